@@ -164,7 +164,8 @@ class FairMaxEntPreprocessing:
             raise InputError(
                 "this is not the data set that was fitted; call fit_transform with it"
             )
-        result, members = dataset.copy(deepcopy=True), self._members
+        result = dataset.copy(deepcopy=True)
+        members = self._members
         average = self.fit_.weight_scale
         if self.output == "weights":
             result.instance_weights[members] = average * self.fit_.weights()

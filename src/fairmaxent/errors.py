@@ -14,6 +14,35 @@ from typing import get_args
 
 from fairmaxent.plain_text import visible
 
+# Options that Python has somewhere else than in `debias`, and the outputs, which are
+# methods there.
+_ELSEWHERE = {
+    "bins": "Domain.infer(bins=…)",
+    "kinds": "Domain.infer(kinds=…)",
+    "max_levels": "Domain.infer(max_levels=…)",
+    "weight_name": "name=",
+    "domain": "domain=Domain.declare(…)",
+    "drop": "frame.drop(…)",
+    "force": "force=True",
+    "max_memory": "fairmaxent.data.limits.max_memory(…)",
+    "missing_text": "missing",  # of a reader, not of `debias`
+}
+_OUTPUTS = {"rows": "sample()", "weights": "weights()", "top-up": "top_up()"}
+# characters of a value in a message: values may be people's notes, and messages end up
+# in logs
+MOST_SHOWN = 60
+# characters of a message; its end, which says what to do next, is kept
+MOST_SAID = 2000
+_MOST_LISTED = 12  # names in a hint
+# How libraries say that there is no memory, beside MemoryError.
+_NO_MEMORY = (
+    "failed to map segment",
+    "memory allocation",
+    "Cannot allocate",
+    "start new thread",
+    "out of memory",
+)
+
 
 @dataclass(frozen=True)
 class Option:
@@ -36,27 +65,14 @@ class Option:
             return _ELSEWHERE[self.name]
         if self.name == "mode" and self.value in _OUTPUTS:
             return _OUTPUTS[str(self.value)]
-        return self.name if self.value is ... else f"{self.name}={self.value!r}"
+        if self.value is ...:
+            return self.name
+        return f"{self.name}={self.value!r}"
 
 
 # the base fills what no row has, which is the way out of many refusals
 BASE_SHARE = Option("base_share")
 KEEP_COLUMNS = Option("keep_columns")
-
-# Options that Python has somewhere else than in `debias`, and the outputs, which are
-# methods there.
-_ELSEWHERE = {
-    "bins": "Domain.infer(bins=…)",
-    "kinds": "Domain.infer(kinds=…)",
-    "max_levels": "Domain.infer(max_levels=…)",
-    "weight_name": "name=",
-    "domain": "domain=Domain.declare(…)",
-    "drop": "frame.drop(…)",
-    "force": "force=True",
-    "max_memory": "fairmaxent.data.limits.max_memory(…)",
-    "missing_text": "missing",  # of a reader, not of `debias`
-}
-_OUTPUTS = {"rows": "sample()", "weights": "weights()", "top-up": "top_up()"}
 
 
 class FairMaxEntError(Exception):
@@ -72,7 +88,8 @@ class FairMaxEntError(Exception):
         """The message with its options spelled by ``spell``, without the middle of one
         that nobody would read.
         """
-        text, half = spelled(self.parts, spell), MOST_SAID // 2
+        text = spelled(self.parts, spell)
+        half = MOST_SAID // 2
         return visible(
             text if len(text) <= MOST_SAID else f"{text[:half]} … {text[-half + 3 :]}"
         )
@@ -88,7 +105,9 @@ def spelled(parts: Iterable[object], spell: Callable[[Option], str]) -> str:
             return spell(part)
         if isinstance(part, FairMaxEntError):
             return spelled(part.parts, spell)
-        return spelled(part, spell) if isinstance(part, tuple) else str(part)
+        if isinstance(part, tuple):
+            return spelled(part, spell)
+        return str(part)
 
     return "".join(map(text_of, parts))
 
@@ -177,17 +196,11 @@ class DependencyError(FairMaxEntError, ImportError):
     """An optional library is needed; the message names what to install."""
 
 
-# characters of a value in a message: values may be people's notes, and messages end up
-# in logs
-MOST_SHOWN = 60
-# characters of a message; its end, which says what to do next, is kept
-MOST_SAID = 2000
-_MOST_LISTED = 12  # names in a hint
-
-
 def cut(text: str, most: int = MOST_SHOWN) -> str:
     """Return a text, or its beginning and a mark that there is more."""
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+    if len(text) <= most:
+        return text
+    return f"{text[: most - 1]}…"
 
 
 def shown(value: object) -> str:
@@ -223,11 +236,9 @@ def did_you_mean_level(value: object, levels: Iterable[object]) -> str:
     """
     names = [str(level) for level in levels]
     hint = did_you_mean(value, names)
-    return (
-        f"there are {len(names):,} levels"
-        if len(names) > _MOST_LISTED and hint.startswith("known")
-        else hint
-    )
+    if len(names) > _MOST_LISTED and hint.startswith("known"):
+        return f"there are {len(names):,} levels"
+    return hint
 
 
 def check_choice(name: str, value: object, choices: object) -> None:
@@ -256,16 +267,6 @@ def check_flag(name: str, value: object) -> None:
     """Refuse what is neither True nor False."""
     if not isinstance(value, bool):
         raise InputError(Option(name), f" is {shown(value)}; it must be True or False")
-
-
-# How libraries say that there is no memory, beside MemoryError.
-_NO_MEMORY = (
-    "failed to map segment",
-    "memory allocation",
-    "Cannot allocate",
-    "start new thread",
-    "out of memory",
-)
 
 
 def is_out_of_memory(problem: BaseException | None) -> bool:

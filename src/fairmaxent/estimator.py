@@ -144,11 +144,10 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
             self._x_form, self._y_form = (
                 replace(form, dtype=None) for form in (self._x_form, self._y_form)
             )
-        extra = (
-            {}
-            if sensitive_features is None
-            else _read_columns(sensitive_features, "sensitive_feature", backend)[0]
-        )
+        if sensitive_features is None:
+            extra = {}
+        else:
+            extra = _read_columns(sensitive_features, "sensitive_feature", backend)[0]
         # X comes back as it came, so all of it is kept
         names = [*features.columns, *extra, *outcome]
         for name, times in Counter(names).items():
@@ -251,21 +250,21 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
 
     def _open_features(self, X: Any, y: Any) -> nw.DataFrame[Any]:
         """X as a table, checked and recorded the way scikit-learn does it."""
-        kind: _Kind = (
-            "table"
-            if frames.is_table(X)
-            else "list"
-            if isinstance(X, list)
-            else "array"
-        )
-        table, dtype = X, None
+        if frames.is_table(X):
+            kind: _Kind = "table"
+        else:
+            kind = "list" if isinstance(X, list) else "array"
+        table = X
+        dtype = None
         if kind != "table":
             private = self.privacy is not None
             # or one text would make all cells text
-            X = np.array(X, dtype=object) if private and kind == "list" else X
+            if private and kind == "list":
+                X = np.array(X, dtype=object)
             finite = False if private else "allow-nan"
             X = check_array(X, dtype=None, ensure_all_finite=finite, estimator=self)
-            names, dtype = [f"x{index}" for index in range(X.shape[1])], X.dtype
+            names = [f"x{index}" for index in range(X.shape[1])]
+            dtype = X.dtype
             table = (
                 frames.load_library("pandas")
                 .DataFrame(X, columns=names)
@@ -289,12 +288,14 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
                 " only with sklearn.set_config(enable_metadata_routing=True) and"
                 " FairMaxEnt().set_fit_resample_request(sensitive_features=True)"
             )
-        given: Any = extra if self.protected is None else self.protected
-        columns = (
-            given
-            if isinstance(given, Sequence) and not isinstance(given, str)
-            else [given]
-        )
+        if self.protected is None:
+            given: Any = extra
+        else:
+            given = self.protected
+        if isinstance(given, Sequence) and not isinstance(given, str):
+            columns = given
+        else:
+            columns = [given]
         for column in columns:
             is_whole = isinstance(column, int | np.integer) and not isinstance(
                 column, bool
@@ -348,22 +349,21 @@ class _InputForm:
         """Return these columns of a drawn table as what they came from."""
         if self.kind == "table":
             table = drawn.select(self.names).to_native()
-            return (
-                table
-                if self.names == self.labels
-                else table.set_axis(self.labels, axis=1)
-            )
+            if self.names == self.labels:
+                return table
+            return table.set_axis(self.labels, axis=1)
         column = drawn.get_column(self.names[0])
         if self.kind == "series":
             label = self.labels[0]
-            return (
-                column.alias(label).to_native()
-                if isinstance(label, str)
-                else column.to_native().rename(label)
-            )
+            if isinstance(label, str):
+                return column.alias(label).to_native()
+            return column.to_native().rename(label)
         values = (column if self.flat else drawn.select(self.names)).to_numpy()
-        values = values if self.dtype is None else values.astype(self.dtype)
-        return values.tolist() if self.kind == "list" else values
+        if self.dtype is not None:
+            values = values.astype(self.dtype)
+        if self.kind == "list":
+            return values.tolist()
+        return values
 
 
 def _read_columns(
@@ -372,19 +372,22 @@ def _read_columns(
     """Read y or sensitive features: their columns under names that are text, and how
     they came in.
     """
-    kind: _Kind = (
-        "table"
-        if frames.is_table(data)
-        else "list"
-        if isinstance(data, list)
-        else "array"
-    )
+    if frames.is_table(data):
+        kind: _Kind = "table"
+    else:
+        kind = "list" if isinstance(data, list) else "array"
     if nw.dependencies.is_into_series(data):
         kind = "series"
-    dtype = np.asarray(data).dtype if kind in ("array", "list") else None
+    if kind in ("array", "list"):
+        dtype = np.asarray(data).dtype
+    else:
+        dtype = None
     columns = frames.columns_of(data, backend)
     labels = tuple(column.name for column in columns)
-    plain = default if len(columns) == 1 else default + "{}"
+    if len(columns) == 1:
+        plain = default
+    else:
+        plain = default + "{}"
     names = tuple(
         label if label and isinstance(label, str) else plain.format(i)
         for i, label in enumerate(labels)

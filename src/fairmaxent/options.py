@@ -94,7 +94,10 @@ class TypedOption:
         none.
         """
         is_flag = self.info.text == "flag"
-        has_none = self.info.on is not True if is_flag else self.owner is not None
+        if is_flag:
+            has_none = self.info.on is not True
+        else:
+            has_none = self.owner is not None
         if has_none or self.field.default is dataclasses.MISSING:
             return False if is_flag else None
         return self.field.default

@@ -67,13 +67,14 @@ def fit(
     check_choice("prior", prior, PriorName)
     check_choice("theta", theta, ThetaName)
     check_rate("tau", tau)
-    share, favourable = (
-        check_share("C", C),
-        frames.plain_option("favourable", favourable),
-    )
+    share = check_share("C", C)
+    favourable = frames.plain_option("favourable", favourable)
     if isinstance(solver, str) or not hasattr(solver, "solve"):
         check_choice("solver", solver, SolverName)
-    method: Any = BoxNewton(C=share) if solver == "box-newton" else solver
+    if solver == "box-newton":
+        method: Any = BoxNewton(C=share)
+    else:
+        method = solver
     if isinstance(method, str):
         method = {"newton": Newton, "newton-cg": NewtonCG}[method]()
     opened = frames.open_frame(frame)
@@ -107,10 +108,8 @@ def fit(
         favourable=favourable,
     )
     representation = {"d": None, "b": 1.0, "w": tau}[theta]
-    measure, table = (
-        Measure.of(roles, favourable=favourable),
-        roles.compress(encoded.codes),
-    )
+    measure = Measure.of(roles, favourable=favourable)
+    table = roles.compress(encoded.codes)
     # The statistical rate is that of Algorithm 1's weights, whatever τ (Lemma 7.2).
     problem = Problem(roles, table, measure, (representation,), (1.0,))
     blocks = problem.blocks

@@ -24,7 +24,8 @@ _STEERING = re.compile(
 # Letters written from right to left, and what stands between them.
 _FROM_THE_RIGHT = "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefe\U00010800-\U00010fff\U0001e800-\U0001efff]"
 _RIGHT_TO_LEFT = re.compile(f"{_FROM_THE_RIGHT}+(?:[^\\w\n]+{_FROM_THE_RIGHT}+)*")
-_ISOLATE, _END = "\u2068", "\u2069"
+_ISOLATE = "\u2068"
+_END = "\u2069"
 
 
 def visible(text: str) -> str:
@@ -73,7 +74,9 @@ def plain_json(
     if value is None or type(value) in (str, int, bool):  # at once, because most are
         return value
     if isinstance(value, float):
-        return float(value) if exact or math.isfinite(value) else None
+        if exact or math.isfinite(value):
+            return float(value)
+        return None
     if isinstance(value, list | tuple):
         return [plain_json(item, text, exact=exact) for item in value]
     if is_dataclass(value) and not isinstance(value, type):
@@ -86,7 +89,9 @@ def plain_json(
             str(key): plain_json(item, text, exact=exact) for key, item in value.items()
         }
     # of what has no form in JSON
-    return value if isinstance(value, bool | int | str | None) else text(value)
+    if isinstance(value, bool | int | str | None):
+        return value
+    return text(value)
 
 
 def json_text(value: Any, *, indent: int = 1, text: Callable[[Any], Any] = str) -> str:
@@ -117,4 +122,6 @@ def _json_escape(match: re.Match[str]) -> str:
 
 def _wide(match: re.Match[str]) -> str:
     number = ord(match[0])
-    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
+    if number < 0x10000:
+        return f"\\u{number:04x}"
+    return f"\\U{number:08x}"

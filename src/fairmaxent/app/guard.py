@@ -51,7 +51,8 @@ class Guard:
     """
 
     def __init__(self, app: Application, *, port: int) -> None:
-        self._app, self._port = app, port
+        self._app = app
+        self._port = port
         self._tokens: set[str] = set()
         self._secret = secrets.token_bytes(32)
         # cookies know no ports, and two apps may run at once
@@ -69,7 +70,10 @@ class Guard:
         if scope["type"] != "http":
             return
         refused = self._refused(scope)
-        answer: Application = self._app if refused is None else refused
+        if refused is None:
+            answer: Application = self._app
+        else:
+            answer = refused
 
         async def safely(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
@@ -89,7 +93,8 @@ class Guard:
             name.decode("latin-1"): value.decode("latin-1")
             for name, value in scope["headers"]
         }
-        host, origin = headers.get("host"), headers.get("origin")
+        host = headers.get("host")
+        origin = headers.get("origin")
         if host not in self._hosts:
             return _no("This address is not the app's.\n")
         if origin is not None and origin != f"http://{host}":
@@ -115,18 +120,18 @@ class Guard:
                 self._name, cookie, httponly=True, samesite="strict", path="/"
             )
             return answer
-        return (
-            None
-            if hmac.compare_digest(self._cookie_in(headers).encode(), cookie.encode())
-            else _no(NO_TOKEN)
-        )
+        if hmac.compare_digest(self._cookie_in(headers).encode(), cookie.encode()):
+            return None
+        return _no(NO_TOKEN)
 
     def _cookie_in(self, headers: MutableMapping[str, str]) -> str:
         try:
             known = SimpleCookie(headers.get("cookie", "")).get(self._name)
         except CookieError:
             return ""
-        return "" if known is None else known.value
+        if known is None:
+            return ""
+        return known.value
 
 
 def _no(why: str) -> Response:

@@ -118,7 +118,8 @@ class Job:
     def stop(self, why: str | None = None) -> Self:
         """Stop it, if it runs; its thread ends when it next reports its progress."""
         if self.state == "running":
-            self.error, self.state = why, "stopped" if why is None else "failed"
+            self.error = why
+            self.state = "stopped" if why is None else "failed"
         return self
 
 
@@ -145,7 +146,9 @@ class Jobs:
 
     def get(self, number: object) -> Job:
         """A job by its number."""
-        job = self._jobs.get(number) if isinstance(number, int) else None
+        job = None
+        if isinstance(number, int):
+            job = self._jobs.get(number)
         if job is None:
             raise InputError("that work is no longer known; start it again")
         return job
@@ -168,15 +171,18 @@ class Jobs:
         def progress(stage: str, share: float) -> None:
             if job.state != "running":
                 raise SupersededError
-            job.stage, job.share = STEPS.get(stage, stage), share
+            job.stage = STEPS.get(stage, stage)
+            job.share = share
 
         try:
-            result, state, error = work(progress), "done", None
+            result = work(progress)
+            state = "done"
+            error = None
         except Exception as problem:
-            result, state, error = (
-                None,
-                "failed",
-                explained(problem, hide=self._hide)[0],
-            )
+            result = None
+            state = "failed"
+            error = explained(problem, hide=self._hide)[0]
         if job.state == "running":  # it was not stopped
-            job.result, job.error, job.state = result, error, state
+            job.result = result
+            job.error = error
+            job.state = state

@@ -26,6 +26,49 @@ from fairmaxent.report.source import FrontDoor
 # The first that has an option of a name counts.
 _RECORDS = (Request, OutputOptions, ReadingOptions, DomainOptions)
 _TYPED = re.compile(r"(?<![\w-])--([a-z][a-z-]*[a-z])")
+Record = TypeVar("Record")
+KEPT = KEEP_COLUMNS.name
+READING_NAMES = tuple(
+    field.name for field in fields(ReadingOptions) if field.name != "drop"
+)
+FILING_NAMES = ("title", "author", "purpose")
+_CHANGE = (
+    "relabel",
+    "train",
+    "hide_protected",
+    "parity",
+    "threshold",
+    "decided",
+    "largest_weight",
+    "base_share",
+)
+_FORMS = {
+    # which columns have
+    "reading": [name for name in READING_NAMES if name != "levels"],
+    "columns": ("max_levels",),
+    "kept": (KEPT,),
+    "groups": ("groups",),
+    "rates": ("statistical_rate", "representation_rate"),
+    "change": _CHANGE,
+    "wishes": (
+        "forbid",
+        "equal_means",
+        "compare_missing",
+        "base",
+        "detail",
+        "random_state",
+    ),
+    "privacy": (
+        "release",
+        "epsilon",
+        "delta",
+        "rows_per_person",
+        "budget",
+        "undeclared",
+    ),
+    "take": ("mode", "rows", "iid", "weight_name", "evaluate"),
+    "report": (*FILING_NAMES, "pdf"),
+}
 
 
 @cache
@@ -50,7 +93,8 @@ def as_labelled(option: Option) -> str:
     >>> as_labelled(Option("mode", "weights")), as_labelled(Option("statistical_rate", {"sex": None, "race": 1.0}))
     ('“What to take: your rows with weights”', '“Equal outcomes” not ticked for sex')
     """
-    info, value = _infos().get(option.name), option.value
+    info = _infos().get(option.name)
+    value = option.value
     if info is None or info.label is None:
         return f"{as_typed(option)} on the command line"
     if option.column is not None:
@@ -59,13 +103,15 @@ def as_labelled(option: Option) -> str:
         columns = ", ".join(
             column for column, wanted in value.items() if wanted is None
         )
-        return (
-            f"“{info.label}” not ticked for {columns}" if columns else f"“{info.label}”"
-        )
+        if columns:
+            return f"“{info.label}” not ticked for {columns}"
+        return f"“{info.label}”"
     if info.text == "rate" and value is None:
         return f"“{info.label}” not ticked"
     choice = info.choice_labels.get(str(value))
-    return f"“{info.label}”" if choice is None else f"“{info.label}: {choice}”"
+    if choice is None:
+        return f"“{info.label}”"
+    return f"“{info.label}: {choice}”"
 
 
 IN_APP = FrontDoor("in the app", as_labelled)
@@ -83,9 +129,6 @@ def labelled(text: str) -> str:
         if info.label is not None
     }
     return _TYPED.sub(lambda match: labels.get(match[0], match[0]), text)
-
-
-Record = TypeVar("Record")
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,7 +228,8 @@ def _controls(command: click.Command) -> dict[str, RecordOption]:
 
 def _typed(option: RecordOption, context: click.Context) -> Iterator[str | None]:
     """How an option is typed, if it was given something else than its default."""
-    name, usual = option.name or "", _default(option)
+    name = option.name or ""
+    usual = _default(option)
     if usual is None or context.params.get(name) != option.type_cast_value(
         context, usual
     ):
@@ -215,50 +259,6 @@ def meaningful(command: click.Command, values: Mapping[str, Any]) -> dict[str, A
             for other in options[name].info.only_if
         )
     }
-
-
-KEPT = KEEP_COLUMNS.name
-READING_NAMES = tuple(
-    field.name for field in fields(ReadingOptions) if field.name != "drop"
-)
-FILING_NAMES = ("title", "author", "purpose")
-_CHANGE = (
-    "relabel",
-    "train",
-    "hide_protected",
-    "parity",
-    "threshold",
-    "decided",
-    "largest_weight",
-    "base_share",
-)
-_FORMS = {
-    # which columns have
-    "reading": [name for name in READING_NAMES if name != "levels"],
-    "columns": ("max_levels",),
-    "kept": (KEPT,),
-    "groups": ("groups",),
-    "rates": ("statistical_rate", "representation_rate"),
-    "change": _CHANGE,
-    "wishes": (
-        "forbid",
-        "equal_means",
-        "compare_missing",
-        "base",
-        "detail",
-        "random_state",
-    ),
-    "privacy": (
-        "release",
-        "epsilon",
-        "delta",
-        "rows_per_person",
-        "budget",
-        "undeclared",
-    ),
-    "take": ("mode", "rows", "iid", "weight_name", "evaluate"),
-    "report": (*FILING_NAMES, "pdf"),
-}
 
 
 @cache

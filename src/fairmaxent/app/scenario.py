@@ -46,6 +46,18 @@ from fairmaxent.report.source import file_sha256
 
 _LOOKED_AT = 200_000  # rows of a large Parquet file that Look shows
 _SLICES = 20  # from all over the file
+ROLE_NAMES = tuple(field.name for field in fields(RoleOptions))
+COLUMN_NAMES = ("bins", "kinds", "order", "max_levels")
+_TAKEN_NAMES = ("mode", "rows", "iid", "weight_name", "evaluate", *FILING_NAMES)
+RATES = ("statistical_rate", "representation_rate")
+# on the page a text and a tick; on the command line both are files
+_DOMAIN = "domain"
+_PDF = "pdf"
+_UNSPENT = (
+    "A private result looks at the table once, which spends its budget. Press “Spend"
+    " the budget” under Privacy; after that, the rates can be moved freely, and you can"
+    " come back to it."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,23 +95,27 @@ class OpenedTable:
         """An upload as it is read by default; None for Parquet, and for files that are
         no uploads.
         """
-        return read_upload(self.path, self.reading()) if self.is_upload else None
+        if self.is_upload:
+            return read_upload(self.path, self.reading())
+        return None
 
     @cached_property
     def _scanned(self) -> TableFile | None:
-        return self.reading().scan(str(self.path)) if self._received is None else None
+        if self._received is None:
+            return self.reading().scan(str(self.path))
+        return None
 
     def in_memory(self, declaration: Declaration | None = None) -> TableFile:
         """The whole table, as it is or by a declaration; the newest is kept, as rates
         change more often.
         """
-        key, how = repr(declaration), self.reading()
+        key = repr(declaration)
+        how = self.reading()
         if key not in self._whole:
-            read = (
-                read_upload(self.path, how, declaration)
-                if self.is_upload and declaration
-                else self._received
-            )
+            if self.is_upload and declaration:
+                read = read_upload(self.path, how, declaration)
+            else:
+                read = self._received
             table = read or how.read(str(self.path), declaration)
             for other in self._whole.keys() - {repr(None)}:
                 del self._whole[other]
@@ -112,7 +128,10 @@ class OpenedTable:
         """Remarks about the file name it as the user knows it, and not where the app
         keeps it.
         """
-        parts = (remark,) if isinstance(remark, str) else remark
+        if isinstance(remark, str):
+            parts = (remark,)
+        else:
+            parts = remark
         return tuple(
             part.replace(str(self.path), self.typed) if isinstance(part, str) else part
             for part in parts
@@ -133,7 +152,9 @@ class OpenedTable:
         """The table without some columns; a Parquet file is scanned unless it has to be
         in memory.
         """
-        scanned = None if in_memory else self._scanned
+        scanned = None
+        if not in_memory:
+            scanned = self._scanned
         return self.reading(drop).without_dropped(
             scanned or self.in_memory(None if self.is_lazy else declaration)
         )
@@ -208,7 +229,8 @@ class OpenedTable:
         """
         if self._scanned is None:
             return self.in_memory().frame
-        lazy, rows = self._scanned.frame, self.rows
+        lazy = self._scanned.frame
+        rows = self.rows
         if rows <= _LOOKED_AT:
             return _collected(lazy)
         slices = [
@@ -228,7 +250,10 @@ class OpenedTable:
             frame = self.looked_at.drop(list(drop))
             domain = columns_as.domain(frame, weight)
             if domain is None:
-                rows = frame if weight is None else frame.drop(weight)
+                if weight is None:
+                    rows = frame
+                else:
+                    rows = frame.drop(weight)
                 domain = Domain.infer(
                     rows, weight=read_weights(open_frame(frame), weight)
                 )
@@ -267,19 +292,6 @@ def _collected(lazy: Any) -> Any:
     return collect(narwhals.from_native(lazy)).to_native()
 
 
-ROLE_NAMES = tuple(field.name for field in fields(RoleOptions))
-COLUMN_NAMES = ("bins", "kinds", "order", "max_levels")
-_TAKEN_NAMES = ("mode", "rows", "iid", "weight_name", "evaluate", *FILING_NAMES)
-RATES = ("statistical_rate", "representation_rate")
-# on the page a text and a tick; on the command line both are files
-_DOMAIN, _PDF = "domain", "pdf"
-_UNSPENT = (
-    "A private result looks at the table once, which spends its budget. Press “Spend"
-    " the budget” under Privacy; after that, the rates can be moved freely, and you can"
-    " come back to it."
-)
-
-
 @dataclass(frozen=True, eq=False)
 class Scenario:
     """Roles, wishes and the form of the result, each as the record of the command
@@ -306,7 +318,8 @@ class Scenario:
                 "Choose the outcome and at least one column of groups first."
             )
         given = meaningful(debias, values)
-        text, pdf = given.pop(_DOMAIN, None), given.pop(_PDF, None)
+        text = given.pop(_DOMAIN, None)
+        pdf = given.pop(_PDF, None)
         if not isinstance(text, str | None) or not isinstance(pdf, bool | None):
             raise InputError("the page sent a domain that is not a text; reload it")
         # which is a path
@@ -379,10 +392,8 @@ class Scenario:
         """Whether the rows of a Parquet file have to be read: relabelling writes each
         several times.
         """
-        asked, is_relabelled = (
-            self.asked,
-            self.wanted.mode == "weights" and self.asked.has("relabel"),
-        )
+        is_relabelled = self.wanted.mode == "weights" and self.asked.has("relabel")
+        asked = self.asked
         return (
             asked.has("train")
             or is_relabelled
@@ -392,7 +403,8 @@ class Scenario:
     @property
     def file(self) -> TableFile:
         """The table as it is fitted."""
-        in_memory, declaration = self.needs_rows_in_memory, self.declaration
+        in_memory = self.needs_rows_in_memory
+        declaration = self.declaration
         return self.table.file(
             self.options.drop, in_memory=in_memory, declaration=declaration
         )
@@ -406,11 +418,9 @@ class Scenario:
                 "“Public values of every column” say how columns are read; leave out"
                 " bins, kinds, orders"
             )
-        spending = (
-            None
-            if self.table.ledger is None
-            else Spending(self.table.ledger, "fairmaxent app")
-        )
+        spending = None
+        if self.table.ledger is not None:
+            spending = Spending(self.table.ledger, "fairmaxent app")
         asked = AskedOptions(self.asked.values | {"ledger": spending})
         return asked.request(self.roles, self.declaration)
 
@@ -435,7 +445,8 @@ class Readings:
         """Read the rows, unless they are there; a new private look needs leave to
         ``spend`` its budget.
         """
-        table, private = scenario.table, request.privacy is not None
+        table = scenario.table
+        private = request.privacy is not None
         # All that the reading depends on.
         roles = (
             request.outcome,

@@ -90,29 +90,27 @@ def make_app(starting: Future[Session], *, port: int, most_bytes: int) -> Guard:
 
     async def first(request: Request) -> Response:
         """What the page begins with, even while the session is starting."""
-        state = (
-            starting.result().state({})
-            if starting.done()
-            else {"table": None, "starting": True}
-        )
+        if starting.done():
+            state = starting.result().state({})
+        else:
+            state = {"table": None, "starting": True}
         return JSONResponse({**state, "examples": EXAMPLES, "most_bytes": most_bytes})
 
     async def answered(taken: Taken, act: str, request: Request) -> Response:
         """Wait for the session, and turn every failure into an answer that the page can
         show.
         """
-        session = (
-            starting.result()
-            if starting.done()
-            else await asyncio.wrap_future(starting)
-        )
+        if starting.done():
+            session = starting.result()
+        else:
+            session = await asyncio.wrap_future(starting)
         try:
-            values, work = await taken(session, request), getattr(session, act)
-            answer = (
-                asyncio.wrap_future(work(values))
-                if act in _QUEUED
-                else run_in_threadpool(work, values)
-            )
+            values = await taken(session, request)
+            work = getattr(session, act)
+            if act in _QUEUED:
+                answer = asyncio.wrap_future(work(values))
+            else:
+                answer = run_in_threadpool(work, values)
             return JSONResponse(await answer)
         except SupersededError:
             return JSONResponse({"superseded": True})

@@ -162,11 +162,10 @@ class Session:
         that it still has stay.
         """
         unread = self._unread
-        opened = (
-            unread
-            if unread and unread.number == values.get("table")
-            else self.current_table(values)
-        )
+        if unread and unread.number == values.get("table"):
+            opened = unread
+        else:
+            opened = self.current_table(values)
         again = replace(opened, number=self._next(), asked=_options(values))
         try:
             return self._show(
@@ -186,9 +185,13 @@ class Session:
         with self._lock:
             self.jobs.stop_all()
             self._unread = None
-            self.opened, self._look = opened, look
+            self.opened = opened
+            self._look = look
             self._past |= _keys(self._files)
-            self._fitted, self._answer, self._pins, self._files = None, None, [], []
+            self._fitted = None
+            self._answer = None
+            self._pins = []
+            self._files = []
             self._options = self._looked_for = {
                 name: (roles or look)[name] or none for name, none in _ROLES.items()
             }
@@ -237,7 +240,8 @@ class Session:
 
     def state(self, values: Values) -> Values:
         """Everything that the page shows."""
-        opened, unread = self.opened, self._unread
+        opened = self.opened
+        unread = self._unread
         always = {
             "unread": None if unread is None else unread.shown,
             "forms": forms(),
@@ -259,7 +263,8 @@ class Session:
 
     def look(self, values: Values) -> Values:
         """Inspect the table again with the roles that the page chose."""
-        opened, options = self.current_table(values), _options(values)
+        opened = self.current_table(values)
+        options = _options(values)
         # at once: what is asked for meanwhile is newer
         self._options = self._looked_for = options
         look = look_at(opened, options)
@@ -284,7 +289,8 @@ class Session:
         """A private fit needs leave to spend its budget; while a hand is moving, the
         command can wait.
         """
-        opened, options = self.current_table(values), _options(values)
+        opened = self.current_table(values)
+        options = _options(values)
         opened.check_unchanged()
         self._options = options
         if self._is_outdated():
@@ -302,11 +308,10 @@ class Session:
             None,
         )
         spend = values.get("spend") is True
-        fitted = (
-            self._made(scenario, progress, spend=spend)
-            if alike is None
-            else replace(alike, scenario=scenario)
-        )
+        if alike is None:
+            fitted = self._made(scenario, progress, spend=spend)
+        else:
+            fitted = replace(alike, scenario=scenario)
         progress("done", 1.0)
         return self._answered(opened, fitted)
 
@@ -322,11 +327,9 @@ class Session:
             latest.bare.request, **{name: scenario.asked.values[name] for name in RATES}
         )
         quick = quick_fit(latest.cells, request, progress)
-        return (
-            Fitted(scenario, quick, cells=latest.cells, is_whole=False)
-            if says_all(quick)
-            else None
-        )
+        if says_all(quick):
+            return Fitted(scenario, quick, cells=latest.cells, is_whole=False)
+        return None
 
     def _made(
         self,
@@ -341,7 +344,9 @@ class Session:
         """
         request = scenario.request()
         data = self._readings.get(scenario, request, spend=spend, progress=progress)
-        cells = cells_of(data) if is_quick(request, data) else None
+        cells = None
+        if is_quick(request, data):
+            cells = cells_of(data)
         if cells is not None and not whole:
             quick = quick_fit(cells, request.kept(), progress)
             if says_all(quick):
@@ -366,10 +371,14 @@ class Session:
             if pin.answer["scenario"] == values.get("scenario")
         ]
         try:
-            fitted = pinned[0] if pinned else self.current(values)[1]
+            if pinned:
+                fitted = pinned[0]
+            else:
+                fitted = self.current(values)[1]
         except InputError as problem:
             raise SupersededError from problem
-        column, request = values.get("column"), fitted.bare.request
+        column = values.get("column")
+        request = fitted.bare.request
         drawn = next(
             (rate for rate in forms()["rates"] if rate["name"] == values.get("kind")),
             None,
@@ -403,7 +412,9 @@ class Session:
             if self.opened is not opened:
                 raise StaleError(_STALE)
             self._past |= _keys(self._files)
-            self._fitted, self._answer, self._files = fitted, answer, []
+            self._fitted = fitted
+            self._answer = answer
+            self._files = []
         return {"answer": answer}
 
     def current_table(self, values: Values) -> OpenedTable:
@@ -463,7 +474,9 @@ class Session:
         """The table and the fit that a page speaks of, if they are those of the
         session.
         """
-        opened, fitted, answer = self.current_table(values), self._fitted, self._answer
+        opened = self.current_table(values)
+        fitted = self._fitted
+        answer = self._answer
         if fitted is None or answer is None:
             raise InputError(
                 "there is no result yet; open a table, and choose the outcome and the"
@@ -507,7 +520,8 @@ class Session:
         """The path of a file that was made, or of an example table; nothing that is not
         on the list is ever opened.
         """
-        opened, key = self.opened, (folder, name)
+        opened = self.opened
+        key = (folder, name)
         if opened is not None and opened.can_be_taken and key == (0, opened.typed):
             return opened.path
         if key in _keys(self._files):
@@ -535,8 +549,12 @@ class Session:
 
     def rename(self, values: Values) -> Values:
         """Give a pinned scenario another name; an empty one changes nothing."""
-        number, name = values.get("number"), values.get("name")
-        given = visible(name).strip()[:_PIN_LENGTH] if isinstance(name, str) else ""
+        number = values.get("number")
+        name = values.get("name")
+        if isinstance(name, str):
+            given = visible(name).strip()[:_PIN_LENGTH]
+        else:
+            given = ""
         with self._lock:
             self._pins = [
                 replace(pin, name=given or pin.name) if pin.number == number else pin

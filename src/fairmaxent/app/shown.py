@@ -56,6 +56,27 @@ _IDENTIFIER = {
         " belong to. If each must stay with its person, take “your rows with weights”."
     ),
 }
+_SHOWN = (
+    "column",
+    "group",
+    "outcome",
+    "name",
+    "about",
+    "share_before",
+    "share_after",
+    "rate_before",
+    "rate_after",
+)
+# What is said about a group, and what the people of a table of the same size are called
+# who it is about.
+_PEOPLE = {"share_before": "people_before", "share_after": "people_after"}
+_COSTS = attrgetter(
+    "beyond_line", "name", "rows", "effective_rows", "most_weight", "most_copies"
+)
+# ---------------------------------------------------------------- quick answers
+POINTS = 30  # of a curve
+# summed once, while rates move
+_cells: WeakKeyDictionary[Reading, Reading] = WeakKeyDictionary()
 
 
 def look_at(opened: OpenedTable, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -121,16 +142,17 @@ def _column(column: ColumnSummary, domain: Domain) -> dict[str, Any]:
     """A column; if its levels are few, with those that can be chosen, of which missing
     is none, and all shares.
     """
-    attribute, more = domain.attribute(column.name), len(column.shown) - _LEVELS
+    attribute = domain.attribute(column.name)
+    more = len(column.shown) - _LEVELS
     choices = column.shown[: len(column.shown) - (column.missing > 0)]
-    choices = choices if len(choices) <= _LEVELS else ()
+    if not (len(choices) <= _LEVELS):
+        choices = ()
     counts = attribute.level_counts()
     has_shares = choices and counts.sum()
-    edges = (
-        []
-        if attribute.kind != "numeric" or attribute.edges is None
-        else [*map(float, attribute.edges)]
-    )
+    if attribute.kind != "numeric" or attribute.edges is None:
+        edges = []
+    else:
+        edges = [*map(float, attribute.edges)]
     return vars(column) | {
         "shown": (),
         "levels": (
@@ -194,10 +216,8 @@ def _gaps(
         axis=0,
         return_inverse=True,
     )
-    members, others = (
-        members.ravel(),
-        [name for name in frame.columns if name not in columns],
-    )
+    members = members.ravel()
+    others = [name for name in frame.columns if name not in columns]
     missing = [
         np.bincount(members, frame[name].is_null().to_numpy()) for name in others
     ]
@@ -211,43 +231,31 @@ def _gaps(
             attribute.labels[code]
             for attribute, code in zip(attributes, group, strict=True)
         )
-        worst = others[share.argmax()] if share.any() else None
+        worst = None
+        if share.any():
+            worst = others[share.argmax()]
         gaps[name] = {"share": share.mean(), "most_in": worst, "most": share.max()}
     return gaps
 
 
-_SHOWN = (
-    "column",
-    "group",
-    "outcome",
-    "name",
-    "about",
-    "share_before",
-    "share_after",
-    "rate_before",
-    "rate_after",
-)
-# What is said about a group, and what the people of a table of the same size are called
-# who it is about.
-_PEOPLE = {"share_before": "people_before", "share_after": "people_after"}
 _PEOPLE |= {"having_before": "with_before", "having_after": "with_after"}
-_COSTS = attrgetter(
-    "beyond_line", "name", "rows", "effective_rows", "most_weight", "most_copies"
-)
 
 
 def seen(fit: Fit, *, is_whole: bool = True) -> dict[str, Any]:
     """Rates wanted, before and after; every group; costs, copies of a whole fit only;
     what to know.
     """
-    certificate, costs, measure = (
-        fit.certificate,
-        fit.certificate.costs,
-        fit.certificate.measure,
-    )
+    measure = fit.certificate.measure
+    costs = fit.certificate.costs
+    certificate = fit.certificate
     made_for = [visible(line) for line in beyond_lines(certificate.decisions)]
     about_models = [*made_for, *_sentences(unfair_decisions(certificate))]
-    groups, changed = ((), ()) if costs is None else (costs.groups, costs.changed)
+    if costs is None:
+        groups = ()
+        changed = ()
+    else:
+        groups = costs.groups
+        changed = costs.changed
     rates = {
         "wanted": certificate.wanted,
         "before": certificate.before,
@@ -320,13 +328,6 @@ def _estimate(fit: Fit) -> dict[str, Any] | None:
     }
 
 
-# ---------------------------------------------------------------- quick answers
-
-POINTS = 30  # of a curve
-# summed once, while rates move
-_cells: WeakKeyDictionary[Reading, Reading] = WeakKeyDictionary()
-
-
 def cells_of(data: Reading) -> Reading:
     """The same people by outcome, groups and strata alone, one distinct row for each
     cell that has rows.
@@ -337,7 +338,8 @@ def cells_of(data: Reading) -> Reading:
     """
     if data in _cells:
         return _cells[data]
-    roles, levels = data.roles, data.roles.blocks.levels
+    levels = data.roles.blocks.levels
+    roles = data.roles
     columns = roles.attributes
     ends = np.cumsum(
         [1, len(roles.protected), len(roles.others), len(roles.strata)]
@@ -354,10 +356,8 @@ def cells_of(data: Reading) -> Reading:
     counts, people, squares = (
         rows.tables([(0,)], levels, of=of)[0] for of in ("counts", "rows", "squares")
     )
-    seen, peaks = (
-        np.flatnonzero(people),
-        highest(rows.codes[:, 0], rows.largest, levels[0]),
-    )
+    seen = np.flatnonzero(people)
+    peaks = highest(rows.codes[:, 0], rows.largest, levels[0])
     table = Table(
         seen[:, np.newaxis],
         counts[seen],
@@ -413,8 +413,13 @@ def curve(
     """What one rate does over its whole range to the groups that it is about: points,
     and the groups' names.
     """
-    asked, points, names = getattr(request, kind), [], []
-    present = asked.get(column) if isinstance(asked, Mapping) else asked
+    asked = getattr(request, kind)
+    points = []
+    names = []
+    if isinstance(asked, Mapping):
+        present = asked.get(column)
+    else:
+        present = asked
     grid = np.linspace(ends[0], ends[1], POINTS).round(3).tolist()
     for value in sorted({*grid, *([] if present is None else [float(present)])}):
         other: dict[str, Any] = {
@@ -424,10 +429,10 @@ def curve(
             fit = quick_fit(cells, replace(request, **other), progress)
         except FairMaxEntError:  # there is no fair table with this rate
             continue
-        worth, measure = (
-            (fit.certificate.effective_rows if says_all(fit) else None),
-            fit.certificate.measure,
-        )
+        worth = None
+        if says_all(fit):
+            worth = fit.certificate.effective_rows
+        measure = fit.certificate.measure
         grouping = next(
             (name for name in measure.names if measure.columns_of(name) == column),
             measure.names[0],

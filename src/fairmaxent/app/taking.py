@@ -36,7 +36,8 @@ def named(fitted: Fitted) -> OutputOptions:
     """What is taken, with the files as the command names them; no private table has the
     form of the file.
     """
-    scenario, table = fitted.scenario, fitted.scenario.table
+    table = fitted.scenario.table
+    scenario = fitted.scenario
     suffix, like_input = table.written
     return replace(
         scenario.wanted,
@@ -51,18 +52,17 @@ def named(fitted: Fitted) -> OutputOptions:
 
 def _domain_file(fitted: Fitted) -> str | None:
     """The name of a file for the declared domain, if there is one."""
-    return (
-        None
-        if fitted.scenario.domain_text is None
-        else fitted.scenario.table.named("domain.toml")
-    )
+    if fitted.scenario.domain_text is None:
+        return None
+    return fitted.scenario.table.named("domain.toml")
 
 
 def command_text(fitted: Fitted) -> str:
     """The command, on one line, or why there is none; what has its default is left
     out.
     """
-    table, wanted = fitted.scenario.table, named(fitted)
+    table = fitted.scenario.table
+    wanted = named(fitted)
     words = [
         "fairmaxent",
         "debias",
@@ -90,7 +90,9 @@ def command_text(fitted: Fitted) -> str:
 
 def python_text(fitted: Fitted) -> str:
     """The Python that writes the same table."""
-    scenario, fit, wanted = fitted.scenario, fitted.fit, named(fitted)
+    scenario = fitted.scenario
+    fit = fitted.fit
+    wanted = named(fitted)
     is_lazy = scenario.table.is_lazy and not scenario.needs_rows_in_memory
     in_pieces = is_lazy and wanted.mode == "rows"
     narrowed = list(_narrowing(fitted, is_lazy=is_lazy))
@@ -99,21 +101,19 @@ def python_text(fitted: Fitted) -> str:
         *(["frame = table", *narrowed] if narrowed else []),
     ]
     options = python_lines(fit.request)
-    options += (
-        ["    domain=domain,"]
-        if any(line.startswith("domain =") for line in lines)
-        else []
-    )
+    if any(line.startswith("domain =") for line in lines):
+        options += ["    domain=domain,"]
     lines += [
         "fit = fairmaxent.debias(",
         f"    {'frame' if narrowed else 'table'},",
         *options,
         ")",
     ]
-    rows, iid = (
-        fit.table.size if wanted.rows is None else wanted.rows,
-        (", iid=True" if wanted.iid else ""),
-    )
+    if wanted.rows is None:
+        rows = fit.table.size
+    else:
+        rows = wanted.rows
+    iid = ", iid=True" if wanted.iid else ""
     if in_pieces:
         lines += [
             "from fairmaxent.cli.output import write_drawn",
@@ -144,12 +144,14 @@ def python_text(fitted: Fitted) -> str:
 
 def _reading(fitted: Fitted, *, is_lazy: bool) -> list[str]:
     """The table in the file, and the domain that was declared for it."""
-    table, declared = fitted.scenario.table, _domain_file(fitted)
+    table = fitted.scenario.table
+    declared = _domain_file(fitted)
     domain = [
         "from fairmaxent.cli.config import read_domain",
         f"domain = read_domain({declared!r})",
     ]
-    domain = [] if declared is None else domain
+    if declared is None:
+        domain = []
     if is_lazy:
         lines = [
             "import fairmaxent",
@@ -171,12 +173,14 @@ def _reading(fitted: Fitted, *, is_lazy: bool) -> list[str]:
         for name, value in vars(table.reading()).items()
         if value not in (None, ())
     }
-    options = (
-        [f"Reading({', '.join(f'{name}={value!r}' for name, value in how.items())})"]
-        if how
-        else []
-    )
-    options += ["declaration=domain"] if domain else []
+    if how:
+        options = [
+            f"Reading({', '.join(f'{name}={value!r}' for name, value in how.items())})"
+        ]
+    else:
+        options = []
+    if domain:
+        options += ["declaration=domain"]
     imports = [
         "from fairmaxent.files.formats import read_table",
         "from fairmaxent.files.reading import Reading",
@@ -216,10 +220,12 @@ def take(fitted: Fitted, folder: Path, progress: Progress) -> list[dict[str, Any
     """Write the fair table, the model and the report into the folder; return what the
     page says about them.
     """
-    scenario, wanted = fitted.scenario, named(fitted)
+    scenario = fitted.scenario
+    wanted = named(fitted)
     if scenario.pdf:
         find_browser()  # refuses, before any work, if there is none
-    source, command = scenario.file, command_text(fitted)
+    source = scenario.file
+    command = command_text(fitted)
     names = {
         "output": wanted.output,
         "model": wanted.model,

@@ -121,7 +121,9 @@ def read_or_refused(
     """
     polars = load_library("polars")
     try:
-        lazy = scan_table(path) if reading.input_format in (None, "parquet") else None
+        lazy = None
+        if reading.input_format in (None, "parquet"):
+            lazy = scan_table(path)
         if lazy is None:
             return read_table(path, reading, declaration=declaration)
         lazy.select(polars.all().count()).collect(engine="streaming")

@@ -26,6 +26,12 @@ Steps = NDArray[np.intp]
 _ORDERED = ("ordered", "numeric", "date")
 # programs with more unknowns are refused, because solving them takes too long
 LARGEST_PROGRAM = 200_000
+# Many mappings may have the least total variation; of these, take one that changes
+# little. A step of change costs this fraction of a missing row, so the total variation
+# exceeds its minimum by at most this fraction of the distortion.
+STEP_COST = 1e-6
+_DUST = 1e-9  # fewer rows than this are rounding errors of the solver
+_ROW_COST = 100.0  # keeps the cost of a step well above the solver's tolerance
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +70,8 @@ class Distortion:
         The list grows column by column and never shrinks, because leaving a column
         unchanged costs nothing.
         """
-        source, spent = np.arange(len(codes)), np.zeros(len(codes), dtype=np.intp)
+        source = np.arange(len(codes))
+        spent = np.zeros(len(codes), dtype=np.intp)
         targets: list[NDArray[np.intp]] = []
         for column, steps in zip(codes.T, self.steps, strict=True):
             near = np.stack(
@@ -81,7 +88,8 @@ class Distortion:
                 )
             total = spent[:, None] + steps[column[source]]
             kept, level = np.nonzero(total <= largest)
-            source, spent = source[kept], total[kept, level]
+            source = source[kept]
+            spent = total[kept, level]
             targets = [*(done[kept] for done in targets), level]
         return source, np.stack(targets, axis=1), spent
 
@@ -105,14 +113,6 @@ def level_steps(attribute: Attribute) -> Steps:
 
 def _changes(size: int) -> Steps:
     return np.asarray(1 - np.eye(size, dtype=np.intp))
-
-
-# Many mappings may have the least total variation; of these, take one that changes
-# little. A step of change costs this fraction of a missing row, so the total variation
-# exceeds its minimum by at most this fraction of the distortion.
-STEP_COST = 1e-6
-_DUST = 1e-9  # fewer rows than this are rounding errors of the solver
-_ROW_COST = 100.0  # keeps the cost of a step well above the solver's tolerance
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,7 +189,8 @@ class Program:
 
     def _shortfalls(self) -> tuple[Any, Reals]:
         """−Σ_s m(s, t) − u_t ≤ −n_t."""
-        targets, pairs = self._targets_with_rows, len(self.source)
+        targets = self._targets_with_rows
+        pairs = len(self.source)
         number = np.full(len(self.wanted), -1)
         number[targets] = np.arange(len(targets))
         into = np.flatnonzero(number[self.target] >= 0)

@@ -33,7 +33,8 @@ _HEAD = ("method", "sizes", "outcomes", "accuracy", "decisions", "95% range", "C
 
 
 # Rates and accuracies that differ by less are taken for the same: folds differ by more.
-_SAME, _SAME_ACCURACY = 0.02, 0.005
+_SAME = 0.02
+_SAME_ACCURACY = 0.005
 
 
 @dataclass(frozen=True)
@@ -94,11 +95,10 @@ class Verdict:
                 f" {self.raw_rate:.2f}."
             )
         elif self.method is None:
-            raw = (
-                "no"
-                if self.raw_rate is None
-                else f"the statistical rate {self.raw_rate:.2f}"
-            )
+            if self.raw_rate is None:
+                raw = "no"
+            else:
+                raw = f"the statistical rate {self.raw_rate:.2f}"
             yield (
                 f"No method beats the raw data: {whose} them have {raw}; the best"
                 f" method has {self.rate:.2f}."
@@ -107,9 +107,10 @@ class Verdict:
             if not self.is_reached:
                 yield f"No method reaches the statistical rate {self.wanted:.2f}."
             verb = "Choose" if self.is_reached else "The closest is"
-            raw = (
-                "" if self.raw_rate is None else f"; the raw data: {self.raw_rate:.2f}"
-            )
+            if self.raw_rate is None:
+                raw = ""
+            else:
+                raw = f"; the raw data: {self.raw_rate:.2f}"
             yield (
                 f"{verb} {self.method!r}: {whose} it have the statistical rate"
                 f" {self.rate:.2f}{raw}."
@@ -119,7 +120,10 @@ class Verdict:
                 numbers = f"({self.accuracy:.3f} instead of {self.raw_accuracy:.3f})"
                 by = " by the truth" if self.by_truth else ""
                 cost = f"{abs(lost):.1f} points of accuracy{by} {numbers}"
-                what = f"no accuracy{by}" if abs(lost) < 0.05 else cost
+                if abs(lost) < 0.05:
+                    what = f"no accuracy{by}"
+                else:
+                    what = cost
                 yield f"It {'gains' if lost <= -0.05 else 'costs'} {what}."
 
 
@@ -132,10 +136,12 @@ def verdict(results: Sequence[Compared], request: Request) -> Verdict:
     chosen, and neither is one that is no fairer than the raw data. Where the truth is
     known, it is what accuracy is measured against.
     """
-    rate_option, size_option = request.statistical_rate, request.representation_rate
-    by_column = (
-        rate_option.values() if isinstance(rate_option, Mapping) else [rate_option]
-    )
+    rate_option = request.statistical_rate
+    size_option = request.representation_rate
+    if isinstance(rate_option, Mapping):
+        by_column = rate_option.values()
+    else:
+        by_column = [rate_option]
     # one rate for all columns
     wanted = min((rate for rate in by_column if rate is not None), default=None)
     sizes = (
@@ -155,7 +161,8 @@ def verdict(results: Sequence[Compared], request: Request) -> Verdict:
     how = of_decisions, by_truth
     # None if a model gives nobody the outcome
     counts = "predicted_rate" if of_decisions else "statistical_rate"
-    raw_rate, raw_accuracy = getattr(raw, counts, None), getattr(raw, "accuracy", None)
+    raw_rate = getattr(raw, counts, None)
+    raw_accuracy = getattr(raw, "accuracy", None)
     have_sizes = {
         name: scores
         for name, scores in scored.items()
@@ -301,9 +308,10 @@ def compared(
             Option("weight"),
         )
     if request.also_names or request.means is not None:
-        option = (
-            Option("also") if request.also_names else Option("means", request.means)
-        )
+        if request.also_names:
+            option = Option("also")
+        else:
+            option = Option("means", request.means)
         raise InputError(
             "methods are compared by the rates of a single outcome; leave out ", option
         )
@@ -322,19 +330,12 @@ def compared(
     # All methods do without identifiers, as fairmaxent does.
     whole = bound(request.domain or Domain.infer(opened.to_native()), opened)
     domain, left_out = without_identifiers(whole, request.named_columns)
-    true = (
-        None
-        if truth is None
-        else _true_levels(opened, truth, whole.attribute(request.outcome), request)
-    )
+    true = None
     if truth is not None:
-        domain, left_out = (
-            domain.without([truth]),
-            (
-                *left_out,
-                *({truth} - {*left_out}),
-            ),
-        )
+        true = _true_levels(opened, truth, whole.attribute(request.outcome), request)
+    if truth is not None:
+        domain = domain.without([truth])
+        left_out = (*left_out, *({truth} - {*left_out}))
     narrowed = CrossValidation(
         opened.drop(left_out), replace(request, domain=domain), folds, classifier, true
     )
@@ -389,15 +390,15 @@ def methods_table(results: Sequence[Compared]) -> str:
     """One line for each method that gave a result; with the truth, accuracy against it
     instead of seconds.
     """
-    rows, head = [], _HEAD
+    rows = []
+    head = _HEAD
     for result in results:
         if (scores := result.scores) is None:
             continue
-        interval = (
-            "–"
-            if scores.predicted_interval is None
-            else "{:.2f}–{:.2f}".format(*scores.predicted_interval)
-        )
+        if scores.predicted_interval is None:
+            interval = "–"
+        else:
+            interval = "{:.2f}–{:.2f}".format(*scores.predicted_interval)
         rates = (
             scores.representation_rate,
             scores.statistical_rate,
@@ -409,23 +410,23 @@ def methods_table(results: Sequence[Compared]) -> str:
         )
         if scores.true_accuracy is not None:
             rows[-1][-1], head = cell_text(scores.true_accuracy), (*_HEAD[:-1], "truth")
-    return "\n".join(table_lines(head, rows)) if rows else ""
+    if rows:
+        return "\n".join(table_lines(head, rows))
+    return ""
 
 
 def _reading_aid(comparison: Comparison) -> Iterator[str]:
     """What the numbers mean."""
     request = comparison.request
-    named = (
-        request.favourable
-        if isinstance(request.favourable, list | tuple)
-        else [request.favourable]
-    )
+    if isinstance(request.favourable, list | tuple):
+        named = request.favourable
+    else:
+        named = [request.favourable]
     levels = " or ".join(value_text(level) for level in named)
-    about = (
-        f"{request.outcome} = {levels}"
-        if request.favourable is not None
-        else f"any {request.outcome}"
-    )
+    if request.favourable is not None:
+        about = f"{request.outcome} = {levels}"
+    else:
+        about = f"any {request.outcome}"
     yield "How to read it: 1 means that all groups are equal, 0 that one has nothing."
     yield (
         "Sizes: the smallest over the largest group. Outcomes: the lowest over the"

@@ -41,6 +41,10 @@ _BASELINES: Mapping[str, Callable[..., Any]] = {
     "massaging": baselines.massaging,
     "Calmon et al.": baselines.calmon,
 }
+# Of a fold: what a method made without its rows (both rates, and the seconds), and the
+# positions of these rows with what a classifier then decided about them, which is None
+# without scikit-learn.
+_Fold = tuple[tuple[float, float, float], NDArray[np.intp], Codes | None]
 
 
 @dataclass(frozen=True)
@@ -63,12 +67,6 @@ class Scores:
     seconds: float
     true_accuracy: float | None = None
     """Against what really happened, where that is known."""
-
-
-# Of a fold: what a method made without its rows (both rates, and the seconds), and the
-# positions of these rows with what a classifier then decided about them, which is None
-# without scikit-learn.
-_Fold = tuple[tuple[float, float, float], NDArray[np.intp], Codes | None]
 
 
 @dataclass(frozen=True)
@@ -157,7 +155,8 @@ class CrossValidation:
                 decided,
             )
         rows, weights = method(train, self.request, self.seed + fold)
-        seconds, predicted = time.process_time() - began, None
+        seconds = time.process_time() - began
+        predicted = None
         if importlib.util.find_spec("sklearn"):
             own = self._lesson(rows, test, fold)
             last = f"{own.classifier.steps[-1][0]}__sample_weight"
@@ -190,12 +189,18 @@ class CrossValidation:
             float(np.mean(values))
             for values in zip(*(f[0] for f in folds), strict=True)
         )
-        accuracy, rate, true = None, None, None
+        accuracy = None
+        rate = None
+        true = None
         decided = np.empty(len(self.frame), dtype=np.intp)
         for _, tested, predicted in folds:
-            decided[tested] = -1 if predicted is None else predicted
+            if predicted is None:
+                decided[tested] = -1
+            else:
+                decided[tested] = predicted
         if (decided >= 0).all():
-            outcome, table = self.request.outcome, self.frame.to_native()
+            outcome = self.request.outcome
+            table = self.frame.to_native()
             accuracy = float(
                 (
                     decided == self.domain.encode(table)[:, self.domain.index(outcome)]
@@ -214,7 +219,12 @@ class CrossValidation:
             # nobody is given the favourable outcome: there is no ratio to take
             with contextlib.suppress(LevelError):
                 rate = self._statistical_rate(table, column, None)
-        value, interval = (None, None) if rate is None else (float(rate), rate.interval)
+        if rate is None:
+            value = None
+            interval = None
+        else:
+            value = float(rate)
+            interval = rate.interval
         return Scores(
             representation, statistical, accuracy, value, interval, seconds, true
         )

@@ -173,10 +173,8 @@ class WeightedRows:
         )
         cells = cells_of(shares, count, rng, independent=iid)
         sizes = tally(self.data.cells, None, len(self.cell_weights)).astype(np.intp)
-        order, starts = (
-            np.argsort(self.data.cells, kind="stable"),
-            np.cumsum(sizes) - sizes,
-        )
+        order = np.argsort(self.data.cells, kind="stable")
+        starts = np.cumsum(sizes) - sizes
         rows = order[starts[cells] + rng.integers(0, sizes[cells])]
         return frames.gather(
             {
@@ -194,7 +192,8 @@ class WeightedRows:
     @cached_property
     def distribution(self) -> Distribution:
         """The weighted rows as a distribution over the levels of the domain."""
-        table, blocks = self.data.table, self.data.blocks
+        table = self.data.table
+        blocks = self.data.blocks
         rows = Rows.weighted(
             blocks, table.codes, table.counts * self.cell_weights[table.codes[:, 0]]
         )
@@ -228,14 +227,15 @@ class NewRows:
         """Draw ``n`` rows, outcome and groups by quota, or with ``iid=True``
         independently.
         """
-        seed = self.data.random_state if random_state is None else random_state
+        if random_state is None:
+            seed = self.data.random_state
+        else:
+            seed = random_state
         drawn = self.distribution.sample(n, random_state=seed, iid=iid)
         columns = self.data.frame.columns
-        return (
-            drawn
-            if tuple(columns) == self.distribution.domain.names
-            else frames.arrange(drawn, columns, None)
-        )
+        if tuple(columns) == self.distribution.domain.names:
+            return drawn
+        return frames.arrange(drawn, columns, None)
 
     def marginal(self, columns: str | Sequence[str]) -> Any:
         """Return the exact joint distribution of a few columns, with a column
@@ -282,10 +282,11 @@ def king_zeng(
     …}`` for several; by default all groups that have rows get equal shares.
     """
     data = CodedData.read(frame, outcome, protected, **reading)
-    wanted, present = (
-        (data.equal_shares if shares is None else _read_shares(data, shares)),
-        data.group_shares,
-    )
+    if shares is None:
+        wanted = data.equal_shares
+    else:
+        wanted = _read_shares(data, shares)
+    present = data.group_shares
     factor = np.divide(wanted, present, out=np.zeros_like(present), where=present > 0)
     return WeightedRows.of(data, data.empirical * factor)
 
@@ -300,7 +301,10 @@ def _read_shares(data: CodedData, shares: Mapping[Any, float]) -> Reals:
         )
     wanted = np.zeros(data.blocks.shape(0)[1:])
     for group, share in shares.items():
-        values = group if len(columns) > 1 else (group,)
+        if len(columns) > 1:
+            values = group
+        else:
+            values = (group,)
         if not isinstance(values, tuple) or len(values) != len(columns):
             raise TargetError(
                 f"shares has the group {group!r}; give a value of each protected"
@@ -343,7 +347,8 @@ def prior(
     data = CodedData.read(frame, outcome, protected, **reading)
     wanted = np.outer(data.outcome_shares, data.equal_shares)
     data.refuse_empty_cells(wanted)
-    blocks, table = data.blocks, data.table
+    blocks = data.blocks
+    table = data.table
     weighted = reweigh(table, wanted.ravel())
     base = build_base("uniform", blocks, table, weighted, root=wanted.ravel())
     mixed = Mixture.of((share, 1 - share), (base, Rows.of(blocks, weighted.collect())))

@@ -63,10 +63,8 @@ def exponentiated_gradient(lesson: Lesson) -> Codes:
     """Agarwal et al. 2018: a random choice among classifiers that were trained under a
     constraint.
     """
-    library, name = (
-        _library("fairlearn.reductions"),
-        f"{lesson.classifier.steps[-1][0]}__sample_weight",
-    )
+    library = _library("fairlearn.reductions")
+    name = f"{lesson.classifier.steps[-1][0]}__sample_weight"
     parity = library.DemographicParity()
     return lesson.decided(
         library.ExponentiatedGradient(
@@ -125,7 +123,8 @@ def massaging(
     ranker = _library("sklearn.linear_model").LogisticRegression(max_iter=1000)
     data = CodedData.read(frame, outcome, protected, **reading)
     outcomes, groups = np.divmod(data.cells, data.empirical.shape[1])
-    good, own = outcomes == two_levels(outcomes)[1], np.arange(len(outcomes))
+    good = outcomes == two_levels(outcomes)[1]
+    own = np.arange(len(outcomes))
     seen = encoder.fit_transform(
         np.delete(data.roles.domain.encode(frame), data.roles.outcome, axis=1)
     )
@@ -147,7 +146,8 @@ def massaged(good: Mask, scores: Reals, groups: Codes) -> Mask:
     For two groups the numbers of changes are the paper's M = (P(+ | a) − P(+ |
     b))·|a|·|b| / N in each of them.
     """
-    result, share = good.copy(), good.mean()
+    result = good.copy()
+    share = good.mean()
     for group in np.unique(groups):
         rows = np.flatnonzero(groups == group)
         changes = round(len(rows) * share - good[rows].sum())

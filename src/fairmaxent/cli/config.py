@@ -29,6 +29,15 @@ _PLAIN: dict[str, tuple[str, Any]] = {
     "float": ("a number", NUMBER),
 }
 _DEEPEST = 100  # a.b.c… takes memory by the square of its length
+# ---------------------------------------------------------------- declared domains
+_HEAD = """\
+# The values that each column can have, for 'fairmaxent debias --epsilon 1 --domain'. This is a draft, made from your
+# table, and no part of it is protected: anyone who sees a private result may learn everything in this file. So each
+# level and each edge must be something that everybody may know. Take out levels that only your table shows, add those
+# that others could have, and choose edges that suit you."""
+_DRAFT = """
+# A private fit refuses a draft. Once you have read all of this, and it is public knowledge, remove the next line.
+draft = true"""
 
 
 def use_config(ctx: click.Context, param: click.Parameter, path: str | None) -> None:
@@ -92,7 +101,8 @@ def _others() -> dict[str, click.Option]:
     options: dict[str, click.Option] = {}
     for name in group.list_commands(context):
         command = group.get_command(context, name)
-        options = {**_options(command), **options} if command else options
+        if command:
+            options = {**_options(command), **options}
     return options
 
 
@@ -111,25 +121,31 @@ def _taken(option: click.Option, value: Any, path: str) -> Any:
     """What an option takes; refuse another kind, as TOML has more kinds than a command
     line.
     """
-    several = value if isinstance(value, list) else [value]
+    if isinstance(value, list):
+        several = value
+    else:
+        several = [value]
     # which cannot be typed, either
     if any(isinstance(item, str) and "\0" in item for item in several):
         raise click.UsageError(f"{path}: {option.name} has a null character; remove it")
     if isinstance(value, str):  # is read as if it were typed
-        return (
-            [value] if option.multiple and not isinstance(option.type, Value) else value
-        )
+        if option.multiple and not isinstance(option.type, Value):
+            return [value]
+        return value
     what, shape = _PLAIN.get(
         option.type.name, ("a text in quotes", [str] if option.multiple else ())
     )
     if isinstance(option.type, Value):
-        what, shape = option.type.words, option.type.shape
+        what = option.type.words
+        shape = option.type.shape
     if not fits(value, shape):
         raise click.UsageError(
             f"{path}: {option.name} is {shown(value)}; it takes {what}"
         )
     try:
-        return option.type.take(value) if isinstance(option.type, Value) else value
+        if isinstance(option.type, Value):
+            return option.type.take(value)
+        return value
     except ValueError as problem:
         raise click.UsageError(f"{path}: {option.name}: {problem}") from problem
 
@@ -177,15 +193,13 @@ config_option = click.option(
 
 def toml_section(name: str, values: Mapping[str, Any]) -> list[str]:
     """A section; nothing if it would be empty."""
-    return (
-        [
+    if values:
+        return [
             "",
             f"[{name}]",
             *(f"{toml(column)} = {toml(value)}" for column, value in values.items()),
         ]
-        if values
-        else []
-    )
+    return []
 
 
 def toml(value: object) -> str:
@@ -197,19 +211,6 @@ def toml(value: object) -> str:
     return escaped_toml(json.dumps(value, ensure_ascii=False, default=str))
 
 
-# ---------------------------------------------------------------- declared domains
-
-_HEAD = """\
-# The values that each column can have, for 'fairmaxent debias --epsilon 1 --domain'. This is a draft, made from your
-# table, and no part of it is protected: anyone who sees a private result may learn everything in this file. So each
-# level and each edge must be something that everybody may know. Take out levels that only your table shows, add those
-# that others could have, and choose edges that suit you."""
-
-_DRAFT = """
-# A private fit refuses a draft. Once you have read all of this, and it is public knowledge, remove the next line.
-draft = true"""
-
-
 def read_domain(path: str) -> Declaration:
     """Read a declared domain."""
     return declared(_text(path, "domain"), path)
@@ -217,17 +218,8 @@ def read_domain(path: str) -> Declaration:
 
 def declared(text: str, path: str) -> Declaration:
     """The domain that a text declares; ``path`` is how messages name it."""
-    record, keys = (
-        _toml_values(text, path),
-        [
-            "draft",
-            "levels",
-            "edges",
-            "missing",
-            "decimal",
-            "dates",
-        ],
-    )
+    record = _toml_values(text, path)
+    keys = ["draft", "levels", "edges", "missing", "decimal", "dates"]
     for name in record:
         if name not in keys:
             raise InputError(

@@ -86,17 +86,16 @@ def debias_command(
     )
     from fairmaxent.fit.pipeline import fit_frame, with_estimate
 
-    wanted = wanted.keeping_model() if asked.has("epsilon") else wanted
+    if asked.has("epsilon"):
+        wanted = wanted.keeping_model()
     asked.check(ctx, roles)
     # so that a report can say how to repeat the draws
     if wanted.mode != "weights" and not asked.has("random_state"):
         asked = AskedOptions(asked.values | {"random_state": secrets.randbelow(2**32)})
     repeat = resolved(ctx, seed=asked.values["random_state"])
-    ledger = (
-        (asked.values["ledger"] or ledger_beside(data))
-        if asked.has("epsilon")
-        else None
-    )
+    ledger = None
+    if asked.has("epsilon"):
+        ledger = asked.values["ledger"] or ledger_beside(data)
     if ledger is not None:
         asked.values["ledger"] = Spending(
             ledger, repeat, str(Path(wanted.model or "").absolute())
@@ -109,11 +108,10 @@ def debias_command(
                 " with --ledger"
             )
     wanted.check(data)
-    folders = (
-        [wanted.output]
-        if wanted.scheduler is not None and wanted.output is not None
-        else []
-    )
+    if wanted.scheduler is not None and wanted.output is not None:
+        folders = [wanted.output]
+    else:
+        folders = []
     files = [target for target in wanted.targets if target not in folders]
     with (
         contextlib.ExitStack() as paid,
@@ -122,11 +120,14 @@ def debias_command(
         ) as staging,
         _connected(wanted.scheduler),
     ):
-        origin = source_of(data, columns_as, repeat) if wanted.reports else None
+        origin = None
+        if wanted.reports:
+            origin = source_of(data, columns_as, repeat)
         with bar(f"reading {data}"):
             source, is_scanned = _opened(data, asked, wanted, columns_as, reading)
         with unchanged(data) if is_scanned else contextlib.nullcontext():
-            roles, wanted = roles.checked(source, data), wanted.in_form(source)
+            roles = roles.checked(source, data)
+            wanted = wanted.in_form(source)
             with bar(f"fitting {data}") as progress:
                 domain = columns_as.declaration or columns_as.domain(
                     source.frame, roles.weight
@@ -160,11 +161,10 @@ def debias_command(
                     " count."
                 )
             following = f"{spent}\n\n{following}"
-        text = (
-            json_record(result_record(result, wanted))
-            if wanted.as_json
-            else result_text(result, wanted, following)
-        )
+        if wanted.as_json:
+            text = json_record(result_record(result, wanted))
+        else:
+            text = result_text(result, wanted, following)
     echo(text, err=wanted.output == STANDARD)
 
 
@@ -203,11 +203,10 @@ def _opened(
         try:
             table = TableFile(narwhals.from_native(dask.read_parquet(data)), ())
         except Exception as problem:  # whatever its readers raise
-            behind = (
-                problem.__cause__
-                if isinstance(problem.__cause__, Exception)
-                else problem
-            )
+            if isinstance(problem.__cause__, Exception):
+                behind = problem.__cause__
+            else:
+                behind = problem
             raise StorageError(
                 f"cannot read {data} as parquet ({first_line(behind)}); with"
                 " --scheduler a table is a Parquet file or a folder of them, at a path"
@@ -219,11 +218,9 @@ def _opened(
     relabelled = asked.has("train") or (
         asked.has("relabel") and wanted.mode == "weights"
     )
-    scanned = (
-        None
-        if relabelled or (asked.has("release") and columns_as.declared is None)
-        else reading.scan(data)
-    )
+    scanned = None
+    if not (relabelled or (asked.has("release") and columns_as.declared is None)):
+        scanned = reading.scan(data)
     if scanned is not None:
         return scanned, True
     with about_exact_rows() if asked.has("epsilon") else contextlib.nullcontext():

@@ -90,12 +90,12 @@ def check_command(
         )
 
     def frame_of(path: str | None) -> Any:
-        scanned = None if path in (None, STANDARD) else reading.scan(str(path))
-        return (
-            None
-            if path is None
-            else (scanned or reading.read(path, columns_as.declaration)).frame
-        )
+        scanned = None
+        if path not in (None, STANDARD):
+            scanned = reading.scan(str(path))
+        if path is None:
+            return None
+        return (scanned or reading.read(path, columns_as.declaration)).frame
 
     with Staging(list(forms), force=wanted["force"], readable=list(forms)) as staging:
         with terminal.bar("checking"):

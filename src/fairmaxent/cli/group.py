@@ -56,7 +56,11 @@ _MODULES = {  # of commands that share one
     **dict.fromkeys(("evaluate", "compare", "reproduce"), "judging"),
 }
 
-UNEXPECTED, USAGE, UNUSABLE, UNREACHABLE, UNREADABLE = 1, 2, 3, 4, 5
+UNEXPECTED = 1
+USAGE = 2
+UNUSABLE = 3
+UNREACHABLE = 4
+UNREADABLE = 5
 INTERRUPTED = 130
 CLOSED_PIPE = 141
 _INTERRUPTION = "interrupted; no incomplete file was left behind"
@@ -202,10 +206,16 @@ def _one_line(*, debug: bool) -> Iterator[None]:
         problem.show()
         sys.exit(USAGE)
     except click.UsageError as problem:
-        where = "fairmaxent" if problem.ctx is None else problem.ctx.command_path
+        if problem.ctx is None:
+            where = "fairmaxent"
+        else:
+            where = problem.ctx.command_path
         text = problem.format_message().strip()
-        text += "" if text.endswith((".", "?", "!")) else "."
-        missing = problem.param if isinstance(problem, click.MissingParameter) else None
+        if not text.endswith((".", "?", "!")):
+            text += "."
+        missing = None
+        if isinstance(problem, click.MissingParameter):
+            missing = problem.param
         if missing is not None and missing.name in ("outcome", "protected"):
             text += " 'fairmaxent inspect' proposes one for your table."
         _fail(f"{text} See '{where} --help'.", USAGE)
@@ -235,11 +245,10 @@ def _explain(problem: BaseException) -> tuple[str, int]:
         )
         return f"memory ran out ({errors.first_line(problem)}); {remedy}", UNUSABLE
     if code == UNEXPECTED:
-        what = (
-            f"{type(problem).__name__}: {problem}"
-            if str(problem)
-            else type(problem).__name__
-        )
+        if str(problem):
+            what = f"{type(problem).__name__}: {problem}"
+        else:
+            what = type(problem).__name__
         # That is how polars panics.
         whose = (
             "polars, which fairmaxent uses"

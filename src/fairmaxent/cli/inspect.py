@@ -181,17 +181,20 @@ def _private_next(
 ) -> str:
     """The private fit with the domain that was drafted, once somebody has read that."""
     names = {field.name for field in fields(ReadingOptions)}
-    roles, given = [*_roles(ctx, inspection)], [*given_options(ctx, names | {"groups"})]
+    roles = [*_roles(ctx, inspection)]
+    given = [*given_options(ctx, names | {"groups"})]
     for name, value in form.found:
         flag = f"--{name.replace('_', '-')}"
-        given += [] if flag in given else [flag, value]
+        if flag not in given:
+            given += [flag, value]
     named = (inspection.outcome, *inspection.protected)
     left_out = [
         name
         for name in (*inspection.identifiers, ctx.params["weight"])
         if name and name not in named
     ]
-    given += repeated("--drop", COLUMNS.typed(left_out)) if left_out else []
+    if left_out:
+        given += repeated("--drop", COLUMNS.typed(left_out))
     files = [word for word in outputs(data, form) if word != "--like-input"]
     why = (
         f"read {on_one_line(domain)}, change what is not public, and remove its line"
@@ -294,12 +297,16 @@ def _next(
             return next_step(why)
         if len(names) > 1:
             why += f" ({', '.join(names[:_CHOICES])}{', …' * (len(names) > _CHOICES)})"
-        example = COLUMNS.typed(names[:1]) if role == "protected" else names[:1]
+        if role == "protected":
+            example = COLUMNS.typed(names[:1])
+        else:
+            example = names[:1]
         return next_step(
             f"{why}, for example",
             ["inspect", data, *options, *repeated(f"--{role}", example)],
         )
-    options = options if config is None else ["--config", config]
+    if config is not None:
+        options = ["--config", config]
     piped = ", with the same table on stdin" if data == STANDARD else ""
     is_unclear = all(verdict.most == 1 for verdict in inspection.verdicts)
     doubt = (
@@ -322,7 +329,10 @@ def _roles(ctx: click.Context, inspection: Inspection) -> Iterator[str | None]:
     config file says what to do.
     """
     rate = inspection.representation_rate
-    has_rate = any(rate.values()) if isinstance(rate, Mapping) else rate is not None
+    if isinstance(rate, Mapping):
+        has_rate = any(rate.values())
+    else:
+        has_rate = rate is not None
     has_rate = has_rate and CONFIG not in ctx.meta and inspection.outcome is not None
     yield from repeated(
         "--outcome", [] if inspection.outcome is None else [inspection.outcome]

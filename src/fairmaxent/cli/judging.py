@@ -41,6 +41,14 @@ from fairmaxent.document.text import on_one_line
 from fairmaxent.errors import Option
 from fairmaxent.options import option
 
+# The options of 'debias' that choose a method of fairmaxent.
+_CHOOSING = {
+    "fairmaxent, rows": "",
+    "fairmaxent, weights": " --mode weights",
+    "relabel, probabilities": " --relabel probabilities --mode weights",
+    "model": " --train MODEL --mode weights",
+}
+
 
 @dataclass(frozen=True)
 class EvaluateOptions:
@@ -145,16 +153,12 @@ def evaluate_command(
     if wanted.as_json:
         echo(json_record({**evaluation.to_dict(), "notes": notes}))
         return
-    following, command = (
-        "share the rows together with this evaluation (or with --json)",
-        list[str | None](),
-    )
+    following = "share the rows together with this evaluation (or with --json)"
+    command = list[str | None]()
     copies = evaluation.risks.copies
     if copies.risk.low > 0 and copies.judged() != "low":
-        following, unlike = (
-            "make rows that copy nobody, and evaluate those",
-            as_typed(Option("release", value=True)),
-        )
+        following = "make rows that copy nobody, and evaluate those"
+        unlike = as_typed(Option("release", value=True))
         if roles.outcome and roles.protected:
             asked = {
                 each.name or ""
@@ -181,15 +185,6 @@ def evaluate_command(
     elif not evaluation.control_rows:
         following = "set rows aside before you make new ones; pass them with --control"
     echo(f"{evaluation_text(evaluation, notes)}\n\n{next_step(following, command)}")
-
-
-# The options of 'debias' that choose a method of fairmaxent.
-_CHOOSING = {
-    "fairmaxent, rows": "",
-    "fairmaxent, weights": " --mode weights",
-    "relabel, probabilities": " --relabel probabilities --mode weights",
-    "model": " --train MODEL --mode weights",
-}
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,8 @@ def sample_command(model: str, wanted: SampleOptions) -> None:
     """
     from fairmaxent.fit.fit import load
 
-    rows, target = wanted.rows, wanted.output
+    rows = wanted.rows
+    target = wanted.output
     check_files([model], [target])
     output_format(target, wanted.output_format)
     with Staging(
@@ -102,11 +103,10 @@ def sample_command(model: str, wanted: SampleOptions) -> None:
             for column, values in joined.items()
         }
         # Otherwise the seed of the model would draw the rows of 'debias' again.
-        seed = (
-            secrets.randbelow(2**32)
-            if wanted.random_state is None
-            else wanted.random_state
-        )
+        if wanted.random_state is None:
+            seed = secrets.randbelow(2**32)
+        else:
+            seed = wanted.random_state
         drawing: dict[str, Any] = {
             "given": evidence or None,
             "random_state": seed,
@@ -142,9 +142,9 @@ def _value(text: str, attribute: Attribute) -> object:
             return slice(
                 *(number_of(end) if end.strip() else None for end in (low, high))
             )
-    return (
-        text if text in attribute.labels else typed_level(text, attribute.values.dtype)
-    )
+    if text in attribute.labels:
+        return text
+    return typed_level(text, attribute.values.dtype)
 
 
 @click.command(epilog="Exit code 0: verified. 5: damaged, forged, or not a model.")
@@ -252,10 +252,12 @@ def report_command(model: str, wanted: ReportOptions, reading: ReadingOptions) -
     from fairmaxent.fit.fit import load
     from fairmaxent.report import build_report, source, writer
 
-    data, sample = wanted.data, wanted.sample
-    path = (
-        "report.html" if wanted.output is None and wanted.pdf is None else wanted.output
-    )
+    data = wanted.data
+    sample = wanted.sample
+    if wanted.output is None and wanted.pdf is None:
+        path = "report.html"
+    else:
+        path = wanted.output
     shared.check_reports(path, wanted.pdf)
     targets = [path for path in (path, wanted.pdf) if path is not None]
     check_files([model, data, sample], targets)
@@ -267,12 +269,16 @@ def report_command(model: str, wanted: ReportOptions, reading: ReadingOptions) -
     with Staging(targets, force=wanted.force, readable=targets) as staging:
         with bar(f"reading {model}"):
             fit = load(model)
-            drawn = None if sample is None else reading.read(sample).frame
+            drawn = None
+            if sample is not None:
+                drawn = reading.read(sample).frame
             # If an engine counted the rows, it also looks for copies.
-            scanned = (
-                None if data is None or fit.table.keeps_rows else reading.scan(data)
-            )
-            table = None if data is None else scanned or reading.read(data)
+            scanned = None
+            if not (data is None or fit.table.keeps_rows):
+                scanned = reading.scan(data)
+            table = None
+            if data is not None:
+                table = scanned or reading.read(data)
         with bar("writing"):
             files = {"Fair table": sample, "Model": model}
             written = [
@@ -289,7 +295,10 @@ def report_command(model: str, wanted: ReportOptions, reading: ReadingOptions) -
                 name: getattr(wanted, name)
                 for name in ("mode", "trade_off", "estimate", "evaluate")
             }
-            frame = None if table is None else table.frame
+            if table is None:
+                frame = None
+            else:
+                frame = table.frame
             report = build_report(
                 fit,
                 data=frame,

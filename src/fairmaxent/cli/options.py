@@ -24,20 +24,30 @@ Decorator = Callable[[Callable[..., None]], Callable[..., None]]
 
 OTHERS = "Other options"
 CONFIG = "fairmaxent.config"  # where a context keeps the path of the config file
+# the words of a command; None stands for one that cannot be typed
+Tokens = Sequence[str | None]
+# where a context keeps what a command says instead, if another one runs it
+NEXT = "fairmaxent.next"
 
 
 class RecordOption(click.Option):
     """An option of the command line that knows the field it came from."""
 
     def __init__(self, *args: Any, source: TypedOption, **settings: Any) -> None:
-        self.source, self.info = source, source.info
-        self.heading = "Options" if source.info.main else source.heading
+        self.source = source
+        self.info = source.info
+        if source.info.main:
+            self.heading = "Options"
+        else:
+            self.heading = source.heading
         super().__init__(*args, **settings)
 
     def process_value(self, ctx: click.Context, value: Any) -> Any:
         """What a command gets: the default of the field if nothing was given."""
         value = super().process_value(ctx, value)
-        return self.source.default if value == () else value
+        if value == ():
+            return self.source.default
+        return value
 
     def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
         """Read what was typed, all of it together; what a TOML file holds was read with
@@ -48,9 +58,14 @@ class RecordOption(click.Option):
         is_typed = (
             ctx.get_parameter_source(self.name or "") is ParameterSource.COMMANDLINE
         )
-        texts = [value] if isinstance(value, str) else value if is_typed else None
+        if isinstance(value, str):
+            texts = [value]
+        else:
+            texts = value if is_typed else None
         try:
-            return value if texts is None else self.type.read(texts)
+            if texts is None:
+                return value
+            return self.type.read(texts)
         except ValueError as problem:
             raise click.BadParameter(str(problem), ctx, self) from problem
 
@@ -63,9 +78,10 @@ def _click_option(source: TypedOption, *, required: bool) -> Decorator:
         "required": required,
         "metavar": info.metavar,
     }
-    default = (
-        values.NOTHING if source.default is None and info.has_none else source.default
-    )
+    if source.default is None and info.has_none:
+        default = values.NOTHING
+    else:
+        default = source.default
     if info.text == "flag":
         settings |= {
             "is_flag": True,
@@ -92,7 +108,9 @@ def _type(info: OptionInfo) -> click.ParamType[Any] | type:
             [*([values.NOTHING] if info.has_none else []), *info.choices]
         )
     if info.text == "whole":
-        return int if info.least is None else click.IntRange(info.least, info.most)
+        if info.least is None:
+            return int
+        return click.IntRange(info.least, info.most)
     plain: dict[str, Any] = {
         "number": float,
         "text": str,
@@ -100,7 +118,9 @@ def _type(info: OptionInfo) -> click.ParamType[Any] | type:
         "file": values.FILE,
         "files": values.FILE,
     }
-    return plain[info.text] if info.text in plain else values.TEXTS[info.text]
+    if info.text in plain:
+        return plain[info.text]
+    return values.TEXTS[info.text]
 
 
 def folder_option(
@@ -152,11 +172,11 @@ def taking(
 
 def goes_with(info: OptionInfo, other: str, value: object) -> bool:
     """Whether an option means something beside another one that has this value."""
-    allowed, is_given = (
-        info.only_if[other],
-        value is not None and value is not False and value != values.NOTHING,
-    )
-    return "given" in allowed or value in allowed if is_given else None in allowed
+    allowed = info.only_if[other]
+    is_given = value is not None and value is not False and value != values.NOTHING
+    if is_given:
+        return "given" in allowed or value in allowed
+    return None in allowed
 
 
 def _refuse_meaningless(sources: Iterable[TypedOption]) -> None:
@@ -164,18 +184,18 @@ def _refuse_meaningless(sources: Iterable[TypedOption]) -> None:
     context = click.get_current_context()
     flags = {parameter.name: parameter.opts[0] for parameter in context.command.params}
     for source in sources:
-        value, flag = context.params[source.param], source.flags[0]
+        value = context.params[source.param]
+        flag = source.flags[0]
         for other, allowed in (
             source.info.only_if.items() if value != source.default else ()
         ):
             beside = context.params.get(other)
             if other not in flags or goes_with(source.info, other, beside):
                 continue
-            reason = (
-                f": {source.info.reasons[other]}"
-                if other in source.info.reasons
-                else ""
-            )
+            if other in source.info.reasons:
+                reason = f": {source.info.reasons[other]}"
+            else:
+                reason = ""
             choices = [choice for choice in allowed if choice is not None]
             if "given" in choices:
                 raise click.UsageError(
@@ -185,7 +205,10 @@ def _refuse_meaningless(sources: Iterable[TypedOption]) -> None:
             if choices:
                 where = f"{flags[other]} {choices[-1]}, not for {flags[other]} {beside}"
                 raise click.UsageError(f"{flag} is for {where}{reason}")
-            typed = f"{flag} {value}" if source.info.choices else flag
+            if source.info.choices:
+                typed = f"{flag} {value}"
+            else:
+                typed = flag
             advice = reason or "; leave one of them out"
             raise click.UsageError(
                 f"{typed} cannot go together with {flags[other]}{advice}"
@@ -203,11 +226,9 @@ class SectionedCommand(click.Command):
         for parameter in sorted(
             self.get_params(ctx), key=lambda parameter: not parameter.required
         ):
-            line = (
-                parameter.get_help_record(ctx)
-                if isinstance(parameter, click.Option)
-                else None
-            )
+            line = None
+            if isinstance(parameter, click.Option):
+                line = parameter.get_help_record(ctx)
             if line is not None:
                 sections.setdefault(getattr(parameter, "heading", OTHERS), []).append(
                     line
@@ -217,13 +238,6 @@ class SectionedCommand(click.Command):
             if lines:
                 with formatter.section(heading):
                     formatter.write_dl(lines)
-
-
-# the words of a command; None stands for one that cannot be typed
-Tokens = Sequence[str | None]
-
-# where a context keeps what a command says instead, if another one runs it
-NEXT = "fairmaxent.next"
 
 
 def resolved(ctx: click.Context, *, seed: int | None) -> str:
@@ -297,11 +311,9 @@ def _program() -> list[str]:
     found = os.path.dirname(os.path.realpath(shutil.which("fairmaxent") or ""))
     home = os.path.realpath(os.path.dirname(sys.executable))
     is_found = found in (home, os.path.join(home, "Scripts"))  # the second on Windows
-    return (
-        [sys.executable, "-m", "fairmaxent"]
-        if is_called and not is_found
-        else ["fairmaxent"]
-    )
+    if is_called and not is_found:
+        return [sys.executable, "-m", "fairmaxent"]
+    return ["fairmaxent"]
 
 
 def given_options(ctx: click.Context, names: Collection[str]) -> Iterator[str | None]:
@@ -318,7 +330,10 @@ def outputs(data: str, form: TableForm) -> list[str]:
     file, and a report.
     """
     # not the usual suffix, which a pattern may end in
-    suffix = ".pq" if is_pattern(data) else f".{form.format}"
+    if is_pattern(data):
+        suffix = ".pq"
+    else:
+        suffix = f".{form.format}"
     # An office would miss its form in a result that is written as programs do.
     plain = (
         form.separator in ",\t"
@@ -326,7 +341,10 @@ def outputs(data: str, form: TableForm) -> list[str]:
         and form.encoding == "utf-8"
         and form.format != "xlsx"
     )
-    alike = [] if plain else ["--like-input"]
+    if plain:
+        alike = []
+    else:
+        alike = ["--like-input"]
     return [
         "-o",
         name_for(data, f"fair{suffix}"),

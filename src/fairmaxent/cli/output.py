@@ -91,6 +91,8 @@ SEED: dict[str, Any] = {
     "flags": ("--seed", "--random-state"),
     "label": "Seed",
 }
+_FORMULA = r"^[=+\-@\t\r]."  # a lone sign is none
+_NUMBER = r"^[+\-]?[\d\s.,]+(?:[eE][+\-]?\d+)?\s*%?$"
 
 
 @dataclass(frozen=True)
@@ -179,7 +181,9 @@ class FileOptions(FilingOptions):
         """The files that other users may read: the report, which holds no rows, and the
         others if asked.
         """
-        return self.targets if self.readable_by_others else self.reports
+        if self.readable_by_others:
+            return self.targets
+        return self.reports
 
     def written(self, rows: int | None, contents: str = "") -> list[str]:
         """Say which files were written, with how many rows, and what a model holds."""
@@ -190,7 +194,9 @@ class FileOptions(FilingOptions):
             for target in self.targets
             if target != STANDARD
         ]
-        return named if self.targets else ["Nothing was written."]
+        if self.targets:
+            return named
+        return ["Nothing was written."]
 
     def in_form(self, source: TableFile) -> Self:
         """The same, with the format of the input if the result is to be like it; refuse
@@ -207,16 +213,18 @@ class FileOptions(FilingOptions):
 
     def write(self, frame: Any, source: TableFile, staging: Staging) -> tuple[str, ...]:
         """Write the table, and return what to know about the file."""
-        target, form = self.output or "", source.form if self.like_input else None
+        target = self.output or ""
+        if self.like_input:
+            form = source.form
+        else:
+            form = None
         notes = staging.write_table(frame, target, format=self.output_format, form=form)
         is_lazy = not hasattr(frame, "iter_columns")
+        if is_lazy:
+            return notes
         return (
-            notes
-            if is_lazy
-            else (
-                *notes,
-                *formula_notes(frame.iter_columns(), target, self.output_format),
-            )
+            *notes,
+            *formula_notes(frame.iter_columns(), target, self.output_format),
         )
 
     def check(self, *read: str) -> None:
@@ -439,7 +447,8 @@ def write_drawn(
             done += len(batch)
             progress("rows", done / n)
 
-    source, schema = fit, None
+    source = fit
+    schema = None
     kind = output_format(target, format)[0]
     if kind == "xlsx":
         check_sheet_rows(n)
@@ -456,10 +465,6 @@ def write_drawn(
         for attribute in fit.domain.attributes
     ]
     return formula_notes(levels, target, format)
-
-
-_FORMULA = r"^[=+\-@\t\r]."  # a lone sign is none
-_NUMBER = r"^[+\-]?[\d\s.,]+(?:[eE][+\-]?\d+)?\s*%?$"
 
 
 def formula_notes(

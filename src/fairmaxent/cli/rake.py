@@ -146,12 +146,13 @@ def rake_command(
     ) as staging:
         with bar(f"reading {data}"):
             margins = [ReadingOptions().read(path) for path in wanted.margins]
-            scanned = None if wanted.replicates else reading.scan(data)
-            source = (
-                reading.read(data, columns_as.declaration)
-                if scanned is None
-                else scanned
-            )
+            scanned = None
+            if not wanted.replicates:
+                scanned = reading.scan(data)
+            if scanned is None:
+                source = reading.read(data, columns_as.declaration)
+            else:
+                source = scanned
             wanted = wanted.in_form(source)
         with bar("raking"):
             raking = wanted.raked(
@@ -228,9 +229,10 @@ def _text(certificate: RakingCertificate, wanted: RakeOptions, notes: list[str])
     """Levels with too few rows, the margins before and after, what the weights cost,
     and what was written.
     """
-    seed = (
-        [f"seed of the replicates: {wanted.random_state}"] if wanted.replicates else []
-    )
+    if wanted.replicates:
+        seed = [f"seed of the replicates: {wanted.random_state}"]
+    else:
+        seed = []
     warnings = [spelled(warning, as_typed) for warning in certificate.few_rows()]
     following = f"use the column {wanted.weight_name!r} as weights in every estimate"
     if wanted.output is None:

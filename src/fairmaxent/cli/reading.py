@@ -27,6 +27,8 @@ from fairmaxent.files.parquet import is_pattern, parts_of, scan_table
 from fairmaxent.files.reading import STANDARD, Reading, TableFile
 from fairmaxent.options import option
 
+_LEARNING = ("bins", "kinds", "order", "max_levels")
+
 
 @dataclass(frozen=True, kw_only=True)
 class ReadingOptions(Reading):
@@ -63,7 +65,9 @@ class ReadingOptions(Reading):
         from fairmaxent.engines.lazy_frame import FEW, READ_AHEAD
 
         os.environ.setdefault(READ_AHEAD, FEW)  # for what is written from the file, too
-        lazy = scan_table(path) if self.input_format in (None, "parquet") else None
+        lazy = None
+        if self.input_format in (None, "parquet"):
+            lazy = scan_table(path)
         if lazy is None:
             return None
         formats.refuse_options(path, self, "parquet")
@@ -88,9 +92,6 @@ class ReadingOptions(Reading):
         return replace(
             table, frame=table.frame.drop(dropped), whole=table.frame, dropped=dropped
         )
-
-
-_LEARNING = ("bins", "kinds", "order", "max_levels")
 
 
 @dataclass(frozen=True)
@@ -158,7 +159,9 @@ class DomainOptions:
     @property
     def declaration(self) -> Declaration | None:
         """The domain that a file declares."""
-        return None if self.declared is None else read_domain(self.declared)
+        if self.declared is None:
+            return None
+        return read_domain(self.declared)
 
     def domain(self, frame: Any, weight: str | None) -> Domain | None:
         """Learn the domain as asked, or take it from the file that declares it."""
@@ -170,13 +173,19 @@ class DomainOptions:
             return None
         lazy = open_lazy(frame)
         if declaration is not None:
-            first = open_frame(frame) if lazy is None else collect(lazy.head(1))
+            if lazy is None:
+                first = open_frame(frame)
+            else:
+                first = collect(lazy.head(1))
             return bound(declaration, first if weight is None else first.drop(weight))
         if lazy is not None:
             if weight is not None:
                 average_weight(lazy, weight)  # which refuses what are no weights
             return learn_domain(lazy, weight=weight, **self.given)
-        table = frame if weight is None else frame.drop(weight)
+        if weight is None:
+            table = frame
+        else:
+            table = frame.drop(weight)
         return Domain.infer(
             table, weight=read_weights(open_frame(frame), weight), **self.given
         )
@@ -241,11 +250,10 @@ def check_files(read: Sequence[str | None], targets: Sequence[str]) -> None:
         )
     context = click.get_current_context(silent=True)
     # --config, --domain
-    beside = (
-        ()
-        if context is None
-        else (context.meta.get(CONFIG), context.params.get("declared"))
-    )
+    if context is None:
+        beside = ()
+    else:
+        beside = (context.meta.get(CONFIG), context.params.get("declared"))
     sources = [source for source in (*read, *beside) if source is not None]
     inputs = {
         _identity(file, 0) for source in sources for file in _files_of(source)
@@ -290,8 +298,12 @@ def unchanged(source: str) -> Iterator[None]:
 
 def _files_of(source: str) -> list[Any]:
     """The files behind a path."""
-    parts = None if source == STANDARD else parts_of(source)
-    return [source] if parts is None else list(parts)
+    parts = None
+    if source != STANDARD:
+        parts = parts_of(source)
+    if parts is None:
+        return [source]
+    return list(parts)
 
 
 def _identity(path: str | os.PathLike[str], standard: int) -> tuple[int, int] | None:
@@ -299,7 +311,10 @@ def _identity(path: str | os.PathLike[str], standard: int) -> tuple[int, int] | 
     anything else.
     """
     with contextlib.suppress(OSError, ValueError):
-        state = os.fstat(standard) if path == STANDARD else os.stat(path)
+        if path == STANDARD:
+            state = os.fstat(standard)
+        else:
+            state = os.stat(path)
         if stat.S_ISREG(state.st_mode):
             return state.st_dev, state.st_ino
     return None

@@ -40,11 +40,9 @@ class RoleOptions:
     @property
     def favoured(self) -> object:
         """The favourable levels as `debias` takes them."""
-        return (
-            list(self.favourable)
-            if len(self.favourable) > 1
-            else next(iter(self.favourable), None)
-        )
+        if len(self.favourable) > 1:
+            return list(self.favourable)
+        return next(iter(self.favourable), None)
 
     @property
     def named(self) -> dict[str, Any]:
@@ -100,7 +98,9 @@ def typed_level(text: object, dtype: Any) -> object:
         return text
     if str(dtype) == "Boolean":
         return {"true": True, "false": False}.get(text.lower(), text)
-    return float(text) if dtype.is_numeric() and _is_number(text) else text
+    if dtype.is_numeric() and _is_number(text):
+        return float(text)
+    return text
 
 
 def _is_number(text: str) -> bool:
@@ -142,7 +142,10 @@ class AskedOptions:
             return
         rates = self.values["representation_rate"]
         for column in self.values["target"] or ():
-            rate = rates.get(column) if isinstance(rates, Mapping) else rates
+            if isinstance(rates, Mapping):
+                rate = rates.get(column)
+            else:
+                rate = rates
             if column in roles.protected and rate is not None:
                 raise click.UsageError(
                     "--representation-rate and --target both set the size of the"
@@ -157,13 +160,17 @@ class AskedOptions:
         """
         values: dict[str, Any] = {}
         for source in (source for source in _ASKED if not source.owner):
-            value, is_flag = self.values[source.param], source.info.text == "flag"
-            values[source.field.name] = (
-                (source.info.on if value else source.field.default)
-                if is_flag
-                else value
-            )
-        also, favourable = values["also"], roles.favoured
+            value = self.values[source.param]
+            is_flag = source.info.text == "flag"
+            if is_flag:
+                if value:
+                    values[source.field.name] = source.info.on
+                else:
+                    values[source.field.name] = source.field.default
+            else:
+                values[source.field.name] = value
+        also = values["also"]
+        favourable = roles.favoured
         if also:
             favourable = {
                 roles.outcome: favourable,
@@ -172,15 +179,18 @@ class AskedOptions:
         values |= {"also": list(also or ()) or None, "favourable": favourable}
         values |= {"groups": roles.groups, "weight": roles.weight}
         values["estimate"] = None  # it belongs to what is written: see `cli.debias`
-        values["relabel"] = self.values["relabel"] if self.has("relabel") else None
-        values["model"] = (
-            Model(self.values["train"], **self._given("model"))
-            if self.has("train")
-            else None
-        )
-        values["privacy"] = (
-            Privacy(**self._given("privacy")) if self.has("epsilon") else None
-        )
+        if self.has("relabel"):
+            values["relabel"] = self.values["relabel"]
+        else:
+            values["relabel"] = None
+        if self.has("train"):
+            values["model"] = Model(self.values["train"], **self._given("model"))
+        else:
+            values["model"] = None
+        if self.has("epsilon"):
+            values["privacy"] = Privacy(**self._given("privacy"))
+        else:
+            values["privacy"] = None
         return Request(
             roles.outcome,
             list(roles.protected),
@@ -195,7 +205,10 @@ class AskedOptions:
         for source in (source for source in _ASKED if source.owner == owner):
             value = self.values[source.param]
             if value is not None and value is not False:  # 0 is given
-                given[source.field.name] = source.info.on if value is True else value
+                if value is True:
+                    given[source.field.name] = source.info.on
+                else:
+                    given[source.field.name] = value
         return given
 
 

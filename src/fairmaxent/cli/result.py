@@ -83,7 +83,10 @@ class Result:
         typed = [
             spelled(remark, as_typed) for remark in other_remarks(self.fit.certificate)
         ]
-        exact = () if self.private else self.source.notes_spelled(as_typed)
+        if self.private:
+            exact = ()
+        else:
+            exact = self.source.notes_spelled(as_typed)
         leaks: list[str] = []
         # If the rows are in memory to look at; rows to share have other levels.
         if (
@@ -92,17 +95,13 @@ class Result:
             and not self.fit.request.release
         ):
             outcome, *protected = self.fit.roles.names
-            roles, codes = (
-                Roles.of(self.fit.domain, outcome, protected),
-                self.fit.domain.encode(self.source.frame),
-            )
+            roles = Roles.of(self.fit.domain, outcome, protected)
+            codes = self.fit.domain.encode(self.source.frame)
             leaks = [
                 spelled(hint.parts, as_typed) for hint in leak_hints(roles, codes, None)
             ]
-            decisions, hidden = (
-                self.fit.certificate.decisions,
-                self.fit.roles.protected_names,
-            )
+            decisions = self.fit.certificate.decisions
+            hidden = self.fit.roles.protected_names
             for own in (
                 proxies(roles, codes, None)
                 if decisions and not decisions.sees_protected
@@ -142,13 +141,15 @@ def make_result(
     if wanted.output is None:
         return Result(fit, source, fit.distribution.root_table)
     # of a private table, not even that is exact
-    count = fit.table.size if wanted.rows is None else wanted.rows
-    seed, is_lazy = (
-        fit.request.random_state,
-        source.frame.__class__.__name__ == "LazyFrame",
-    )
+    if wanted.rows is None:
+        count = fit.table.size
+    else:
+        count = wanted.rows
+    seed = fit.request.random_state
+    is_lazy = source.frame.__class__.__name__ == "LazyFrame"
     if wanted.scheduler is not None:
-        folder, readable = staging.path_for(wanted.output), wanted.readable_by_others
+        folder = staging.path_for(wanted.output)
+        readable = wanted.readable_by_others
         fit.write_sample(
             count,
             folder,
@@ -163,7 +164,8 @@ def make_result(
             )
         return Result(fit, source, drawn.table, count)
     if is_lazy and wanted.mode == "rows":
-        drawn, form = deliveries.DrawnBatches(fit), wanted.output_format
+        drawn = deliveries.DrawnBatches(fit)
+        form = wanted.output_format
         how: dict[str, Any] = {
             "format": form,
             "drawn": drawn,
@@ -189,12 +191,14 @@ def make_result(
         )
     made = deliveries.deliver(fit, given, mode=wanted.mode, iid=wanted.iid, seed=seed)
     # A table for stdout is written last, because it cannot be taken back.
-    notes = (
-        ()
-        if wanted.output == STANDARD and not is_lazy
-        else wanted.write(frame, source, staging)
-    )
-    rows = fit.table.size if is_lazy and given is None else len(frame)
+    if wanted.output == STANDARD and not is_lazy:
+        notes = ()
+    else:
+        notes = wanted.write(frame, source, staging)
+    if is_lazy and given is None:
+        rows = fit.table.size
+    else:
+        rows = len(frame)
     if given is None and rows > fit.table.size:
         split = (
             f"{counted(fit.table.size, 'row')} became {rows:,}, because people are"
@@ -236,11 +240,10 @@ def make_report(
         if path not in (None, STANDARD)
     )
     # The report on a private fit says nothing about the file's content.
-    exact = (
-        {"sha256": None}
-        if result.private
-        else {"reading": result.source.notes_spelled(origin.front_door.spell)}
-    )
+    if result.private:
+        exact = {"sha256": None}
+    else:
+        exact = {"reading": result.source.notes_spelled(origin.front_door.spell)}
     asked: dict[str, Any] = {
         "mode": wanted.mode,
         "iid": wanted.iid,
@@ -271,7 +274,10 @@ def result_text(result: Result, wanted: OutputOptions, following: str) -> str:
     if len(result.notes) > _SHOWN:
         notes.append(f"and {len(result.notes) - _SHOWN} more; --json shows them all")
     is_one = len(certificate.measure.favourable) == 1
-    decided = f", for {certificate.compared_outcomes[0].outcome}" if is_one else ""
+    if is_one:
+        decided = f", for {certificate.compared_outcomes[0].outcome}"
+    else:
+        decided = ""
     changes = group_changes(result.fit, result.table)
     groups = [
         (
@@ -337,26 +343,32 @@ def _rate_lines(result: Result) -> Iterator[statements.RateLine]:
     """The rates wanted, before and after; a line for each of a few outcomes, so that it
     is clear what each is about.
     """
-    fit, certificate = result.fit, result.fit.certificate
+    certificate = result.fit.certificate
+    fit = result.fit
     before, after = (
         deliveries.outcome_ratios(fit, cells)
         for cells in (fit.problem.data_table, result.table)
     )
     written = deliveries.delivered_rates(fit, result.table)
     for kind, name in certificate.rates_shown:
-        what, wanted = (
-            certificate.measure.rate_name(kind, name),
-            certificate.wanted[kind][name],
-        )
-        levels = before[name] if kind == "statistical_rate" else {}
+        what = certificate.measure.rate_name(kind, name)
+        wanted = certificate.wanted[kind][name]
+        if kind == "statistical_rate":
+            levels = before[name]
+        else:
+            levels = {}
         if 1 < len(levels) <= _FEW:
             for level, rate in levels.items():
                 yield statements.RateLine(
                     f"{what}, {level}", wanted, rate, after[name][level]
                 )
             continue
-        about = "" if not levels else f", {next(iter(levels))}"
-        about = f", worst of {len(levels)} outcomes" if len(levels) > _FEW else about
+        if not levels:
+            about = ""
+        else:
+            about = f", {next(iter(levels))}"
+        if len(levels) > _FEW:
+            about = f", worst of {len(levels)} outcomes"
         yield statements.RateLine(
             f"{what}{about}",
             wanted,
@@ -374,8 +386,10 @@ def _costs(result: Result, wanted: OutputOptions) -> list[Block]:
     if costs.worst_cell is None:
         return lines
     last = ["most copies" if costs.counted else "expected copies"]
-    last = ["largest weight"] if wanted.mode == "weights" else last
-    last = ["largest weight", "expected copies"] if result.delivered is None else last
+    if wanted.mode == "weights":
+        last = ["largest weight"]
+    if result.delivered is None:
+        last = ["largest weight", "expected copies"]
     blocks = statements.cost_blocks(
         costs.groups, costs.worst_cell, last, "; --json shows them all"
     )
@@ -411,11 +425,9 @@ def _sharing(result: Result) -> Iterator[str]:
 def after_debias(data: str, wanted: OutputOptions, repeat: str, result: Result) -> str:
     """Write what was only shown, read the report, or use the result."""
     if wanted.scheduler is not None:
-        return (
-            ""
-            if wanted.targets
-            else next_step("name a folder with -o, where the workers write the table")
-        )
+        if wanted.targets:
+            return ""
+        return next_step("name a folder with -o, where the workers write the table")
     if not wanted.targets:
         return next_step(
             "write the table and a report",
@@ -426,10 +438,14 @@ def after_debias(data: str, wanted: OutputOptions, repeat: str, result: Result) 
             f"open {wanted.report} and read its first page before you use the result"
         )
     if wanted.model is not None:
-        read = [] if data == STANDARD or result.private else ["--data", data]
-        estimated = (
-            ["--estimate", "rows"] if result.private and wanted.estimate is None else []
-        )
+        if data == STANDARD or result.private:
+            read = []
+        else:
+            read = ["--data", data]
+        if result.private and wanted.estimate is None:
+            estimated = ["--estimate", "rows"]
+        else:
+            estimated = []
         command = ["report", wanted.model, *read, "--mode", wanted.mode, *estimated]
         why = "write a report to file" + (
             "; this, and drawing more rows, spends nothing" if result.private else ""

@@ -29,6 +29,11 @@ _CLOSED_STDOUT = (
     "Error: stdout is closed, so no result could be shown; redirect it to a file, or to"
     " /dev/null\n"
 )
+# bytes that the libraries reserve, though they use little of it
+_LEAST_ADDRESSES = 1.5e9
+_ENDING = "SIGHUP SIGQUIT SIGTERM SIGUSR1 SIGUSR2 SIGALRM SIGVTALRM SIGPROF SIGXCPU SIGBREAK".split()  # noqa: SIM905
+_interrupted = threading.Event()
+_SHOW_CURSOR = "\x1b[?25h"  # a progress bar hides it
 
 
 def prepare_streams(unwritable: int) -> None:
@@ -60,10 +65,6 @@ def prepare_streams(unwritable: int) -> None:
                 encoding="utf-8" if redirected else None, errors="backslashreplace"
             )
     warnings.showwarning = _show_warning
-
-
-# bytes that the libraries reserve, though they use little of it
-_LEAST_ADDRESSES = 1.5e9
 
 
 def check_addresses() -> None:
@@ -114,11 +115,6 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     """Show a library's warning in one line; it may quote the data."""
     with contextlib.suppress(OSError, ValueError):
         sys.stderr.write(f"Warning: {visible(' '.join(str(message).split()))}\n")
-
-
-_ENDING = "SIGHUP SIGQUIT SIGTERM SIGUSR1 SIGUSR2 SIGALRM SIGVTALRM SIGPROF SIGXCPU SIGBREAK".split()  # noqa: SIM905
-_interrupted = threading.Event()
-_SHOW_CURSOR = "\x1b[?25h"  # a progress bar hides it
 
 
 def clean_up_on_signals() -> None:

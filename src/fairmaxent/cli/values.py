@@ -18,6 +18,29 @@ import click
 from fairmaxent.errors import Option
 from fairmaxent.options import typed_options
 
+NOTHING = "none"
+KEEP = "keep"
+FREE = "free"
+HOW = (
+    "a name or level that contains a comma goes in double quotes, as in --drop"
+    " 'id,\"race, ethnicity\"'"
+)
+_MARKS = ",=:"
+_QUOTED = re.compile(r'"(?:[^"]|"")*"(?=\s*(?:[,=:]|$))')
+# "Female=0.6, Male=0.4": the number after the last "=" before a comma, so that levels
+# may be "<=50K" or "[17, 25)".
+_SHARE = re.compile(r"\s*(?P<level>.+?)\s*=\s*(?P<share>[-+.\deE]+)\s*(?:,|$)")
+NUMBER = (int, float)
+_LEVEL = (str, bool, int, float, datetime.date, datetime.time, type(None))
+_RATES = (*NUMBER, {str: (*NUMBER, NOTHING, type(None))})
+_SHARES = {str: ({str: NUMBER}, KEEP, FREE, type(None))}
+_LEVELS = (*_LEVEL, [_LEVEL])
+_STRATA = ([str], {str: _LEVELS})
+_PAIRS = ([{str: _LEVEL}], {str: _LEVEL})
+_BINS = (int, {str: (int, [(int, float, datetime.date)])})
+_as_it_is: dict[str, Any] = {"texts": lambda value: [*map(str, _listed(value))]}
+_each: dict[str, Any] = {"join": list, "texts": lambda values: [*map(written, values)]}
+
 
 class _File(click.Path):
     """A path, or - for a stream of the process, whatever the system calls it."""
@@ -30,27 +53,12 @@ class _File(click.Path):
         """Leave it to the reading to say what is wrong with a file, with the exit code
         for that.
         """
-        return (
-            "-"
-            if value in ("/dev/stdin", "/dev/stdout")
-            else super().convert(value, param, ctx)
-        )
+        if value in ("/dev/stdin", "/dev/stdout"):
+            return "-"
+        return super().convert(value, param, ctx)
 
 
 FILE = _File(readable=False)
-NOTHING = "none"
-KEEP = "keep"
-FREE = "free"
-HOW = (
-    "a name or level that contains a comma goes in double quotes, as in --drop"
-    " 'id,\"race, ethnicity\"'"
-)
-
-_MARKS = ",=:"
-_QUOTED = re.compile(r'"(?:[^"]|"")*"(?=\s*(?:[,=:]|$))')
-# "Female=0.6, Male=0.4": the number after the last "=" before a comma, so that levels
-# may be "<=50K" or "[17, 25)".
-_SHARE = re.compile(r"\s*(?P<level>.+?)\s*=\s*(?P<share>[-+.\deE]+)\s*(?:,|$)")
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +83,9 @@ class Value(click.ParamType[Any]):
     def read(self, texts: Sequence[str]) -> Any:
         """The value of what was typed, or `ValueError`."""
         values = [self.parse(text) for text in texts]
-        return values[0] if self.join is None else self.join(values)
+        if self.join is None:
+            return values[0]
+        return self.join(values)
 
     def typed(self, value: Any) -> list[str] | None:
         """The texts that are read as this value; None if there are none, such as for
@@ -126,11 +136,16 @@ def split(text: str, mark: str, *, once: bool = False) -> list[str]:
     while at < len(text):
         before = text[:at].rstrip()
         begins_name = text[at] == '"' and (not before or before[-1] in _MARKS)
-        in_quotes = _QUOTED.match(text, at) if begins_name else None
+        in_quotes = None
+        if begins_name:
+            in_quotes = _QUOTED.match(text, at)
         if in_quotes is None and text[at] == mark and not (once and parts):
             parts.append(text[start:at].strip())
             start = at + 1
-        at = at + 1 if in_quotes is None else in_quotes.end()
+        if in_quotes is None:
+            at = at + 1
+        else:
+            at = in_quotes.end()
     return [*parts, text[start:].strip()]
 
 
@@ -140,11 +155,9 @@ def unquoted(part: str) -> str:
     >>> unquoted('"race, ethnicity"'), unquoted('"the ""big"" one"'), unquoted('12" pipe')
     ('race, ethnicity', 'the "big" one', '12" pipe')
     """
-    return (
-        part[1:-1].replace('""', '"')
-        if len(part) > 1 and _QUOTED.fullmatch(part)
-        else part
-    )
+    if len(part) > 1 and _QUOTED.fullmatch(part):
+        return part[1:-1].replace('""', '"')
+    return part
 
 
 def quoted(name: str) -> str:
@@ -160,12 +173,16 @@ def quoted(name: str) -> str:
         and not name.startswith('"')
         and not any(mark in name for mark in _MARKS)
     )
-    return name if plain else '"' + name.replace('"', '""') + '"'
+    if plain:
+        return name
+    return '"' + name.replace('"', '""') + '"'
 
 
 def comma_hint(names: Collection[str]) -> str:
     """How to write the names of columns that contain a comma, if there are any."""
-    return f"; {HOW}" if any("," in name for name in names) else ""
+    if any("," in name for name in names):
+        return f"; {HOW}"
+    return ""
 
 
 # ---------------------------------------------------------------- from text
@@ -190,16 +207,16 @@ def number_of(text: str, kind: type = float) -> Any:
 
 
 def _rate(text: str) -> float | None:
-    return None if text.strip().lower() == NOTHING else number_of(text)
+    if text.strip().lower() == NOTHING:
+        return None
+    return number_of(text)
 
 
 def _rates(text: str) -> float | dict[str, float | None] | None:
     """Parse ``0.9``, ``none``, or a rate for each column: ``sex=0.9, race=none``."""
-    return (
-        {column: _rate(value) for column, value in _pairs(text).items()}
-        if "=" in text
-        else _rate(text)
-    )
+    if "=" in text:
+        return {column: _rate(value) for column, value in _pairs(text).items()}
+    return _rate(text)
 
 
 def _bounds(text: str) -> tuple[float | None, ...]:
@@ -242,12 +259,13 @@ def _join_strata(
     """
     strata: dict[str, list[Any] | None] = {}
     for column, level in (pair for pairs in given for pair in pairs):
-        strata[column] = None if level is None else [*(strata.get(column) or ()), level]
-    return (
-        strata
-        if any(levels is not None for levels in strata.values())
-        else list(strata)
-    )
+        if level is None:
+            strata[column] = None
+        else:
+            strata[column] = [*(strata.get(column) or ()), level]
+    if any(levels is not None for levels in strata.values()):
+        return strata
+    return list(strata)
 
 
 def _column_and(text: str, example: str) -> tuple[str, str]:
@@ -333,13 +351,11 @@ def written(value: Any) -> str:
         return ",".join(map(written, value))
     if isinstance(value, float):
         return str(value).removesuffix(".0")
-    return (
-        NOTHING
-        if value is None
-        else quoted(value)
-        if isinstance(value, str)
-        else str(value)
-    )
+    if value is None:
+        return NOTHING
+    if isinstance(value, str):
+        return quoted(value)
+    return str(value)
 
 
 def _texts_by_column(values: Any) -> list[str]:
@@ -378,20 +394,22 @@ def as_typed(option: Option) -> str:
     from fairmaxent.fit.request import Request
 
     # missing_text: of a reader
-    flag, is_flag = f"--{option.name.removesuffix('_text').replace('_', '-')}", False
+    flag = f"--{option.name.removesuffix('_text').replace('_', '-')}"
+    is_flag = False
     for source in typed_options(Request):
         # One of a record in the request is typed for it, which says its value, too.
         if option.name == (source.owner or source.field.name):
-            flag, is_flag = (
-                source.flags[0],
-                source.owner is not None or source.info.text == "flag",
-            )
+            flag = source.flags[0]
+            is_flag = source.owner is not None or source.info.text == "flag"
             break
     if option.column is not None:
         return f"{flag} for {option.column!r}"
     if is_flag or option.value is ... or option.value is True:
         return flag
-    text = option.value if isinstance(option.value, str) else written(option.value)
+    if isinstance(option.value, str):
+        text = option.value
+    else:
+        text = written(option.value)
     if option.name == "bins" and isinstance(option.value, Mapping):
         columns = option.value.items()
         text = "; ".join(
@@ -408,18 +426,18 @@ def as_typed(option: Option) -> str:
 def _without_words(values: Any) -> Any:
     """Values by column, with None for the words that mean it."""
     is_plain = not isinstance(values, Mapping)
-    return (
-        values
-        if is_plain
-        else {
-            name: None if value in (NOTHING, KEEP) else value
-            for name, value in values.items()
-        }
-    )
+    if is_plain:
+        return values
+    return {
+        name: None if value in (NOTHING, KEEP) else value
+        for name, value in values.items()
+    }
 
 
 def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
+    if isinstance(value, list):
+        return value
+    return [value]
 
 
 def _take_strata(value: Any) -> Any:
@@ -433,22 +451,12 @@ def _take_strata(value: Any) -> Any:
     )
 
 
-NUMBER = (int, float)
-_LEVEL = (str, bool, int, float, datetime.date, datetime.time, type(None))
-_RATES = (*NUMBER, {str: (*NUMBER, NOTHING, type(None))})
-_SHARES = {str: ({str: NUMBER}, KEEP, FREE, type(None))}
-_LEVELS = (*_LEVEL, [_LEVEL])
-_STRATA = ([str], {str: _LEVELS})
-_PAIRS = ([{str: _LEVEL}], {str: _LEVEL})
-_BINS = (int, {str: (int, [(int, float, datetime.date)])})
 _by_column: dict[str, Any] = {"join": _by_name, "texts": _texts_by_column}
 _as_strata: dict[str, Any] = {
     "join": _join_strata,
     "take": _take_strata,
     "texts": _strata_texts,
 }
-_as_it_is: dict[str, Any] = {"texts": lambda value: [*map(str, _listed(value))]}
-_each: dict[str, Any] = {"join": list, "texts": lambda values: [*map(written, values)]}
 
 RATE = Value(
     "RATE",

@@ -142,8 +142,14 @@ class Attribute:
                 f"column {self.name!r} is {self.kind}, so {text} says nothing of it;"
                 f" {advice}"
             )
-        low = -np.inf if span.start is None else frames.number_of(span.start)
-        high = np.inf if span.stop is None else frames.number_of(span.stop)
+        if span.start is None:
+            low = -np.inf
+        else:
+            low = frames.number_of(span.start)
+        if span.stop is None:
+            high = np.inf
+        else:
+            high = frames.number_of(span.stop)
         if span.step is not None or low is None or high is None:
             raise InputError(
                 f"column {self.name!r}: {text} is not a range; use e.g. slice(18, 65),"
@@ -175,11 +181,10 @@ class Attribute:
         last entry is that of missing.
         """
         present = len(self.counts) - (self.missing is not None)
-        numbers = (
-            frames.to_numbers(self.values)[:present]
-            if self.edges is not None
-            else np.empty(0)
-        )
+        if self.edges is not None:
+            numbers = frames.to_numbers(self.values)[:present]
+        else:
+            numbers = np.empty(0)
         # false if large numbers or times are equal as floats
         if len(numbers) and np.all(np.diff(numbers) > 0):
             wanted = self._numbers(values)
@@ -278,11 +283,9 @@ class Attribute:
     def _find(self, value: object) -> int | None:
         """Return the position of a raw value in `values`; None if it is not there."""
         if not frames.is_missing(value):
-            return (
-                self._positions_by_key.get(value_key(value))
-                if isinstance(value, Hashable)
-                else None
-            )
+            if isinstance(value, Hashable):
+                return self._positions_by_key.get(value_key(value))
+            return None
         if self.missing is None:
             none = (
                 "had no missing values when the domain was learned, or none were"
@@ -313,11 +316,10 @@ class Attribute:
 
     @cached_property
     def _positions_by_key(self) -> dict[Hashable, int]:
-        stop = (
-            len(self.counts)
-            if self.missing is None
-            else int(self.level_starts[self.missing])
-        )
+        if self.missing is None:
+            stop = len(self.counts)
+        else:
+            stop = int(self.level_starts[self.missing])
         return {
             value_key(value): position
             for position, value in enumerate(self.values.to_list()[:stop])
@@ -379,7 +381,10 @@ def encode_column(
     """
     with frames.column_errors(series):
         distinct = distinct_values(series)
-        missing = attribute.level(None) if distinct.missing else 0
+        if distinct.missing:
+            missing = attribute.level(None)
+        else:
+            missing = 0
         levels = np.append(attribute.levels_of(distinct.values), missing).take(
             distinct.codes
         )
@@ -403,7 +408,8 @@ def learn_column(
     """
     with frames.column_errors(series):
         distinct = distinct_values(series)
-        values, rows = distinct.values, distinct.rows
+        values = distinct.values
+        rows = distinct.rows
         if series.dtype == nw.Object and len(
             {value_key(value) for value in values.to_list()}
         ) < len(values):
@@ -423,14 +429,14 @@ def learn_column(
                 -1,
             )
         grouping = group_values(values, counts[: len(values)], kind, options)
-        levels, labels, missing = grouping.levels, [*map(cut, grouping.labels)], None
+        levels = grouping.levels
+        labels = [*map(cut, grouping.labels)]
+        missing = None
         if distinct.missing:
             missing = len(labels)
             labels.append("missing")
-            levels, rows = (
-                np.append(levels, missing),
-                np.append(rows, distinct.codes.argmin()),
-            )
+            levels = np.append(levels, missing)
+            rows = np.append(rows, distinct.codes.argmin())
         by_level = np.argsort(levels, kind="stable")
         if distinct.missing or np.any(np.diff(by_level) < 0):
             values = frames.take(series, rows[by_level])
@@ -439,7 +445,8 @@ def learn_column(
         empty = np.repeat(np.add.reduceat(counts, starts[:-1]) == 0, np.diff(starts))
         # so that a level without weight can be decoded
         counts = np.where(empty, 1.0, counts)
-        texts, features = unique_labels(labels), options.features_of(series.name, kind)
+        texts = unique_labels(labels)
+        features = options.features_of(series.name, kind)
         attribute = Attribute(
             series.name,
             kind,
@@ -456,7 +463,10 @@ def learn_column(
             positions = np.empty(len(by_level), np.min_scalar_type(len(by_level)))
             positions[by_level] = np.arange(len(by_level))
             positions = positions.take(distinct.codes)
-        notes = [grouping.note] if grouping.note else []
+        if grouping.note:
+            notes = [grouping.note]
+        else:
+            notes = []
         if attribute.size == 1:
             notes.append(
                 f"column {series.name!r} is constant ({attribute.labels[0]!r}) and"

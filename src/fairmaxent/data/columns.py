@@ -29,6 +29,13 @@ _PER_DAY = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 _FIRST_DAY, _LAST_DAY = (
     day.toordinal() - 719_163 for day in (datetime.date.min, datetime.date.max)
 )
+# ---------------------------------------------------------------- stored columns
+Arrays = dict[str, NDArray[Any]]
+Record = dict[str, Any]
+_READERS: dict[str, Callable[[str], object]] = {
+    kind.__name__: kind for kind in (str, int, float, Decimal)
+}
+_ENDS = ("left", "right")  # of an interval
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +102,10 @@ def _rank_numbers(
     if missing.all():
         return np.full(len(numbers), -1)
     some_missing = bool(missing.any())
-    present = numbers[~missing] if some_missing else numbers
+    if some_missing:
+        present = numbers[~missing]
+    else:
+        present = numbers
     ranks: NDArray[np.integer]
     if present.dtype.kind == "b":
         ranks = present.view(np.int8)
@@ -104,7 +114,10 @@ def _rank_numbers(
         and int(present.max()) - int(present.min()) < 4 * len(numbers) + 65_536
     ):
         # in eight bits, 127 - -128 is -1, which is missing
-        wide = np.uint64 if present.dtype.kind == "u" else np.int64
+        if present.dtype.kind == "u":
+            wide = np.uint64
+        else:
+            wide = np.int64
         ranks = np.subtract(present, present.min(), dtype=wide).astype(np.intp)
     else:
         ranks = np.unique(present, return_inverse=True)[1]
@@ -151,9 +164,9 @@ def _pandas_ranks(native: Any, name: str) -> NDArray[np.integer]:
         )
     if isinstance(dtype, pandas.CategoricalDtype):
         codes = native.cat.codes.to_numpy()
-        return (
-            codes if dtype.ordered else _rank_values(codes, dtype.categories.tolist())
-        )
+        if dtype.ordered:
+            return codes
+        return _rank_values(codes, dtype.categories.tolist())
     if isinstance(dtype, pandas.ArrowDtype):
         return _pyarrow_ranks(
             frames.load_library("pyarrow").chunked_array(
@@ -164,7 +177,8 @@ def _pandas_ranks(native: Any, name: str) -> NDArray[np.integer]:
     if dtype.kind in "mM":
         return _rank_numbers(native.array.asi8, native.isna().to_numpy())
     if dtype.kind in "biuf":
-        numbers, missing = _pandas_numbers(native), native.isna().to_numpy()
+        numbers = _pandas_numbers(native)
+        missing = native.isna().to_numpy()
         return _rank_numbers(
             numbers, missing | np.isnan(numbers) if dtype.kind == "f" else missing
         )
@@ -181,10 +195,8 @@ def _pandas_ranks(native: Any, name: str) -> NDArray[np.integer]:
                 -1 if frames.is_missing(key[1]) else keys.setdefault(key, len(keys))
                 for key in marked
             )
-            indices, values = (
-                np.fromiter(places, np.intp, len(native)),
-                [cell for _, cell in keys],
-            )
+            indices = np.fromiter(places, np.intp, len(native))
+            values = [cell for _, cell in keys]
     except TypeError as error:
         raise _cannot_factorize(
             name, f"cells that cannot be compared ({error})"
@@ -300,22 +312,15 @@ def _indices(array: Any) -> NDArray[np.integer]:
 
 def _one_array(native: Any) -> Any:
     """Join the chunks of a pyarrow column; an array is one already."""
-    return native.combine_chunks() if hasattr(native, "combine_chunks") else native
+    if hasattr(native, "combine_chunks"):
+        return native.combine_chunks()
+    return native
 
 
 LIBRARIES = {
     "pandas": _pandas_ranks,
     "polars": _polars_ranks,
     "pyarrow": _pyarrow_ranks,
-}
-
-# ---------------------------------------------------------------- stored columns
-
-Arrays = dict[str, NDArray[Any]]
-Record = dict[str, Any]
-
-_READERS: dict[str, Callable[[str], object]] = {
-    kind.__name__: kind for kind in (str, int, float, Decimal)
 }
 _READERS |= {
     "bool": "True".__eq__,
@@ -326,19 +331,19 @@ _READERS |= {
     "date": datetime.date.fromisoformat,
     "datetime": datetime.datetime.fromisoformat,
 }
-_ENDS = ("left", "right")  # of an interval
 
 
 def to_storage(series: frames.Column) -> tuple[Record, Arrays]:
     """Return the column as a JSON-able record and arrays, from which `from_storage`
     restores it with its dtype.
     """
-    library, native = frames.library_of(series), series.to_native()
-    record, arrays = (
-        _pandas_record(native, series.name)
-        if library == "pandas"
-        else ({}, _stream(native, library))
-    )
+    library = frames.library_of(series)
+    native = series.to_native()
+    if library == "pandas":
+        record, arrays = _pandas_record(native, series.name)
+    else:
+        record = {}
+        arrays = _stream(native, library)
     return {"library": library, **record}, arrays
 
 
@@ -375,7 +380,8 @@ def _from_stream(arrays: Mapping[str, NDArray[Any]], library: str) -> frames.Col
     """Read what `_stream` wrote, after a look at what it declares; other columns beside
     it would be read by nothing.
     """
-    content, namespace = arrays["stream"].tobytes(), frames.load_library(library)
+    content = arrays["stream"].tobytes()
+    namespace = frames.load_library(library)
     check_stream(content)
     if library == "polars":
         table = namespace.read_ipc_stream(io.BytesIO(content))
@@ -421,7 +427,10 @@ def _pandas_record(native: Any, name: str) -> tuple[Record, Arrays]:
         return {"layout": "stream"}, _stream(column, "pyarrow")
     if isinstance(dtype, pandas.StringDtype):
         texts = [value if isinstance(value, str) else None for value in native]
-        dtype_name = "str" if str(dtype) == "str" else f"string[{dtype.storage}]"
+        if str(dtype) == "str":
+            dtype_name = "str"
+        else:
+            dtype_name = f"string[{dtype.storage}]"
         return {"layout": "text", "dtype": dtype_name, "values": texts}, {}
     if isinstance(dtype, np.dtypes.ObjectDType):
         return {
@@ -436,9 +445,10 @@ def _pandas_record(native: Any, name: str) -> tuple[Record, Arrays]:
         )
     if dtype.kind in "mM":
         return record, {"numbers": native.array.asi8}
-    missing = (
-        {"missing": native.isna().to_numpy()} if hasattr(dtype, "numpy_dtype") else {}
-    )
+    if hasattr(dtype, "numpy_dtype"):
+        missing = {"missing": native.isna().to_numpy()}
+    else:
+        missing = {}
     return record, {"numbers": _pandas_numbers(native), **missing}
 
 
@@ -478,7 +488,9 @@ def _pandas_restore(record: Record, arrays: Mapping[str, NDArray[Any]]) -> Any:
             )
         case "numbers":
             series = pandas.Series(arrays["numbers"]).astype(record["dtype"])
-            return series.mask(arrays["missing"]) if "missing" in arrays else series
+            if "missing" in arrays:
+                return series.mask(arrays["missing"])
+            return series
         case _:
             raise ValueError("a column has an unknown layout")
 
@@ -487,7 +499,8 @@ def _tagged(value: object, name: str) -> list[str]:
     """Write one Python value of an object column as its type and its text."""
     # in nanoseconds, it would become a number
     is_time = isinstance(value, np.datetime64 | np.timedelta64)
-    value = value.item() if isinstance(value, np.generic) and not is_time else value
+    if isinstance(value, np.generic) and not is_time:
+        value = value.item()
     tag = type(value).__name__
     if tag in ("NAType", "NaTType"):
         return ["NoneType", "None"]

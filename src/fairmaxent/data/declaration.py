@@ -53,6 +53,26 @@ UndeclaredOption = Literal["refuse", "missing", "drop"]
 # A number drawn from a bin is one of this many, evenly spread over it; a bin of fewer
 # whole numbers has all of them.
 VALUES_PER_BIN = 64
+UNDECLARED = object()  # what a cell is read as that no declaration knows
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_MOMENT = re.compile(
+    r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?", re.ASCII
+)
+_WRITTEN = re.compile(
+    r"(\d{1,2})([./-])(\d{1,2})\2(\d{4})(?: (\d{1,2}:\d\d(?::\d\d)?))?", re.ASCII
+)
+_COMMA = str.maketrans(",.", ". ")  # a point is no part of a number then
+_WHOLE = 2**53
+_DAY_LENGTH = 10
+_TIMES = (
+    frames.number_of(datetime.date.min) or 0.0,
+    frames.number_of(datetime.date.max) or 0.0,
+)
+_HANDFUL = 8  # bins of a drafted column
+_STEPS = (5, 2.5, 2, 1)  # times a power of ten, between edges
+_DAY = 86_400  # seconds; pandas has no dates, only times that are all midnight
+# from which on the edges of dates are rounded to years, and otherwise to months
+_MANY_YEARS = 20
 
 
 @dataclass(frozen=True)
@@ -119,7 +139,10 @@ class Declaration:
                     f"the edges of column {name!r} are {shown(listed)}; list {wanted}"
                     " largest"
                 )
-        names = [missing] if isinstance(missing, str) else missing
+        if isinstance(missing, str):
+            names = [missing]
+        else:
+            names = missing
         if not _is_listed(names):
             raise InputError(
                 f"missing is {shown(missing)}; list the columns that can have missing"
@@ -165,9 +188,11 @@ class Declaration:
                         return levels[key]
                 elif _edge_kind(value) and isinstance(value, datetime.date) == of_dates:
                     is_whole = isinstance(value, int) and abs(value) < _WHOLE
-                    return (
-                        _utc(value) if of_dates else value if is_whole else float(value)
-                    )
+                    if of_dates:
+                        return _utc(value)
+                    if is_whole:
+                        return value
+                    return float(value)
             is_missing |= isinstance(cell, str) and cell.strip() in markers
             return None if is_missing and name in self.missing else UNDECLARED
 
@@ -191,7 +216,10 @@ class Declaration:
         text = cell.strip()
         if text.lower() in ("true", "false"):
             yield text.lower() == "true"
-        plain = text if self.decimal == "." else text.translate(_COMMA)
+        if self.decimal == ".":
+            plain = text
+        else:
+            plain = text.translate(_COMMA)
         if _NUMBER.fullmatch(plain):
             number = float(plain)
             yield (
@@ -201,7 +229,12 @@ class Declaration:
             )
         if self.dates is not None and (written := _WRITTEN.fullmatch(text)):
             first, _, second, year, time = written.groups()
-            day, month = (first, second) if self.dates == "dmy" else (second, first)
+            if self.dates == "dmy":
+                day = first
+                month = second
+            else:
+                day = second
+                month = first
             text = (
                 f"{year}-{month:0>2}-{day:0>2}"
                 f" {time or '':0>{3 * (time or '').count(':') + 2}}".removesuffix(" 00")
@@ -235,16 +268,13 @@ class Declaration:
             kind = _kind_of_levels(self.levels[name])
             # Numbers and dates ascend in every domain: engines count how many of them a
             # value reaches.
-            values = (
-                sorted(self.levels[name])
-                if kind in ("numeric", "date")
-                else list(self.levels[name])
-            )
-            starts, edges, labels = (
-                np.arange(len(values) + 1),
-                None,
-                [value_text(value) for value in values],
-            )
+            if kind in ("numeric", "date"):
+                values = sorted(self.levels[name])
+            else:
+                values = list(self.levels[name])
+            starts = np.arange(len(values) + 1)
+            edges = None
+            labels = [value_text(value) for value in values]
         else:
             given = self.edges[name]
             bins = [
@@ -266,15 +296,11 @@ class Declaration:
         missing = None
         if name in self.missing:
             missing = len(labels)
-            values, starts, labels = (
-                [*values, None],
-                np.append(starts, starts[-1] + 1),
-                [*labels, "missing"],
-            )
-        texts, column = (
-            unique_labels([cut(label) for label in labels]),
-            _column(name, values, library),
-        )
+            values = [*values, None]
+            starts = np.append(starts, starts[-1] + 1)
+            labels = [*labels, "missing"]
+        texts = unique_labels([cut(label) for label in labels])
+        column = _column(name, values, library)
         return Attribute(
             name,
             kind,
@@ -288,27 +314,12 @@ class Declaration:
         )
 
 
-UNDECLARED = object()  # what a cell is read as that no declaration knows
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
-_MOMENT = re.compile(
-    r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?", re.ASCII
-)
-_WRITTEN = re.compile(
-    r"(\d{1,2})([./-])(\d{1,2})\2(\d{4})(?: (\d{1,2}:\d\d(?::\d\d)?))?", re.ASCII
-)
-_COMMA = str.maketrans(",.", ". ")  # a point is no part of a number then
-_WHOLE, _DAY_LENGTH = 2**53, 10
-_TIMES = (
-    frames.number_of(datetime.date.min) or 0.0,
-    frames.number_of(datetime.date.max) or 0.0,
-)
-
-
 def _utc(moment: datetime.date) -> datetime.date:
     """A date, or a moment in UTC without saying so, of Python's own type."""
     if not isinstance(moment, datetime.datetime):
         return moment
-    moment = moment if moment.tzinfo is None else moment.astimezone(datetime.UTC)
+    if moment.tzinfo is not None:
+        moment = moment.astimezone(datetime.UTC)
     return datetime.datetime(*moment.timetuple()[:6], moment.microsecond)
 
 
@@ -322,10 +333,8 @@ def declared_rows(
     "missing" where that can be, and its row is left out otherwise. Columns that were
     not declared stay as they are.
     """
-    kept, columns = (
-        np.ones(len(frame), dtype=bool),
-        {name: frame.get_column(name) for name in frame.columns},
-    )
+    kept = np.ones(len(frame), dtype=bool)
+    columns = {name: frame.get_column(name) for name in frame.columns}
     for name in declaration.names:
         if name not in columns:
             continue
@@ -344,7 +353,9 @@ def declared_rows(
         if declaration.undeclared != "missing" or name not in declaration.missing:
             kept &= ~unknown
     table: frames.Frame = nw.from_native(frames.build(columns), eager_only=True)
-    return table if kept.all() else table.filter(kept.tolist())
+    if kept.all():
+        return table
+    return table.filter(kept.tolist())
 
 
 def _declared_column(
@@ -353,7 +364,8 @@ def _declared_column(
     """A column as it was declared, and which of its rows hold what was not; each
     distinct cell is read once.
     """
-    name, dtype = series.name, series.dtype
+    name = series.name
+    dtype = series.dtype
     read = declaration.reader(name, markers)
     of_dates = isinstance(declaration.edges.get(name, [0])[0], datetime.date)
     if name in declaration.edges and (
@@ -365,10 +377,12 @@ def _declared_column(
             series = frames.number_column(name, numbers, series)
         return series, np.isnan(numbers) & (name not in declaration.missing)
     if dtype == nw.Object:  # whose cells may be anything, also what cannot be compared
-        cells, codes = series.to_list(), np.arange(len(series))
+        cells = series.to_list()
+        codes = np.arange(len(series))
     else:
         distinct = distinct_values(series)
-        cells, codes = distinct.values.to_list(), distinct.codes
+        cells = distinct.values.to_list()
+        codes = distinct.codes
     values = [*map(read, cells), read(None)]  # the last is at -1
     unknown = np.array([value is UNDECLARED for value in values])
     # What is declared comes first, so that the type does not depend on what is there.
@@ -448,7 +462,8 @@ def _bin_values(left: Any, right: Any, *, last: bool) -> list[Any]:
             datetime.date.fromordinal(day)
             for day in _whole(left.toordinal(), right.toordinal() + last)
         ]
-    low, high = float(left), float(right)
+    low = float(left)
+    high = float(right)
     step = (high - low) / VALUES_PER_BIN
     digits = max(0, 1 - math.floor(math.log10(step)))
     middles = np.round(low + (np.arange(VALUES_PER_BIN) + 0.5) * step, digits)
@@ -495,13 +510,12 @@ def _column(name: str, values: list[Any], library: str) -> frames.Column:
         int: nw.Int64,
         float: nw.Float64,
     }
-    dtype: Any = (
-        dtypes.get(*kinds)
-        if len(kinds) == 1
-        else nw.Float64
-        if kinds == {int, float}
-        else None
-    )
+    if len(kinds) == 1:
+        dtype: Any = dtypes.get(*kinds)
+    else:
+        dtype = None
+        if kinds == {int, float}:
+            dtype = nw.Float64
     backend = frames.load_library(library)
     try:
         # which has no whole numbers or truth values with gaps, and no days
@@ -510,13 +524,10 @@ def _column(name: str, values: list[Any], library: str) -> frames.Column:
                 return nw.from_native(
                     backend.Series(values, dtype="boolean", name=name), series_only=True
                 )
-            dtype = (
-                nw.Float64
-                if dtype == nw.Int64 and None in values
-                else nw.Datetime
-                if dtype == nw.Date
-                else dtype
-            )
+            if dtype == nw.Int64 and None in values:
+                dtype = nw.Float64
+            elif dtype == nw.Date:
+                dtype = nw.Datetime
         return nw.new_series(name, values, dtype, backend=backend)
     except Exception as problem:
         advice = "declare values of one type: numbers, text, truth values or dates"
@@ -533,14 +544,9 @@ def _plain(value: Any) -> Any:
         value.dtype
     )[0] in ("ns", "ps"):
         value = value.astype(f"{value.dtype.kind}8[us]")
-    return value.item() if isinstance(value, np.generic) else value
-
-
-_HANDFUL = 8  # bins of a drafted column
-_STEPS = (5, 2.5, 2, 1)  # times a power of ten, between edges
-_DAY = 86_400  # seconds; pandas has no dates, only times that are all midnight
-# from which on the edges of dates are rounded to years, and otherwise to months
-_MANY_YEARS = 20
+    if isinstance(value, np.generic):
+        return value.item()
+    return value
 
 
 def drafted(attributes: Sequence[Attribute]) -> Declaration:
@@ -579,7 +585,10 @@ def _edges(attribute: Attribute) -> list[Any]:
     numbers = np.array([frames.number_of(value) for value in values], dtype=np.float64)
     limits = np.asarray(attribute.edges)
     # which many have, so that it is nobody's
-    after_zero = {1.0} if numbers.min() == 0 < limits[0] <= 1 else set()
+    if numbers.min() == 0 < limits[0] <= 1:
+        after_zero = {1.0}
+    else:
+        after_zero = set()
     places = (
         np.linspace(-1, len(limits), _HANDFUL + 1)[1:-1]
         .round()
@@ -591,10 +600,8 @@ def _edges(attribute: Attribute) -> list[Any]:
     whole = bool((numbers == np.round(numbers)).all())
     points = [float(numbers.min()), *limits.tolist(), float(numbers.max())]
     steps = [_round_step(right - left, whole=whole) for left, right in pairwise(points)]
-    low, high = (
-        math.floor(points[0] / steps[0]) * steps[0],
-        math.ceil(points[-1] / steps[-1]) * steps[-1],
-    )
+    low = math.floor(points[0] / steps[0]) * steps[0]
+    high = math.ceil(points[-1] / steps[-1]) * steps[-1]
     near = (
         round(limit / step) * step
         for limit, step in zip(limits, map(min, pairwise(steps)), strict=True)
@@ -602,10 +609,14 @@ def _edges(attribute: Attribute) -> list[Any]:
     edges = sorted(
         {float(f"{edge:.12g}") for edge in (low, *near, high) if low <= edge <= high}
     )
-    edges = sorted({*edges, *after_zero}) if whole else edges
-    edges = edges if len(edges) > 1 else [low, low + steps[0]]
+    if whole:
+        edges = sorted({*edges, *after_zero})
+    if not (len(edges) > 1):
+        edges = [low, low + steps[0]]
     # of whole edges, only whole numbers are drawn
-    return [int(edge) for edge in edges] if whole else edges
+    if whole:
+        return [int(edge) for edge in edges]
+    return edges
 
 
 def _round_step(gap: float, *, whole: bool) -> float:

@@ -45,6 +45,9 @@ from fairmaxent.errors import (
 )
 from fairmaxent.plain_text import visible
 
+FEWEST_ROWS = 10  # that a value needs, to be one that many people have
+OTHER = "other"
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Domain:
@@ -103,11 +106,9 @@ class Domain:
         options = ColumnOptions(
             table.columns, kinds or {}, bins, order or {}, features, max_levels
         )
-        weights = (
-            None
-            if weight is None
-            else frames.in_range(frames.check_weights(weight, len(table)))
-        )
+        weights = None
+        if weight is not None:
+            weights = frames.in_range(frames.check_weights(weight, len(table)))
         return cls.learn_rows(table, options, weights=weights)[0]
 
     @staticmethod
@@ -238,7 +239,10 @@ class Domain:
         column.
         """
         # which was opened before
-        table = frame if isinstance(frame, nw.DataFrame) else frames.open_frame(frame)
+        if isinstance(frame, nw.DataFrame):
+            table = frame
+        else:
+            table = frames.open_frame(frame)
         columns = (
             (attribute, frames.column(table, attribute.name))
             for attribute in self.attributes
@@ -287,16 +291,16 @@ class Domain:
 
 def count_text(count: int) -> str:
     """Write a number that may have thousands of digits: 48,000, or about 10^3612."""
-    return f"{count:,}" if count < 10**18 else f"about 10^{math.log10(count):.0f}"
+    if count < 10**18:
+        return f"{count:,}"
+    return f"about 10^{math.log10(count):.0f}"
 
 
 def bound(domain: Domain | Declaration, frame: frames.Frame) -> Domain:
     """Give a declaration the types of a table; a domain stays as it is."""
-    return (
-        Domain(domain.attributes(frame), ())
-        if isinstance(domain, Declaration)
-        else domain
-    )
+    if isinstance(domain, Declaration):
+        return Domain(domain.attributes(frame), ())
+    return domain
 
 
 def fitting(
@@ -319,17 +323,14 @@ def fitting(
         if name not in domain.names:
             advice = "infer the Domain from the same columns, or drop it"
             raise ColumnError(f"column {name!r} is not in the given Domain; {advice}")
-    old, new = domain.library, str(frame.implementation.value)
+    old = domain.library
+    new = str(frame.implementation.value)
     if old != new:
         clash = (
             f"the Domain was learned from a {old} table, but the frame is a {new} table"
         )
         raise InputError(f"{clash}; infer it from the same kind")
     return domain
-
-
-FEWEST_ROWS = 10  # that a value needs, to be one that many people have
-OTHER = "other"
 
 
 def shareable(
@@ -345,7 +346,10 @@ def shareable(
     number becomes the middle of its bin; in a column of few numbers, a rare one becomes
     the nearest that is not rare.
     """
-    columns = frame if weight is None else frame.drop(frames.column(frame, weight).name)
+    if weight is None:
+        columns = frame
+    else:
+        columns = frame.drop(frames.column(frame, weight).name)
     identifiers = Domain.infer(columns.to_native()).identifiers
     for name in identifiers:
         if name in (*roles, *keep):
@@ -419,10 +423,8 @@ def _common_numbers(distinct: DistinctValues, rare: Mask) -> Reals:
     # For a bin, it is the mean of the middle half of its rows. No outlier moves it, as
     # none moves a median; and several people make it together, where a median of an odd
     # number of rows is one person's own, even rounded.
-    numbers, counts = (
-        frames.to_numbers(distinct.values),
-        distinct.counts.astype(np.float64),
-    )
+    numbers = frames.to_numbers(distinct.values)
+    counts = distinct.counts.astype(np.float64)
     if len(numbers) <= DEFAULT_BINS and not rare.all():
         usual = numbers[~rare]
         nearest = np.abs(numbers[:, None] - usual[None, :]).argmin(axis=1)
@@ -464,9 +466,12 @@ def _replaced(
     if series.dtype.is_integer():
         name = str(series.dtype)  # e.g. Int8 or UInt64
         size = 2 ** int(name.lstrip("UInt"))
-        least, most = (
-            (0, size - 1) if name.startswith("U") else (-size // 2, size // 2 - 1)
-        )
+        if name.startswith("U"):
+            least = 0
+            most = size - 1
+        else:
+            least = -size // 2
+            most = size // 2 - 1
         values = [*(min(max(round(number), least), most) for number in numbers), None]
     listed = [values[code] for code in distinct.codes]  # missing is -1, the last
     if frames.library_of(series) != "pandas":

@@ -74,7 +74,10 @@ class Choice:
         """Draw one item from each group, numbered from 0; ``spread``: each as often as
         its share says, up to one.
         """
-        point = _spread_points(groups, rng) if spread else rng.random(len(groups))
+        if spread:
+            point = _spread_points(groups, rng)
+        else:
+            point = rng.random(len(groups))
         bucket = (point * self.guide.shape[1]).astype(np.intp) + groups * np.intp(
             self.guide.shape[1]
         )
@@ -83,16 +86,15 @@ class Choice:
         point = np.minimum(point + groups, below.take(groups))
         item = self.guide.ravel().take(bucket)
         short = np.flatnonzero(self.bounds.take(item) <= point)
-        wanted, reached = point.take(short), item.take(short)
+        wanted = point.take(short)
+        reached = item.take(short)
         for _ in range(_STEPS):
             reached += 1
             item[short] = reached
             still = np.flatnonzero(self.bounds.take(reached) <= wanted)
-            short, wanted, reached = (
-                short.take(still),
-                wanted.take(still),
-                reached.take(still),
-            )
+            short = short.take(still)
+            wanted = wanted.take(still)
+            reached = reached.take(still)
         item[short] = np.searchsorted(self.bounds, wanted, side="right")
         return np.asarray(item - self.starts.take(groups))
 

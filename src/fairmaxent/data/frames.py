@@ -35,6 +35,21 @@ Frame = nw.DataFrame[Any]
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MICROSECONDS = 1e6  # per second
+# The packages whose exceptions are turned: those that hold tables or compute them. pyo3
+# is how polars panics, which is a bug in polars that damaged data can reach; it is no
+# Exception, so it would pass every handler.
+_LIBRARIES = {
+    *("pandas", "polars", "pyarrow", "narwhals", "pyo3_runtime"),
+    *("duckdb", "_duckdb", "dask", "distributed", "tornado", "pyspark", "py4j"),
+}
+# Other weights than zero are within these, so that sums of them and of their squares
+# are within float64.
+WEIGHT_RANGE = 1e-100, 1e100
+WEIGHT_RULE = (
+    "weights must be zero, or from {:g} to {:g}. Repair or drop those rows.".format(
+        *WEIGHT_RANGE
+    )
+)
 
 
 def open_frame(frame: Any, *, may_be_empty: bool = False) -> Frame:
@@ -68,11 +83,9 @@ def open_frame(frame: Any, *, may_be_empty: bool = False) -> Frame:
         )
     if not len(native) and not may_be_empty:
         raise InputError("the table has no rows; pass at least one")
-    return (
-        frame
-        if isinstance(frame, nw.DataFrame)
-        else nw.from_native(native, eager_only=True)
-    )
+    if isinstance(frame, nw.DataFrame):
+        return frame
+    return nw.from_native(native, eager_only=True)
 
 
 def column(frame: Frame, name: str) -> Column:
@@ -154,11 +167,9 @@ def build(columns: Mapping[str, Column]) -> Any:
         return namespace.DataFrame(
             {name: native.reset_index(drop=True) for name, native in natives.items()}
         )
-    return (
-        namespace.table(natives)
-        if library == "pyarrow"
-        else namespace.DataFrame(natives)
-    )
+    if library == "pyarrow":
+        return namespace.table(natives)
+    return namespace.DataFrame(natives)
 
 
 def arrange(frame: Any, order: Sequence[str], ones: Column | None) -> Any:
@@ -181,7 +192,9 @@ def one_like(series: Column) -> Column:
     numbers.
     """
     number = series.head(1).cast(nw.Float64) * 0 + 1
-    return number if series.dtype == nw.Object else number.cast(series.dtype)
+    if series.dtype == nw.Object:
+        return number
+    return number.cast(series.dtype)
 
 
 def library_of(series: Column) -> str:
@@ -326,15 +339,6 @@ def _floats(series: Column) -> Reals:
     return np.asarray(numbers, dtype=np.float64)
 
 
-# The packages whose exceptions are turned: those that hold tables or compute them. pyo3
-# is how polars panics, which is a bug in polars that damaged data can reach; it is no
-# Exception, so it would pass every handler.
-_LIBRARIES = {
-    *("pandas", "polars", "pyarrow", "narwhals", "pyo3_runtime"),
-    *("duckdb", "_duckdb", "dask", "distributed", "tornado", "pyspark", "py4j"),
-}
-
-
 def is_foreign(problem: BaseException) -> bool:
     """Whether an exception belongs to one of the libraries that hold tables."""
     return type(problem).__module__.split(".")[0] in _LIBRARIES
@@ -372,16 +376,6 @@ def column_errors(series: Any) -> Iterator[None]:
         what, remedy, ValueError, OverflowError, NotImplementedError, error=error
     ):
         yield
-
-
-# Other weights than zero are within these, so that sums of them and of their squares
-# are within float64.
-WEIGHT_RANGE = 1e-100, 1e100
-WEIGHT_RULE = (
-    "weights must be zero, or from {:g} to {:g}. Repair or drop those rows.".format(
-        *WEIGHT_RANGE
-    )
-)
 
 
 def in_range(weights: Reals) -> Reals:

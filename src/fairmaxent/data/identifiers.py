@@ -126,10 +126,8 @@ def looks_like_identifier(
         and many
         and different > _SOMETIMES * rows
     )
-    numbered, personal = (
-        bool(words & words_for("numbers")),
-        bool(words & words_for("personal")),
-    )
+    numbered = bool(words & words_for("numbers"))
+    personal = bool(words & words_for("personal"))
     if attribute.values.dtype.is_numeric():
         numbers = frames.to_numbers(attribute.values)[:values]
         if not (numbers == np.round(numbers)).all():
@@ -149,11 +147,10 @@ def looks_like_identifier(
     if named or (many and (each_once or personal)):
         return True
     step = max(1, values // _SEEN)
-    looked_at = (
-        attribute.values
-        if step == 1
-        else frames.take(attribute.values, np.arange(0, values, step))
-    )
+    if step == 1:
+        looked_at = attribute.values
+    else:
+        looked_at = frames.take(attribute.values, np.arange(0, values, step))
     seen = [str(value) for value in looked_at.to_list()[:values]]  # missing comes last
     long = (
         _pattern("long_number").fullmatch(text.strip())
@@ -226,7 +223,8 @@ def _are_handed_out(numbers: Reals, rows: int, different: int) -> bool:
 
 def _are_dates(numbers: Reals) -> bool:
     """Whether numbers are dates written as 20240131."""
-    month, day = numbers // 100 % 100, numbers % 100
+    month = numbers // 100 % 100
+    day = numbers % 100
     return bool(
         (
             (numbers < 22001232)

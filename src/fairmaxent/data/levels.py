@@ -38,6 +38,13 @@ _LEAST_WEIGHT = 1e-300
 
 DEFAULT_BINS = 16
 MAX_LEVELS = 64
+_POSSIBLE_KINDS: dict[Kind, tuple[Kind, ...]] = {
+    "categorical": ("categorical",),
+    "ordered": ("categorical", "ordered"),
+    "boolean": ("boolean", "categorical", "ordered", "numeric"),
+    "numeric": ("numeric", "categorical", "ordered"),
+    "date": ("date", "categorical", "ordered"),
+}
 
 
 @dataclass(frozen=True)
@@ -71,11 +78,10 @@ class ColumnOptions:
                         f"an option names the column {name!r}, which is not in the"
                         f" table; {hint}"
                     )
-        features = (
-            self.features.values()
-            if isinstance(self.features, Mapping)
-            else [self.features]
-        )
+        if isinstance(self.features, Mapping):
+            features = self.features.values()
+        else:
+            features = [self.features]
         for given, choices in (
             (self.kinds.values(), get_args(Kind)),
             (features, get_args(FeatureKind)),
@@ -86,7 +92,10 @@ class ColumnOptions:
                         f"{choice!r} is not one of the choices;"
                         f" {did_you_mean(choice, choices)}"
                     )
-        bins = self.bins.values() if isinstance(self.bins, Mapping) else [self.bins]
+        if isinstance(self.bins, Mapping):
+            bins = self.bins.values()
+        else:
+            bins = [self.bins]
         if self.max_levels < 2 or any(
             isinstance(number, int) and number < 1 for number in bins
         ):
@@ -101,21 +110,21 @@ class ColumnOptions:
         """Return the requested kind if the column can be read that way, or without a
         request what its dtype implies.
         """
-        name, natural = series.name, _natural_kind(series, values)
+        name = series.name
+        natural = _natural_kind(series, values)
         possible = list(_POSSIBLE_KINDS[natural])
         if natural == "numeric" and self.kinds.get(name) == "boolean":
-            possible += (
-                ["boolean"] if np.isin(frames.to_numbers(values), (0, 1)).all() else []
-            )
+            if np.isin(frames.to_numbers(values), (0, 1)).all():
+                possible += ["boolean"]
         if name in self.order:
-            natural, possible = "ordered", ["categorical", "ordered"]
+            natural = "ordered"
+            possible = ["categorical", "ordered"]
         kind = self.kinds.get(name, natural)
         if kind not in possible:
-            hint = (
-                f"; to order its values, name them in order={{{name!r}: [...]}}"
-                if kind == "ordered"
-                else ""
-            )
+            if kind == "ordered":
+                hint = f"; to order its values, name them in order={{{name!r}: [...]}}"
+            else:
+                hint = ""
             raise InputError(
                 f"column {name!r} ({series.dtype}) cannot be {kind}, only"
                 f" {' or '.join(possible)}{hint}"
@@ -136,22 +145,15 @@ class ColumnOptions:
         numbers and dates.
         """
         if not isinstance(self.features, Mapping):
-            return self.features if kind in ("numeric", "date") else "indicator"
+            if kind in ("numeric", "date"):
+                return self.features
+            return "indicator"
         wanted = self.features.get(name, "indicator")
         if wanted == "moment" and kind not in ("numeric", "date", "boolean"):
             raise InputError(
                 f"column {name!r} is {kind} and has no moment; use 'indicator'"
             )
         return wanted
-
-
-_POSSIBLE_KINDS: dict[Kind, tuple[Kind, ...]] = {
-    "categorical": ("categorical",),
-    "ordered": ("categorical", "ordered"),
-    "boolean": ("boolean", "categorical", "ordered", "numeric"),
-    "numeric": ("numeric", "categorical", "ordered"),
-    "date": ("date", "categorical", "ordered"),
-}
 
 
 def _natural_kind(series: frames.Column, values: frames.Column) -> Kind:
@@ -168,11 +170,10 @@ def _natural_kind(series: frames.Column, values: frames.Column) -> Kind:
         return "boolean"
     # of pandas: unknown to narwhals
     arrow = getattr(getattr(series.to_native(), "dtype", None), "pyarrow_dtype", None)
-    ordered = (
-        nw.is_ordered_categorical(series)
-        if arrow is None
-        else getattr(arrow, "ordered", False)
-    )
+    if arrow is None:
+        ordered = nw.is_ordered_categorical(series)
+    else:
+        ordered = getattr(arrow, "ordered", False)
     return "ordered" if ordered else "categorical"
 
 
@@ -196,11 +197,10 @@ def group_values(
     if name in options.order:
         return _in_declared_order(values, options.order[name])
     if kind in ("numeric", "date") and len(values):
-        bins = (
-            options.bins.get(name, DEFAULT_BINS)
-            if isinstance(options.bins, Mapping)
-            else options.bins
-        )
+        if isinstance(options.bins, Mapping):
+            bins = options.bins.get(name, DEFAULT_BINS)
+        else:
+            bins = options.bins
         return _group_numbers(values, counts, bins)
     if kind == "categorical" and len(values) > options.max_levels:
         return _lump_rare(values, counts, options.max_levels)
@@ -210,7 +210,8 @@ def group_values(
 
 
 def _in_declared_order(values: frames.Column, order: Sequence[Any]) -> LevelsOfValues:
-    name, scalars = values.name, values.to_list()
+    name = values.name
+    scalars = values.to_list()
     keys = [value_key(value) for value in scalars]
     level_of = {value_key(value): level for level, value in enumerate(order)}
     if len(level_of) < len(order):
@@ -243,7 +244,10 @@ def _lump_rare(values: frames.Column, counts: Reals, max_levels: int) -> LevelsO
     levels = np.full(len(values), max_levels - 1, dtype=np.intp)
     levels[kept] = np.arange(len(kept))
     labels = [value_text(value) for value in frames.take(values, kept).to_list()]
-    share = 1 - counts[kept].sum() / counts.sum() if counts.any() else 0.0
+    if counts.any():
+        share = 1 - counts[kept].sum() / counts.sum()
+    else:
+        share = 0.0
     others = (
         f"the other {len(values) - len(kept)} ({share:.1%} of the rows) become one"
         " level, 'other'"
@@ -267,7 +271,10 @@ def _group_numbers(values: frames.Column, counts: Reals, bins: Bins) -> LevelsOf
         )
     if not isinstance(bins, int):
         return _group_by_edges(numbers[rank], counts, list(bins), values.name)
-    distinct = frames.take(values, first) if len(first) < len(values) else values
+    if len(first) < len(values):
+        distinct = frames.take(values, first)
+    else:
+        distinct = values
     if len(numbers) <= bins:
         return LevelsOfValues(rank, [value_text(value) for value in distinct.to_list()])
     begins, alone = _equal_weight_bins(
@@ -291,14 +298,18 @@ def _equal_weight_bins(weights: Reals, bins: int) -> tuple[list[int], Mask]:
     """
     # The values between two that stand alone share the remaining bins in proportion to
     # their weight.
-    weights = weights if weights.any() else np.ones(len(weights))
+    if not weights.any():
+        weights = np.ones(len(weights))
     slack = 0.0 if (weights == np.round(weights)).all() else _SLACK
     alone = weights >= weights.sum() / bins * (1 - slack)
     begins = alone | np.append(True, alone[:-1])
     rest = weights[~alone].sum()
     # Values without weight need no cuts, and a quotient by next to nothing would
     # overflow.
-    density = max(bins - alone.sum(), 1) / rest if rest > _LEAST_WEIGHT else 0.0
+    if rest > _LEAST_WEIGHT:
+        density = max(bins - alone.sum(), 1) / rest
+    else:
+        density = 0.0
     for start, stop in pairwise([*np.flatnonzero(begins).tolist(), len(weights)]):
         run = weights[start:stop]
         pieces = round(run.sum() * density + slack)
@@ -322,10 +333,14 @@ def _bin_labels(ascending: frames.Column, begins: list[int], alone: Mask) -> lis
     text = dict(zip(bounds, short_texts(list(values.values())), strict=True))
     labels = []
     for start, stop in zip(begins, [*begins[1:], last + 1], strict=True):
-        left = (
-            f"({text[start - 1]}" if start and alone[start - 1] else f"[{text[start]}"
-        )
-        right = f"{text[stop]})" if stop <= last else f"{text[last]}]"
+        if start and alone[start - 1]:
+            left = f"({text[start - 1]}"
+        else:
+            left = f"[{text[start]}"
+        if stop <= last:
+            right = f"{text[stop]})"
+        else:
+            right = f"{text[last]}]"
         labels.append(
             value_text(values[start])
             if alone[start] or start == last
@@ -348,24 +363,25 @@ def _group_by_edges(
         )
     filled = np.unique(np.searchsorted(edges[1:-1], numbers, side="right"))
     kept = [0, *filled[1:].tolist(), len(edges) - 1]
-    below, above = numbers < edges[0], numbers > edges[-1]
+    below = numbers < edges[0]
+    above = numbers > edges[-1]
     texts = [value_text(given[edge]) for edge in kept]
     labels = edge_labels(texts, below=bool(below.any()), above=bool(above.any()))
     empty = len(edges) - 1 - len(filled)
-    notes = (
-        [
+    if empty:
+        notes = [
             f"column {name!r}: {empty} of its bins had no values and were merged with a"
             " neighbour"
         ]
-        if empty
-        else []
-    )
+    else:
+        notes = []
     if (below | above).any():
         mass = float(counts[below | above].sum())
         whole = (counts == np.round(counts)).all()
-        rows = (
-            f"{mass:,.0f} rows" if whole else f"{mass / counts.sum():.1%} of the weight"
-        )
+        if whole:
+            rows = f"{mass:,.0f} rows"
+        else:
+            rows = f"{mass / counts.sum():.1%} of the weight"
         outside = f"{rows} outside the edges {texts[0]} … {texts[-1]}"
         notes.append(
             f"column {name!r}: {outside} are counted in the outermost bins, as their"
@@ -395,8 +411,12 @@ def edge_labels(texts: Sequence[str], *, below: bool, above: bool) -> list[str]:
             )
         ]
     labels = [f"[{left}, {right})" for left, right in pairwise(texts)]
-    labels[-1] = f"≥ {texts[-2]}" if above else f"{labels[-1][:-1]}]"
-    labels[0] = f"< {texts[1]}" if below else labels[0]
+    if above:
+        labels[-1] = f"≥ {texts[-2]}"
+    else:
+        labels[-1] = f"{labels[-1][:-1]}]"
+    if below:
+        labels[0] = f"< {texts[1]}"
     return labels
 
 
@@ -409,7 +429,9 @@ def value_key(value: object) -> Hashable:
     if isinstance(value, Number):
         return "number", value
     number = frames.number_of(value)
-    return ("time", number) if number is not None else ("other", value)
+    if number is not None:
+        return ("time", number)
+    return ("other", value)
 
 
 def value_text(value: object) -> str:
@@ -428,7 +450,9 @@ def value_text(value: object) -> str:
     # Polars gives all values of a column as many digits as the longest has
     if isinstance(value, Decimal):
         text = f"{value:f}"
-        return text.rstrip("0").rstrip(".") if "." in text else text
+        if "." in text:
+            return text.rstrip("0").rstrip(".")
+        return text
     return str(value)
 
 
@@ -439,7 +463,9 @@ def cell_text(value: object) -> str:
     if value is None:
         return "–"
     if isinstance(value, float):
-        return f"{round(value, 4) + 0.0:.4f}" if math.isfinite(value) else str(value)
+        if math.isfinite(value):
+            return f"{round(value, 4) + 0.0:.4f}"
+        return str(value)
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
     return on_one_line(value_text(value))

@@ -33,6 +33,25 @@ _UNITS |= {f"{unit}I": 1 << 10 * power for power, unit in enumerate("KMGT", 1)}
 
 _INFINITE = float("inf")
 _given: ContextVar[float | None] = ContextVar("max_memory", default=None)
+# ---------------------------------------------------------------- what a file declares,
+# checked before it is trusted
+_LARGEST = float(np.finfo(np.float64).max)
+# An Arrow stream is a sequence of messages: a mark, the size of the metadata, the
+# metadata (a flatbuffer), and a body whose size the metadata give. Libraries allocate
+# what a message declares, and inflate bodies that are compressed, so a stream from a
+# file is looked at before a library reads it.
+_MARK = 0xFFFFFFFF
+# kinds of messages
+_DICTIONARY = 2
+_RECORDS = 3
+# fields of a message
+_BODY_SIZE = 3
+_KIND = 1
+_HEADER = 2
+# fields of a batch of records
+_LENGTH = 0
+_COMPRESSION = 3
+_DATA = 1  # field of a dictionary: its batch of records
 
 
 @contextlib.contextmanager
@@ -53,14 +72,13 @@ def read_memory(limit: float | str) -> float:
     >>> read_memory("1.5 GB"), read_memory("512MiB"), read_memory(1e9)
     (1500000000.0, 536870912.0, 1000000000.0)
     """
-    match = (
-        re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?I?)B?\s*", limit.upper())
-        if isinstance(limit, str)
-        else None
-    )
-    amount = (
-        float(match[1]) * _UNITS[match[2]] if match and match[2] in _UNITS else limit
-    )
+    match = None
+    if isinstance(limit, str):
+        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?I?)B?\s*", limit.upper())
+    if match and match[2] in _UNITS:
+        amount = float(match[1]) * _UNITS[match[2]]
+    else:
+        amount = limit
     return checked_number(
         "max_memory",
         amount,
@@ -72,7 +90,9 @@ def read_memory(limit: float | str) -> float:
 def memory_limit() -> float:
     """How many bytes may be used."""
     given = _given.get()
-    return _of_this_machine() if given is None else given
+    if given is None:
+        return _of_this_machine()
+    return given
 
 
 def need_memory(needed: float, what: str, remedy: object) -> None:
@@ -140,12 +160,6 @@ def _of_this_machine() -> float:
     return min(found)
 
 
-# ---------------------------------------------------------------- what a file declares,
-# checked before it is trusted
-
-_LARGEST = float(np.finfo(np.float64).max)
-
-
 def sound(
     array: NDArray[Any],
     kind: str,
@@ -169,7 +183,9 @@ def sound(
             f"expected numbers from {low} to {high}, found {array.min()} to"
             f" {array.max()}"
         )
-    return array.astype(np.float64, copy=False) if kind == "f" else array
+    if kind == "f":
+        return array.astype(np.float64, copy=False)
+    return array
 
 
 def masses(array: NDArray[Any], *shape: int) -> NDArray[Any]:
@@ -182,17 +198,6 @@ def logarithms(array: NDArray[Any], *shape: int) -> NDArray[Any]:
     return sound(array, "f", shape, low=-np.inf)
 
 
-# An Arrow stream is a sequence of messages: a mark, the size of the metadata, the
-# metadata (a flatbuffer), and a body whose size the metadata give. Libraries allocate
-# what a message declares, and inflate bodies that are compressed, so a stream from a
-# file is looked at before a library reads it.
-_MARK = 0xFFFFFFFF
-_DICTIONARY, _RECORDS = 2, 3  # kinds of messages
-_BODY_SIZE, _KIND, _HEADER = 3, 1, 2  # fields of a message
-_LENGTH, _COMPRESSION = 0, 3  # fields of a batch of records
-_DATA = 1  # field of a dictionary: its batch of records
-
-
 def check_stream(content: bytes) -> None:
     """Refuse a stream that declares more values than it can hold, or whose bodies are
     compressed or not there.
@@ -200,7 +205,8 @@ def check_stream(content: bytes) -> None:
     at = total = 0
     while at + 8 <= len(content):
         mark, size = struct.unpack_from("<II", content, at)
-        metadata, at = content[at + 8 : at + 8 + size], at + 8 + size
+        metadata = content[at + 8 : at + 8 + size]
+        at = at + 8 + size
         if mark != _MARK or at > len(content) or (size == 0 and at < len(content)):
             raise ValueError("it is no Arrow stream")
         if size == 0:
@@ -215,7 +221,8 @@ def check_stream(content: bytes) -> None:
             raise ValueError("it declares more bytes than it has")
         batch = _table(metadata, message, _HEADER)
         if kind in (_DICTIONARY, _RECORDS):
-            batch = _table(metadata, batch, _DATA) if kind == _DICTIONARY else batch
+            if kind == _DICTIONARY:
+                batch = _table(metadata, batch, _DATA)
             length = _number(metadata, batch, (_LENGTH, "<q"))
             total += length
             if (
@@ -238,12 +245,16 @@ def _field(metadata: bytes, table: int, number: int) -> int | None:
     if place + 2 > struct.unpack_from("<H", metadata, directory)[0]:
         return None
     (offset,) = struct.unpack_from("<H", metadata, directory + place)
-    return table + offset if offset else None
+    if offset:
+        return table + offset
+    return None
 
 
 def _number(metadata: bytes, table: int, field: tuple[int, str]) -> int:
     at = _field(metadata, table, field[0])
-    return 0 if at is None else int(struct.unpack_from(field[1], metadata, at)[0])
+    if at is None:
+        return 0
+    return int(struct.unpack_from(field[1], metadata, at)[0])
 
 
 def _table(metadata: bytes, table: int, number: int) -> int:

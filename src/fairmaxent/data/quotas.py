@@ -53,12 +53,17 @@ Shares = Reals | Indices
 # in all but one of 10^9 draws, even if float64 sees 0.3·10 as 2.9999999999999996.
 _BITS = 32
 # to a whole number: what counts as one, of a cell and of a total
-_CLOSE, _SLACK = 1e-9, 1e-7
+_CLOSE = 1e-9
+_SLACK = 1e-7
 # first and last distance from a whole number that is tried before `_CLOSE`
-_AWAY, _NEAREST = 0.48, 0.02
+_AWAY = 0.48
+_NEAREST = 0.02
 # of a table whose joint groups are held as well, and of one that is mixed
-_FEW_CELLS, _MOST_CELLS = 300, 4096
-_NODES, _MOST_STEPS = 100, 1000  # of an integer program, and programs
+_FEW_CELLS = 300
+_MOST_CELLS = 4096
+# of an integer program, and programs
+_NODES = 100
+_MOST_STEPS = 1000
 
 
 def quota(
@@ -83,15 +88,19 @@ def quotas(
     sums: Sums | None = None,
 ) -> Indices:
     """Draw several quotas, independently of each other, along a new first axis."""
-    wanted, columns = table / table.sum() * count, range(1, table.ndim)
+    wanted = table / table.sum() * count
+    columns = range(1, table.ndim)
     if sums is None:
         sums = {(0,), *((axis,) for axis in columns), *((0, axis) for axis in columns)}
     if table.size > _MOST_CELLS or _network(table.shape).holds(sums):
         return _along_chains(wanted, count, draws, rng)
     walk = _Walk.to_hold(wanted, count, sums)
-    counts, left = np.empty((draws, table.size), dtype=np.intp), np.arange(draws)
+    counts = np.empty((draws, table.size), dtype=np.intp)
+    left = np.arange(draws)
     for _ in range(_MOST_STEPS):
-        whole = walk.whole_table() if len(left) else None
+        whole = None
+        if len(left):
+            whole = walk.whole_table()
         if whole is None:
             break
         taken = rng.random(len(left)) < walk.go_on(whole)
@@ -108,14 +117,10 @@ def held_counts(counts: Reals, wanted: Reals, least: Reals, sums: Sums) -> Reals
     held too, if there are any.
     """
     walk = _Walk.to_hold(wanted, int(counts.sum()), sums)
-    matrix, bounds = (
-        walk.sums[: walk.firm],
-        (
-            walk.bounds[0][: walk.firm],
-            walk.bounds[1][: walk.firm],
-        ),
-    )
-    totals, low = matrix @ counts, np.maximum(walk.low, least)
+    matrix = walk.sums[: walk.firm]
+    bounds = (walk.bounds[0][: walk.firm], walk.bounds[1][: walk.firm])
+    totals = matrix @ counts
+    low = np.maximum(walk.low, least)
     if ((totals >= bounds[0]) & (totals <= bounds[1])).all():
         return counts
     found = whole_table(
@@ -147,16 +152,20 @@ class _Walk:
     @classmethod
     def to_hold(cls, wanted: Reals, count: int, sums: Sums) -> "_Walk":
         """Begin at the wanted counts; joint groups join in if there are few enough."""
-        every, cells = tuple(range(wanted.ndim)), wanted.ravel()
-        firm, joint = tuple(sorted({(), *sums} - {every})), every[1:]
-        soft = () if joint in firm or wanted.size > _FEW_CELLS else (joint,)
-        matrix, size = (
-            _totals(wanted.shape, firm + soft),
-            _totals(wanted.shape, firm).shape[0],
-        )
+        every = tuple(range(wanted.ndim))
+        cells = wanted.ravel()
+        firm = tuple(sorted({(), *sums} - {every}))
+        joint = every[1:]
+        if joint in firm or wanted.size > _FEW_CELLS:
+            soft = ()
+        else:
+            soft = (joint,)
+        matrix = _totals(wanted.shape, firm + soft)
+        size = _totals(wanted.shape, firm).shape[0]
         totals = matrix @ cells
         totals[0] = count
-        low, high = np.floor(cells + _CLOSE), np.ceil(cells - _CLOSE)
+        low = np.floor(cells + _CLOSE)
+        high = np.ceil(cells - _CLOSE)
         widest = np.maximum(low - 1, 0), np.where(cells > 0, high + 1, 0)
         bounds = np.floor(totals + _SLACK), np.ceil(totals - _SLACK)
         return cls(cells, low, high, widest, matrix, bounds, size)
@@ -167,18 +176,24 @@ class _Walk:
         """
         while (whole := self._near()) is None:
             if self.away > _CLOSE:  # also unlikely roundings
-                self.away = 0.8 * self.away if self.away > _NEAREST else _CLOSE
+                if self.away > _NEAREST:
+                    self.away = 0.8 * self.away
+                else:
+                    self.away = _CLOSE
             elif self.sums.shape[0] > self.firm:
-                self.sums, self.away = self.sums[: self.firm], _AWAY
+                self.sums = self.sums[: self.firm]
+                self.away = _AWAY
                 self.bounds = self.bounds[0][: self.firm], self.bounds[1][: self.firm]
             else:
                 return self._near(give_way=True)
         return whole
 
     def _near(self, *, give_way: bool = False) -> Reals | None:
-        base, totals = np.floor(self.cells + _CLOSE), self.sums @ self.cells
+        base = np.floor(self.cells + _CLOSE)
+        totals = self.sums @ self.cells
         part = self.cells - base
-        low, high = base + (part > 1 - self.away), base + (part >= self.away)
+        low = base + (part > 1 - self.away)
+        high = base + (part >= self.away)
         least = np.where(
             self.bounds[1] - totals < self.away, self.bounds[1], self.bounds[0]
         )
@@ -191,7 +206,8 @@ class _Walk:
 
         # One row more or less where a cell is not at its last bound, which it could not
         # leave without bias.
-        down, up = low - self.widest[0], self.widest[1] - high
+        down = low - self.widest[0]
+        up = self.widest[1] - high
         free = (self.cells > self.widest[0] + _CLOSE) & (
             self.cells < self.widest[1] - _CLOSE
         )
@@ -208,11 +224,9 @@ class _Walk:
             least,
             most,
         )
-        return (
-            None
-            if found is None
-            else np.asarray([1.0, 1.0, -1.0] @ found.reshape(3, -1))
-        )
+        if found is None:
+            return None
+        return np.asarray([1.0, 1.0, -1.0] @ found.reshape(3, -1))
 
     def go_on(self, whole: Reals) -> float:
         """Go on to the end of the line from a whole table through the point; return
@@ -228,10 +242,8 @@ class _Walk:
         here, there = (
             np.concatenate([cells, self.sums @ cells]) for cells in (self.cells, whole)
         )
-        low, high = (
-            np.concatenate([self.low, self.bounds[0]]),
-            np.concatenate([self.high, self.bounds[1]]),
-        )
+        low = np.concatenate([self.low, self.bounds[0]])
+        high = np.concatenate([self.high, self.bounds[1]])
         end = np.where(there > here, low, high)  # that each cell or total moves to
         room = np.divide(
             here - end, there - end, out=np.ones_like(here), where=there != end
@@ -253,13 +265,12 @@ def whole_table(
     """
     from scipy.optimize import Bounds, LinearConstraint, milp
 
-    free, fixed = high > low, sums @ low
+    free = high > low
+    fixed = sums @ low
     if not free.any():
         return low if ((fixed >= least) & (fixed <= most)).all() else None
-    bounds, held = (
-        Bounds(0, (high - low)[free]),
-        LinearConstraint(sums[:, free], least - fixed, most - fixed),
-    )
+    bounds = Bounds(0, (high - low)[free])
+    held = LinearConstraint(sums[:, free], least - fixed, most - fixed)
     # Limited in nodes, not in seconds, so that a seed gives the same rows on a slow
     # machine.
     options = {"mip_rel_gap": 0.5, "node_limit": _NODES}
@@ -270,11 +281,9 @@ def whole_table(
         constraints=held,
         options=options,
     )
-    return (
-        None
-        if found.x is None
-        else low + np.bincount(np.flatnonzero(free), np.rint(found.x), len(low))
-    )
+    if found.x is None:
+        return None
+    return low + np.bincount(np.flatnonzero(free), np.rint(found.x), len(low))
 
 
 @lru_cache(maxsize=8)
@@ -282,7 +291,8 @@ def _totals(shape: tuple[int, ...], sums: tuple[tuple[int, ...], ...]) -> Any:
     """A sparse matrix that adds the cells up to totals over some axes."""
     from scipy.sparse import csr_array
 
-    rows, used = [], 0
+    rows = []
+    used = 0
     for axes in sums:
         sizes = [size if axis in axes else 1 for axis, size in enumerate(shape)]
         numbers = used + np.arange(np.prod(sizes, dtype=np.intp)).reshape(sizes)
@@ -382,7 +392,9 @@ def _network(shape: tuple[int, ...]) -> _Network:
     """
     columns = sorted(range(1, len(shape)), key=lambda axis: shape[axis])
     cells = np.arange(np.prod(shape, dtype=np.intp)).reshape(shape)
-    summed, ends, used = [], [], cells.size
+    summed = []
+    ends = []
+    used = cells.size
     for top, chain, rising in ((-1, columns, False), (-2, [0, *columns[::-1]], True)):
         above = np.full([1] * len(shape), top)
         for depth in range(1, len(shape)):
@@ -391,7 +403,8 @@ def _network(shape: tuple[int, ...]) -> _Network:
             sums = used + np.arange(np.prod(sizes, dtype=np.intp)).reshape(sizes)
             ends += [(sums, above, rising), (sums, sums, not rising)]
             summed.append(tuple(axis for axis in range(len(shape)) if axis not in kept))
-            above, used = sums, used + sums.size
+            above = sums
+            used = used + sums.size
         ends.append((cells, above, rising))
     flow = np.concatenate([flows.ravel() for flows, _, _ in ends])
     at = np.concatenate(

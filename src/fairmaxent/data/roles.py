@@ -193,7 +193,9 @@ class Roles:
         """
         check_choice("groups", groups, GroupsOption)
         axes = range(1, 1 + len(self.protected))
-        return tuple((axis,) for axis in axes) if groups == "each" else (tuple(axes),)
+        if groups == "each":
+            return tuple((axis,) for axis in axes)
+        return (tuple(axes),)
 
     def grouping_name(self, grouping: Sequence[int]) -> str:
         """Name a grouping by its columns."""
@@ -240,11 +242,10 @@ class Roles:
             favourable = favourable.get(attribute.name)
         if favourable is None:
             return tuple(range(attribute.size))
-        values = (
-            favourable
-            if isinstance(favourable, list | tuple | set | frozenset)
-            else [favourable]
-        )
+        if isinstance(favourable, list | tuple | set | frozenset):
+            values = favourable
+        else:
+            values = [favourable]
         if not values:
             raise LevelError(
                 Option("favourable"),
@@ -255,12 +256,18 @@ class Roles:
 
 def read_columns(option: str, names: str | Sequence[str]) -> list[str]:
     """One column or several as a list; a set has no order to rely on."""
-    listed = [names] if isinstance(names, str) else names
+    if isinstance(names, str):
+        listed = [names]
+    else:
+        listed = names
     if not isinstance(listed, Sequence) or not all(
         isinstance(name, str) for name in listed
     ):
         plain = isinstance(names, str | int | float | tuple | list | set | None)
-        shown = repr(names) if plain else f"a {type(names).__name__}"
+        if plain:
+            shown = repr(names)
+        else:
+            shown = f"a {type(names).__name__}"
         raise ColumnError(
             Option(option),
             f" is {shown}; pass the name of a column (text), or a list of names",
@@ -275,7 +282,10 @@ def read_within(within: WithinOption) -> dict[str, object]:
     if isinstance(within, Mapping):
         read_columns("within", list(within))
         return dict(within)
-    names = [] if within is None else read_columns("within", within)
+    if within is None:
+        names = []
+    else:
+        names = read_columns("within", within)
     if len(set(names)) != len(names):
         raise ColumnError(
             Option("within"), f" names a column twice in {names}; name each once"
@@ -338,10 +348,8 @@ def without_identifiers(
     if keep is None or not domain.identifiers:
         return domain, ()
     left_out = tuple(name for name in domain.identifiers if name not in keep)
-    narrowed, note = (
-        domain.without(left_out),
-        "was kept, so rows, models and reports may hold its values",
-    )
+    narrowed = domain.without(left_out)
+    note = "was kept, so rows, models and reports may hold its values"
     kept = [
         f"column {name!r} looks like an identifier and {note}"
         for name in narrowed.identifiers
@@ -353,11 +361,9 @@ def per_average(table: Counted, roles: Roles, scale: float) -> Counted:
     """Divide design weights by their average, once whole ones were summed without
     rounding.
     """
-    return (
-        table
-        if scale == 1
-        else table.reweighed(np.full(roles.blocks.levels[0], 1 / scale))
-    )
+    if scale == 1:
+        return table
+    return table.reweighed(np.full(roles.blocks.levels[0], 1 / scale))
 
 
 def redrawn_values(
@@ -380,4 +386,6 @@ def redrawn_values(
         for attribute in domain.attributes
         if not attribute.is_value_coded
     )
-    return RedrawnValues(shared, None if detail == "bins" else why) if shared else None
+    if shared:
+        return RedrawnValues(shared, None if detail == "bins" else why)
+    return None

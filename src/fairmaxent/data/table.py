@@ -26,6 +26,12 @@ Reals = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 # of each input row's raw value in Attribute.values, by attribute
 Positions = Mapping[int, NDArray[np.unsignedinteger]]
+Summed = Literal["counts", "rows", "squares"]
+Broken = Callable[[Codes], Mask]  # which of some rows are not to count
+_LARGEST_KEY = 2**62
+# Up to this many possible rows, counting every one of them is cheaper than sorting the
+# rows there are.
+_COUNTABLE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -100,12 +106,12 @@ class Blocks:
             order="F",
         )
         for number, block in enumerate(self.members):
-            column, shape = pooled[:, number], self.shape(number)
-            digits = (
-                [column]
-                if len(block) == 1
-                else np.unravel_index(column.astype(np.intp), shape)
-            )
+            column = pooled[:, number]
+            shape = self.shape(number)
+            if len(block) == 1:
+                digits = [column]
+            else:
+                digits = np.unravel_index(column.astype(np.intp), shape)
             for attribute, digit in zip(block, digits, strict=True):
                 codes[:, attribute] = digit
         return codes
@@ -128,24 +134,14 @@ class Blocks:
 
 def ravel(codes: Codes, shape: Sequence[int]) -> Indices:
     """Number the cells of a table of ``shape`` in C order, for rows of coordinates."""
-    flat = (
-        codes[:, 0].astype(np.intp)
-        if len(shape)
-        else np.zeros(len(codes), dtype=np.intp)
-    )
+    if len(shape):
+        flat = codes[:, 0].astype(np.intp)
+    else:
+        flat = np.zeros(len(codes), dtype=np.intp)
     for column, size in zip(codes.T[1:], shape[1:], strict=True):
         flat *= size
         flat += column
     return flat
-
-
-Summed = Literal["counts", "rows", "squares"]
-Broken = Callable[[Codes], Mask]  # which of some rows are not to count
-
-_LARGEST_KEY = 2**62
-# Up to this many possible rows, counting every one of them is cheaper than sorting the
-# rows there are.
-_COUNTABLE = 1 << 20
 
 
 class Counted(Protocol):
@@ -304,11 +300,10 @@ class Table(Counted):
         tables = []
         for columns in wanted:
             shape = [sizes[column] for column in columns]
-            cells = (
-                self.codes[:, columns[0]]
-                if len(columns) == 1
-                else ravel(self.codes[:, list(columns)], shape)
-            )
+            if len(columns) == 1:
+                cells = self.codes[:, columns[0]]
+            else:
+                cells = ravel(self.codes[:, list(columns)], shape)
             tables.append(tally(cells, summed, int(np.prod(shape))).reshape(shape))
         return tables
 
@@ -319,7 +314,10 @@ class Table(Counted):
     def reweighed(self, factor: Reals) -> Table:
         """Multiply each row's count by the factor of its level in the first column."""
         factors = factor[self.codes[:, 0]]
-        peaks = None if self.peaks is None else self.peaks * factors
+        if self.peaks is None:
+            peaks = None
+        else:
+            peaks = self.peaks * factors
         return replace(
             self,
             counts=self.counts * factors,
@@ -332,7 +330,10 @@ class Table(Counted):
         before.
         """
         share = counts / np.where(self.counts > 0, self.counts, 1.0)
-        peaks = None if self.peaks is None else self.peaks * share
+        if self.peaks is None:
+            peaks = None
+        else:
+            peaks = self.peaks * share
         return replace(
             self, counts=counts, squares=share**2 * self.squares, peaks=peaks
         )
@@ -343,10 +344,8 @@ class Table(Counted):
         """
         if len(self.codes) <= rows:
             return self
-        equal, codes = (
-            np.full(rows, self.total / rows),
-            self.codes[equal_steps(self.counts, rows)],
-        )
+        equal = np.full(rows, self.total / rows)
+        codes = self.codes[equal_steps(self.counts, rows)]
         return Table(np.asfortranarray(codes), equal, np.ones(rows), equal**2)
 
     def collect(self) -> Table:
@@ -409,7 +408,8 @@ def row_keys(codes: Codes, sizes: Sequence[int]) -> tuple[Indices, int]:
     """One integer per row, equal for equal rows and in their lexicographic order, and
     its exclusive bound.
     """
-    keys, span = np.zeros(len(codes), dtype=np.int64), 1
+    keys = np.zeros(len(codes), dtype=np.int64)
+    span = 1
     for column, size in zip(codes.T, sizes, strict=True):
         # the part packed so far becomes its rank, which keeps equality and order
         if span * size > _LARGEST_KEY:
@@ -428,13 +428,12 @@ def match_rows(rows: Codes, codes: Codes, sizes: Sequence[int]) -> Indices:
     if np.array_equal(rows, codes):
         return np.arange(len(rows))
     keys, _ = row_keys(np.concatenate([rows, codes]), sizes)
-    there, wanted = keys[: len(rows)], keys[len(rows) :]
+    there = keys[: len(rows)]
+    wanted = keys[len(rows) :]
     position = np.minimum(np.searchsorted(there, wanted), max(len(rows) - 1, 0))
-    return (
-        np.where(there[position] == wanted, position, -1)
-        if len(rows)
-        else np.full(len(codes), -1)
-    )
+    if len(rows):
+        return np.where(there[position] == wanted, position, -1)
+    return np.full(len(codes), -1)
 
 
 def _distinct(keys: Indices, span: int) -> tuple[Indices, Indices]:

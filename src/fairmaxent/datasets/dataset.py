@@ -18,6 +18,10 @@ from fairmaxent.data import frames
 from fairmaxent.errors import StorageError
 
 Library = Literal["pandas", "polars", "pyarrow"]
+FOLDER_VARIABLE = "FAIRMAXENT_DATA"
+_PATIENCE = 30  # seconds without an answer
+Column = Sequence[Any]
+Columns = Mapping[str, Column]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,10 +59,6 @@ def facts(name: str) -> dict[str, Any]:
     return known | {"protected": tuple(known["protected"])}
 
 
-FOLDER_VARIABLE = "FAIRMAXENT_DATA"
-_PATIENCE = 30  # seconds without an answer
-
-
 @dataclass(frozen=True)
 class DataFile:
     """A file with the checksum of its content and the address to download it from."""
@@ -84,9 +84,15 @@ def read_files(files: Sequence[DataFile]) -> list[bytes]:
 
 
 def _checked(file: DataFile, folder: str | None, *, advice: str) -> bytes:
-    source = str(Path(folder, file.name)) if folder else file.address
+    if folder:
+        source = str(Path(folder, file.name))
+    else:
+        source = file.address
     try:
-        content = Path(source).read_bytes() if folder else _fetch(source)
+        if folder:
+            content = Path(source).read_bytes()
+        else:
+            content = _fetch(source)
     except OSError as error:
         raise StorageError(f"cannot read {source}: {error}; {advice}") from error
     checksum = hashlib.sha256(content).hexdigest()
@@ -110,10 +116,6 @@ def _fetch(address: str) -> bytes:
     except HTTPException as error:
         raise OSError(f"the download broke off ({error})") from error
     return content
-
-
-Column = Sequence[Any]
-Columns = Mapping[str, Column]
 
 
 def read_table(name: str) -> Columns:

@@ -67,11 +67,10 @@ def load_prepared(name: str, library: Library) -> Dataset:
     elif name == "adult-small":
         columns = _small_adult(read_table("adult"))
     else:
-        columns = (
-            _small_compas(read_table("compas"))
-            if name == "compas-small"
-            else read_table(name)
-        )
+        if name == "compas-small":
+            columns = _small_compas(read_table("compas"))
+        else:
+            columns = read_table(name)
     return Dataset(name=name, frame=build_frame(columns, library), **facts(name))
 
 
@@ -91,7 +90,8 @@ def _small_compas(columns: Columns) -> Columns:
     """Select the paper's rows. Its other conditions (a known score and charge) hold for
     every row of this file.
     """
-    days, races = columns["days_b_screening_arrest"], columns["race"]
+    days = columns["days_b_screening_arrest"]
+    races = columns["race"]
     kept = [
         row
         for row, (day, race) in enumerate(zip(days, races, strict=True))

@@ -32,6 +32,18 @@ _KEY = (
     '<ul class="key"><li><span></span>Before</li><li><span'
     ' class="new"></span>After</li></ul>'
 )
+# ---------------------------------------------------------------- pictures
+_LETTER = 6.2  # about the width of a letter of the small text, in pixels
+_LONGEST = 26  # letters of a name
+# narrower than this in pixels, the names in a large map could not be read; it is
+# scrolled instead
+_READABLE = 460
+_WIDTH = 320.0
+_HEIGHT = 190.0
+_LEFT = 52.0
+_RIGHT = 14.0
+_TOP = 14.0
+_BOTTOM = 40.0
 
 
 def to_page(document: Document, *, paper: str | None = None) -> str:
@@ -41,7 +53,8 @@ def to_page(document: Document, *, paper: str | None = None) -> str:
     style = (
         files("fairmaxent.document").joinpath("page.css").read_text(encoding="utf-8")
     )
-    style += "" if paper is None else f"@page {{ size: {paper}; }}\n"
+    if paper is not None:
+        style += f"@page {{ size: {paper}; }}\n"
     title = escaped(f"{document.kind}: {document.title}")
     links = "".join(
         f'<li><a href="#{part.key}">{escaped(part.short)}</a></li>\n'
@@ -88,11 +101,10 @@ def to_page(document: Document, *, paper: str | None = None) -> str:
 
 def _section(section: Section, key: str, kind: str = "") -> str:
     """A section: on the first page a question, and beside it the answer."""
-    level, kind, (start, end) = (
-        ("h2", f' class="{kind}"', ("<div>\n", "\n</div>"))
-        if kind
-        else ("h3", "", ("", ""))
-    )
+    if kind:
+        level, kind, (start, end) = ("h2", f' class="{kind}"', ("<div>\n", "\n</div>"))
+    else:
+        level, kind, (start, end) = ("h3", "", ("", ""))
     return (
         f'<section{kind} id="{key}" aria-labelledby="{key}-title">\n<{level}'
         f' id="{key}-title">{escaped(section.title)}'
@@ -112,7 +124,10 @@ def to_html(blocks: Iterable[Block]) -> str:
         (kind, list(group)) for kind, group in groupby(blocks, key=_side_by_side)
     ):
         shown = "\n".join(map(_block, members))
-        key = f"{_KEY}\n" if isinstance(members[0], Table) and members[0].shares else ""
+        if isinstance(members[0], Table) and members[0].shares:
+            key = f"{_KEY}\n"
+        else:
+            key = ""
         parts.append(
             shown if kind is None else f'{key}<div class="{kind}">\n{shown}\n</div>'
         )
@@ -139,9 +154,14 @@ def _block(block: Block) -> str:
         case Listing(items):
             return _listing(items)
         case Table():
-            return _bars(block) if block.shares else _grid(block)
+            if block.shares:
+                return _bars(block)
+            return _grid(block)
         case Note(lead, items):
-            listed = f"\n{_listing(items)}" if items else ""
+            if items:
+                listed = f"\n{_listing(items)}"
+            else:
+                listed = ""
             return (
                 '<div class="note"'
                 f' role="note">\n<p><strong>{_sentence(lead)}</strong></p>{listed}\n</div>'
@@ -159,7 +179,8 @@ def _listing(items: Sequence[str]) -> str:
 
 def _figure(picture: Picture) -> str:
     """A large map is scrolled sideways on a phone."""
-    caption, about = escaped(picture.caption), escaped(picture.caption.lower())
+    about = escaped(picture.caption.lower())
+    caption = escaped(picture.caption)
     if picture.numbers is None:
         return (
             '<figure class="card'
@@ -220,7 +241,8 @@ def _bars(table: Table) -> str:
         )
         or 1.0
     )
-    longest = _round_above(longest) if table.ranges else longest
+    if table.ranges:
+        longest = _round_above(longest)
     scale = "".join(
         f"<span>{_number(part * longest)}%</span>"
         for part in (0, 50, 100)
@@ -241,7 +263,10 @@ def _bars(table: Table) -> str:
             '<span class="bar" style="width:{}"></span><span class="bar new"'
             ' style="width:{}"></span>'
         )
-        drawn = _marks(*places) if ends else bars.format(*places)
+        if ends:
+            drawn = _marks(*places)
+        else:
+            drawn = bars.format(*places)
         numbers = "".join(f'<td class="n">{escaped(cell)}</td>' for cell in cells[1:])
         rows.append(
             f'<tr><th scope="row">{escaped(cells[0])}</th><td'
@@ -279,16 +304,10 @@ def _marks(
         f'<line x1="{x}" x2="{to}" y1="50%" y2="50%" class="{kind}" />'
         for x, to, kind in ways
     ]
-    parts += (
-        []
-        if before is None
-        else [f'<circle cx="{before}" cy="50%" r="4.5" class="old" />']
-    )
-    parts += (
-        []
-        if after is None
-        else [f'<rect x="{after}" y="50%" width="8.5" height="8.5" class="new" />']
-    )
+    if before is not None:
+        parts += [f'<circle cx="{before}" cy="50%" r="4.5" class="old" />']
+    if after is not None:
+        parts += [f'<rect x="{after}" y="50%" width="8.5" height="8.5" class="new" />']
     return f"<svg>{''.join(parts)}</svg>"
 
 
@@ -304,17 +323,6 @@ def escaped(text: str) -> str:
     them.
     """
     return html.escape(isolated(text))
-
-
-# ---------------------------------------------------------------- pictures
-
-_LETTER = 6.2  # about the width of a letter of the small text, in pixels
-_LONGEST = 26  # letters of a name
-# narrower than this in pixels, the names in a large map could not be read; it is
-# scrolled instead
-_READABLE = 460
-_WIDTH, _HEIGHT = 320.0, 190.0
-_LEFT, _RIGHT, _TOP, _BOTTOM = 52.0, 14.0, 14.0, 40.0
 
 
 def heat_map(
@@ -424,7 +432,10 @@ def _text(
     *,
     full: str | None = None,
 ) -> str:
-    title = "" if full in (None, text) else f"<title>{escaped(str(full))}</title>"
+    if full in (None, text):
+        title = ""
+    else:
+        title = f"<title>{escaped(str(full))}</title>"
     return (
         f'<text x="{x:.1f}" y="{y:.1f}"'
         f' text-anchor="{anchor}"{more}>{escaped(text)}{title}</text>'
@@ -432,4 +443,6 @@ def _text(
 
 
 def _number(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+    if value >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"

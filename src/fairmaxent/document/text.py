@@ -21,6 +21,9 @@ from fairmaxent.document import (
 from fairmaxent.document.words import numeric_columns
 from fairmaxent.plain_text import isolated, visible
 
+# Characters that would begin markup; each is written as text.
+_MARKUP = re.compile(r"([\\`*_\[\]|#~$])")
+
 
 def to_text(blocks: Iterable[Block], *, width: int | None = None) -> str:
     """Write blocks one below the other; sentences are wrapped if there is a
@@ -59,13 +62,9 @@ def _lines(block: Block, width: int | None) -> Iterator[str]:
 
 def _wrapped(text: str, width: int | None, indent: str = "") -> str:
     line = on_one_line(text)
-    return (
-        line
-        if width is None
-        else textwrap.fill(
-            line, width, subsequent_indent=indent, break_on_hyphens=False
-        )
-    )
+    if width is None:
+        return line
+    return textwrap.fill(line, width, subsequent_indent=indent, break_on_hyphens=False)
 
 
 def table_lines(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
@@ -95,10 +94,6 @@ def on_one_line(text: str) -> str:
     return visible("⏎".join(text.splitlines()))
 
 
-# Characters that would begin markup; each is written as text.
-_MARKUP = re.compile(r"([\\`*_\[\]|#~$])")
-
-
 def to_markdown(document: Document) -> str:
     """Write a document."""
     return "\n\n".join(filter(None, _parts(document))) + "\n"
@@ -125,22 +120,19 @@ def _markdown(block: Block) -> str:
         case Listing(items):
             return _listing(items)
         case Table():
-            head = (
-                f"#### {escaped(block.label)}\n\n{escaped(block.about)}\n\n"
-                if block.shares
-                else ""
-            )
+            if block.shares:
+                head = f"#### {escaped(block.label)}\n\n{escaped(block.about)}\n\n"
+            else:
+                head = ""
             return head + _table(block)
         case Note(lead, items):
             return "\n\n".join(
                 [f"**{escaped(lead)}**", *([_listing(items)] if items else [])]
             )
         case Picture(caption, _, numbers):
-            return (
-                ""
-                if numbers is None
-                else f"{escaped(f'{caption}:')}\n\n{_table(numbers)}"
-            )
+            if numbers is None:
+                return ""
+            return f"{escaped(f'{caption}:')}\n\n{_table(numbers)}"
         case Code(text):  # indented, which no content can end
             return "\n".join(f"    {line}" for line in visible(text).splitlines())
 

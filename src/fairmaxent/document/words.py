@@ -69,7 +69,9 @@ def _cut(text: str, most: int) -> str:
     """Cut after a word, inside one only if it alone is too long."""
     if len(text) <= most:
         return text
-    return shortened(text, most) if " " in text[: most - 1] else f"{text[: most - 1]}…"
+    if " " in text[: most - 1]:
+        return shortened(text, most)
+    return f"{text[: most - 1]}…"
 
 
 def shortened(text: str, most: int) -> str:

@@ -54,6 +54,11 @@ from fairmaxent.maxent.priors.protocol import (
 )
 from fairmaxent.maxent.priors.rows import Rows, TiltedRows
 
+_ROWS = 1 << 16  # distinct rows that are worth a task of their own in each iteration
+_FEWEST = 8  # partitions, a number that is always fine
+# log Σ of a partition, and probabilities given this partition
+Weighed = tuple[float, Reals]
+
 
 @dataclass(frozen=True, eq=False)
 class Partitions(Counted):
@@ -197,7 +202,9 @@ def _joined(tables: Sequence[Table], blocks: Blocks) -> Table:
         for name in summed
     )
     largest = [table.peaks for table in tables if table.peaks is not None]
-    peaks = np.concatenate(largest)[order] if largest else None
+    peaks = None
+    if largest:
+        peaks = np.concatenate(largest)[order]
     return Table(np.asfortranarray(codes[order]), counts, rows, squares, peaks=peaks)
 
 
@@ -207,10 +214,6 @@ def _steps(table: Table, rows: int) -> Table:
     """
     ones = np.ones(rows)
     return Table(table.codes[equal_steps(table.counts, rows)], ones, ones, ones)
-
-
-_ROWS = 1 << 16  # distinct rows that are worth a task of their own in each iteration
-_FEWEST = 8  # partitions, a number that is always fine
 
 
 def count_on_workers(
@@ -243,10 +246,6 @@ def count_on_workers(
 
 def _table(counts: Any, columns: CountColumns, blocks: Blocks) -> Table:
     return table_of(nw.from_native(counts, eager_only=True), columns, blocks)
-
-
-# log Σ of a partition, and probabilities given this partition
-Weighed = tuple[float, Reals]
 
 
 @dataclass(frozen=True, eq=False)
@@ -304,11 +303,9 @@ class PartitionedRows:
 
     def thinned(self, rows: int) -> Prior:
         """Bring rows at equal steps of the running weight into memory."""
-        return (
-            self
-            if self.rows <= rows
-            else Rows.of(self.blocks, self.weighted.thinned(rows))
-        )
+        if self.rows <= rows:
+            return self
+        return Rows.of(self.blocks, self.weighted.thinned(rows))
 
     def log_floor(self) -> float:
         """Return the smallest log w(α)."""
@@ -434,7 +431,8 @@ def _divergence(table: Table, rows: Rows, density: Density, total: float) -> flo
     """
     if not table.total:
         return 0.0
-    prior, share = attached(density.prior, rows), table.total / total
+    prior = attached(density.prior, rows)
+    share = table.total / total
     return share * (
         divergence_in_memory(table, replace(density, prior=prior))
         + float(np.log(share))
@@ -484,11 +482,12 @@ def attached(prior: Prior, rows: Rows, log_share: float = 0.0) -> Mixture:
     """Put the rows of a partition into a prior, and scale the shares of its other parts
     by exp(``log_share``).
     """
-    parts, log_shares = (
-        (prior.parts, prior.log_shares)
-        if isinstance(prior, Mixture)
-        else ((prior,), np.zeros(1))
-    )
+    if isinstance(prior, Mixture):
+        parts = prior.parts
+        log_shares = prior.log_shares
+    else:
+        parts = (prior,)
+        log_shares = np.zeros(1)
     are_rows = [isinstance(part, Rows) for part in parts]
     attached = tuple(
         rows if is_rows else part for part, is_rows in zip(parts, are_rows, strict=True)

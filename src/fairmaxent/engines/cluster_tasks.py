@@ -50,11 +50,10 @@ def spread(
     Dask can repeat; scattered data would be lost with its worker.
     """
     check_running(client)
-    sent = (
-        client.submit(dict, shared, pure=False)
-        if len(pickle.dumps(shared)) > _SMALL
-        else shared
-    )
+    if len(pickle.dumps(shared)) > _SMALL:
+        sent = client.submit(dict, shared, pure=False)
+    else:
+        sent = shared
     name = f"fairmaxent-{function.__name__.strip('_')}"  # that Dask shows for the tasks
     return list(
         client.map(
@@ -122,10 +121,8 @@ def results(client: Client, futures: Sequence[Future]) -> list[Any]:
 
 def cluster_errors() -> AbstractContextManager[None]:
     """Turn the errors of a cluster that is lost while it works into one of our own."""
-    what, remedy = (
-        "the Dask cluster failed or stopped answering",
-        "look at its logs, and run it again",
-    )
+    what = "the Dask cluster failed or stopped answering"
+    remedy = "look at its logs, and run it again"
     return library_errors(
         what, remedy, TimeoutError, asyncio.CancelledError, CancelledError
     )

@@ -43,11 +43,14 @@ def key_parts(sizes: Sequence[int]) -> list[range]:
     >>> key_parts([2**40, 2**20, 2**10, 3])
     [range(0, 2), range(2, 4)]
     """
-    parts, start, span = [], 0, 1
+    parts = []
+    start = 0
+    span = 1
     for position, size in enumerate(sizes):
         if span * size > _LARGEST_KEY:
             parts.append(range(start, position))
-            start, span = position, 1
+            start = position
+            span = 1
         span *= size
     return [*parts, range(start, len(sizes))]
 
@@ -62,8 +65,13 @@ def with_keys(
     polars gets native expressions, because only these look names up without holding the
     column in memory.
     """
-    api: Any = frames.load_library("polars") if lazy.implementation.is_polars() else nw
-    schema, parts, keys = lazy.collect_schema(), key_parts(blocks.levels), []
+    if lazy.implementation.is_polars():
+        api: Any = frames.load_library("polars")
+    else:
+        api = nw
+    schema = lazy.collect_schema()
+    parts = key_parts(blocks.levels)
+    keys = []
     names = [
         fresh_name(f"key{number}", [*schema.names(), *taken])
         for number in range(len(parts))
@@ -76,7 +84,10 @@ def with_keys(
             for index in blocks.members[block]
         ):
             level = level_expression(attribute, schema[attribute.name], api)
-            key = level if key is None else key * attribute.size + level
+            if key is None:
+                key = level
+            else:
+                key = key * attribute.size + level
         keys.append(key.alias(name))
     if api is nw:
         return lazy.with_columns(*keys), names
@@ -122,7 +133,10 @@ def _by_cut_points(attribute: Attribute, column: Any, dtype: Any, api: Any) -> A
         cuts = frames.to_numbers(
             frames.take(attribute.values, attribute.level_starts[1:present])
         )
-    numbers = column.cast(api.Float64) if dtype.is_numeric() else column
+    if dtype.is_numeric():
+        numbers = column.cast(api.Float64)
+    else:
+        numbers = column
     total = api.lit(0).cast(api.Int16)
     for cut in cuts:
         total = total + (numbers >= _literal(float(cut), dtype)).cast(api.Int16)
@@ -147,13 +161,13 @@ def _literal(cut: float, dtype: Any) -> Any:
         return (_EPOCH + datetime.timedelta(days=-(-micro // _DAY))).date()
     moment = _EPOCH + datetime.timedelta(microseconds=micro)
     if dtype == nw.Time:
-        return moment.time() if micro < _DAY else datetime.time.max
+        if micro < _DAY:
+            return moment.time()
+        return datetime.time.max
     zone = dtype.time_zone
-    return (
-        moment
-        if zone is None
-        else moment.replace(tzinfo=datetime.UTC).astimezone(ZoneInfo(zone))
-    )
+    if zone is None:
+        return moment
+    return moment.replace(tzinfo=datetime.UTC).astimezone(ZoneInfo(zone))
 
 
 def _by_name(attribute: Attribute, column: Any, dtype: Any, api: Any) -> Any:
@@ -161,7 +175,10 @@ def _by_name(attribute: Attribute, column: Any, dtype: Any, api: Any) -> Any:
     stands for all rare values.
     """
     present = attribute.size - (attribute.missing is not None)
-    listed = present if attribute.is_value_coded else present - 1
+    if attribute.is_value_coded:
+        listed = present
+    else:
+        listed = present - 1
     values = frames.take(attribute.values, attribute.level_starts[:listed])
     if not listed:
         return api.lit(0).cast(api.Int64)
@@ -170,19 +187,19 @@ def _by_name(attribute: Attribute, column: Any, dtype: Any, api: Any) -> Any:
     if api is not nw:
         texts = values.to_native()
         if texts.dtype.is_float():
-            texts, column = texts + 0.0, column + 0.0
+            texts = texts + 0.0
+            column = column + 0.0
         categories = api.Enum(texts.cast(api.String))
         codes = column.cast(api.String).cast(categories, strict=False).to_physical()
         return codes.cast(api.Int64).fill_null(listed)
     names = values.to_list()
     if dtype == nw.Categorical or dtype == nw.Enum:
-        column, names = column.cast(nw.String), [str(name) for name in names]
+        column = column.cast(nw.String)
+        names = [str(name) for name in names]
     # pandas puts no codes into one that has missing values, which have their own
     elif dtype == nw.Boolean:
-        column, names = (
-            column.fill_null(value=False).cast(nw.Int64),
-            [int(name) for name in names],
-        )
+        column = column.fill_null(value=False).cast(nw.Int64)
+        names = [int(name) for name in names]
     return column.replace_strict(
         names, list(range(listed)), default=listed, return_dtype=nw.Int64
     )
@@ -219,7 +236,10 @@ def average_weight(lazy: Lazy, weight: str) -> float:
         raise WeightError(
             f"weight column {weight!r} is zero everywhere; at least one row must count"
         )
-    return float(average) if rows else 1.0  # no rows are refused when they are counted
+    # no rows are refused when they are counted
+    if rows:
+        return float(average)
+    return 1.0
 
 
 @dataclass(frozen=True)
@@ -272,9 +292,14 @@ def declared_lazily(lazy: Lazy, domain: Domain, *, to_missing: bool) -> Lazy:
         if to_missing and attribute.missing is not None
     ]
     others = [condition for name, condition in known.items() if name not in gaps]
-    kept = lazy.filter(*others) if others else lazy
+    if others:
+        kept = lazy.filter(*others)
+    else:
+        kept = lazy
     cleared = [nw.when(known[name]).then(nw.col(name)).alias(name) for name in gaps]
-    return kept.with_columns(*cleared) if cleared else kept
+    if cleared:
+        return kept.with_columns(*cleared)
+    return kept
 
 
 def _is_declared(attribute: Attribute, dtype: Any) -> Any:
@@ -287,15 +312,15 @@ def _is_declared(attribute: Attribute, dtype: Any) -> Any:
     if attribute.edges is None:
         values = [value for value in attribute.values.to_list() if value is not None]
         if dtype.is_numeric():
-            column, found = (
-                column.cast(nw.Float64),
-                [frames.number_of(value) for value in values],
-            )
+            column = column.cast(nw.Float64)
+            found = [frames.number_of(value) for value in values]
             values = [number for number in found if number is not None]
         elif dtype == nw.Categorical or dtype == nw.Enum:
             column = column.cast(nw.String)
         known = column.is_in(values) & known
-    return known if attribute.missing is None else known | gap
+    if attribute.missing is None:
+        return known
+    return known | gap
 
 
 def count_rows(
@@ -364,10 +389,8 @@ def into_engine(columns: dict[str, Any], like: Lazy) -> Lazy:
             "fairmaxent_rows", "SELECT * FROM fairmaxent_columns"
         )
     elif kind.is_dask():
-        pandas, dask = (
-            frames.load_library("pandas"),
-            frames.load_library("dask.dataframe"),
-        )
+        pandas = frames.load_library("pandas")
+        dask = frames.load_library("dask.dataframe")
         native = dask.from_pandas(pandas.DataFrame(columns), npartitions=1)
     elif kind.is_spark_like():
         native = like.to_native().sparkSession.createDataFrame(

@@ -28,9 +28,13 @@ from fairmaxent.progress import Progress, silent
 
 # Row groups that polars reads ahead. Its default takes far more memory and saves no CPU
 # time.
-READ_AHEAD, FEW = "POLARS_ROW_GROUP_PREFETCH_SIZE", "4"
+READ_AHEAD = "POLARS_ROW_GROUP_PREFETCH_SIZE"
+FEW = "4"
 
 Lazy = nw.LazyFrame[Any]
+MOST_VALUES = 100_000
+_HEAD = 1 << 20  # rows to check first for too many values
+_AT_ONCE = 1_000_000  # values that polars may hold in memory
 
 
 def open_lazy(frame: Any) -> Lazy | None:
@@ -48,7 +52,10 @@ def open_lazy(frame: Any) -> Lazy | None:
     if not names:
         raise InputError("the table has no columns; pass at least one")
     kind = opened.implementation
-    marks = ".`" if kind.is_spark_like() else "." if kind.is_duckdb() else ""
+    if kind.is_spark_like():
+        marks = ".`"
+    else:
+        marks = "." if kind.is_duckdb() else ""
     for name in names:
         if any(mark in name for mark in marks):
             engine = "Spark" if kind.is_spark_like() else "DuckDB"
@@ -110,12 +117,9 @@ def numbers(frame: frames.Frame, name: str) -> Reals:
 
 def is_missing(column: Any, dtype: Any) -> Any:
     """Return an expression for whether a value is missing; NaN is missing too."""
-    return column.is_null() | column.is_nan() if dtype.is_float() else column.is_null()
-
-
-MOST_VALUES = 100_000
-_HEAD = 1 << 20  # rows to check first for too many values
-_AT_ONCE = 1_000_000  # values that polars may hold in memory
+    if dtype.is_float():
+        return column.is_null() | column.is_nan()
+    return column.is_null()
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,7 +194,8 @@ def count_values(lazy: Lazy, name: str, weight: str | None = None) -> Values:
     """List the distinct values of a column, missing ones too, with their weights: all,
     or `MOST_VALUES` of them.
     """
-    rows, mass = fresh_name("rows", [name]), fresh_name("mass", [name])
+    rows = fresh_name("rows", [name])
+    mass = fresh_name("mass", [name])
     if weight is None:
         counts = [
             part.select(name).group_by(name).agg(nw.len().alias(rows))
@@ -227,7 +232,8 @@ def _parts(lazy: Lazy, name: str) -> list[Lazy]:
     # and Spark use several machines.
     if not lazy.implementation.is_polars():
         return [lazy]
-    polars, native = frames.load_library("polars"), lazy.to_native()
+    polars = frames.load_library("polars")
+    native = lazy.to_native()
     column = polars.col(name)
     head = collect(nw.from_native(native.head(_HEAD).select(column.n_unique())))
     if numbers(head, name)[0] <= MOST_VALUES:
@@ -261,11 +267,10 @@ def _thinned(counted: Sequence[Lazy], name: str, rows: str, mass: str) -> Values
         np.concatenate([numbers(part, column) for part in sums])
         for column in (name, rows, mass)
     )
-    every, frequent = (
-        -(-2 * int(sizes.sum()) // MOST_VALUES),
-        2 * total.sum() / MOST_VALUES,
-    )
-    rank, kept = fresh_name("rank", [name, rows, mass]), []
+    every = -(-2 * int(sizes.sum()) // MOST_VALUES)
+    frequent = 2 * total.sum() / MOST_VALUES
+    rank = fresh_name("rank", [name, rows, mass])
+    kept = []
     for part, size in zip(present, sizes, strict=True):
         picked = (
             (nw.col(rank) % every == 0)

@@ -43,6 +43,9 @@ from fairmaxent.maxent.priors.protocol import (
 from fairmaxent.maxent.priors.rows import Rows, TiltedRows
 from fairmaxent.progress import Progress, silent
 
+# rows with new weights, which sum to one, wherever the rows are
+RowWeights = TiltedRows | TiltedPartitions
+
 
 @dataclass(frozen=True, eq=False)
 class ReadingRequest:
@@ -87,9 +90,13 @@ def read_rows(frame: Any, request: ReadingRequest) -> Reading:
 def _read_in_memory(frame: frames.Frame, request: ReadingRequest) -> Reading:
     """Encode the rows, and merge equal ones."""
     request.progress("read", 0.0)
-    weight, detail = request.weight, request.detail
+    weight = request.weight
+    detail = request.detail
     raw = frames.read_weights(frame, weight)
-    scale = 1.0 if raw is None else float(raw.mean())
+    if raw is None:
+        scale = 1.0
+    else:
+        scale = float(raw.mean())
     domain, encoded, left_out = read_domain(
         frame, request.domain, weight=weight, weights=raw, keep=request.keep
     )
@@ -98,9 +105,16 @@ def _read_in_memory(frame: frames.Frame, request: ReadingRequest) -> Reading:
     request.progress("count", 0.0)
     columns = tuple(name for name in frame.columns if name not in left_out)
     table = per_average(roles.compress(encoded.codes, raw), roles, scale)
-    design = None if raw is None else raw / scale
-    one = None if weight is None else frames.one_like(frames.column(frame, weight))
-    positions = None if detail == "bins" else encoded.positions
+    design = None
+    if raw is not None:
+        design = raw / scale
+    one = None
+    if weight is not None:
+        one = frames.one_like(frames.column(frame, weight))
+    if detail == "bins":
+        positions = None
+    else:
+        positions = encoded.positions
     return Reading(
         columns, roles, table, design, one, positions, redrawn, scale, left_out
     )
@@ -119,7 +133,10 @@ def read_domain(
 
     The weight column is no attribute.
     """
-    attributes = frame if weight is None else frame.drop(weight)
+    if weight is None:
+        attributes = frame
+    else:
+        attributes = frame.drop(weight)
     if domain is None:
         whole, columns = Domain.learn_rows(
             attributes, ColumnOptions(attributes.columns), weights=weights
@@ -136,7 +153,10 @@ def _read_lazily(lazy: lazy_frame.Lazy, request: ReadingRequest) -> Reading:
     for name in (request.outcome, *request.also, *request.protected, *request.within):
         lazy_frame.check_column(lazy, name)
     weight = request.weight
-    scale = 1.0 if weight is None else average_weight(lazy, weight)
+    if weight is None:
+        scale = 1.0
+    else:
+        scale = average_weight(lazy, weight)
     domain, left_out = _lazy_domain(lazy, request)
     if isinstance(request.domain, Declaration) and not request.domain.refuses:
         lazy = declared_lazily(
@@ -146,11 +166,9 @@ def _read_lazily(lazy: lazy_frame.Lazy, request: ReadingRequest) -> Reading:
     request.progress("count", 0.0)
     columns = tuple(name for name in lazy_frame.names_of(lazy) if name not in left_out)
     table = per_average(_count_lazily(lazy, roles, request), roles, scale)
-    one = (
-        None
-        if weight is None
-        else frames.one_like(lazy_frame.collect(lazy.select(weight).head(1))[weight])
-    )
+    one = None
+    if weight is not None:
+        one = frames.one_like(lazy_frame.collect(lazy.select(weight).head(1))[weight])
     redrawn = redrawn_values(request.detail, domain, "the rows are not kept in memory")
     return Reading(columns, roles, table, None, one, None, redrawn, scale, left_out)
 
@@ -161,14 +179,18 @@ def _lazy_domain(
     """Learn the domain, or check the one that is given, and take identifiers out; the
     weight column is no attribute.
     """
-    weight, keep = request.weight, request.keep
+    weight = request.weight
+    keep = request.keep
     if request.domain is None:
         return without_identifiers(
             lazy_frame.learn_domain(lazy, weight=weight, progress=request.progress),
             keep,
         )
     first = lazy_frame.collect(lazy.head(1))
-    head = first if weight is None else first.drop(weight)
+    if weight is None:
+        head = first
+    else:
+        head = first.drop(weight)
     domain, left_out = without_identifiers(fitting(request.domain, head, weight), keep)
     if not request.is_lenient:
         lazy_frame.check_known(lazy, domain, request.progress)
@@ -181,7 +203,9 @@ def _count_lazily(
     """Count inside the engine; the rows of a Dask frame stay on the workers of the
     cluster that is at hand.
     """
-    client = active_client() if lazy.implementation.is_dask() else None
+    client = None
+    if lazy.implementation.is_dask():
+        client = active_client()
     if client is not None:
         return count_on_workers(
             client, lazy, roles.domain, roles.blocks, request.weight
@@ -195,35 +219,26 @@ def _count_lazily(
     )
 
 
-# rows with new weights, which sum to one, wherever the rows are
-RowWeights = TiltedRows | TiltedPartitions
-
-
 def row_prior(blocks: Blocks, weighted: Counted) -> Prior:
     """Return w as a prior."""
-    return (
-        Rows.of(blocks, weighted)
-        if isinstance(weighted, Table)
-        else cast(Partitions, weighted).prior(blocks)
-    )
+    if isinstance(weighted, Table):
+        return Rows.of(blocks, weighted)
+    return cast(Partitions, weighted).prior(blocks)
 
 
 def divergence(rows: Counted, density: Density) -> float:
     """Return KL(rows‖p)."""
-    return (
-        divergence_in_memory(rows, density)
-        if isinstance(rows, Table)
-        else cast(Partitions, rows).divergence(density)
-    )
+    if isinstance(rows, Table):
+        return divergence_in_memory(rows, density)
+    return cast(Partitions, rows).divergence(density)
 
 
 def tilted_rows(tilted: Tilted) -> tuple[float, RowWeights] | None:
     """Return the rows in a tilted prior and their share; None if it has none."""
-    shares = (
-        zip(tilted.shares, tilted.parts, strict=True)
-        if isinstance(tilted, TiltedMixture)
-        else [(1.0, tilted)]
-    )
+    if isinstance(tilted, TiltedMixture):
+        shares = zip(tilted.shares, tilted.parts, strict=True)
+    else:
+        shares = [(1.0, tilted)]
     return next(
         (
             (float(share), part)

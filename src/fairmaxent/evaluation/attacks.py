@@ -98,7 +98,8 @@ class Risk(Score):
         cls, attack: SuccessRate, control: SuccessRate | None, attempts: int
     ) -> "Risk":
         """Estimate a risk from two rates with their errors."""
-        value, error = attack.value, attack.error
+        value = attack.value
+        error = attack.error
         if control is not None:
             room = max(1 - control.value, 1e-12)
             value = (attack.value - control.value) / room
@@ -164,9 +165,12 @@ def copied_rows(pooled: Pooled, *, confidence: float) -> CopiedRows:
     times = {
         name: tally(rows, None, int(numbers.max()) + 1) for name, rows in tables.items()
     }
-    real, new = tables["real"], tables["new"]
-    found, people = times["new"] > 0, len(real)
-    chances, overlap = [], None
+    real = tables["real"]
+    new = tables["new"]
+    found = times["new"] > 0
+    people = len(real)
+    chances = []
+    overlap = None
     # as many should equal a real row as real rows another one
     if (control := tables.get("control")) is not None:
         chances.append(
@@ -185,14 +189,10 @@ def copied_rows(pooled: Pooled, *, confidence: float) -> CopiedRows:
         met = np.unique(column.codes[pooled.parts["new"]])
         sharing = tally(column.codes[pooled.parts["real"]], None, column.size)
         lone[column.name] = int(np.count_nonzero(sharing[met] == 1))
-    attack, limit = (
-        SuccessRate.of(int(found[real].sum()), people, confidence),
-        MOST_COPIES * min(people, len(new)),
-    )
-    risk, copies = (
-        Risk.beyond(attack, chance, people),
-        int(np.count_nonzero(times["real"][new])),
-    )
+    attack = SuccessRate.of(int(found[real].sum()), people, confidence)
+    limit = MOST_COPIES * min(people, len(new))
+    risk = Risk.beyond(attack, chance, people)
+    copies = int(np.count_nonzero(times["real"][new]))
     lone = {name: count for name, count in lone.items() if count}
     return CopiedRows(
         copies,
@@ -242,8 +242,13 @@ def read_parts(
     """
     if given is None:
         every = range(len(pooled.columns))
-        return (tuple(every[::2]), tuple(every[1::2])) if len(every) > 1 else ()
-    listed = given if isinstance(given, list | tuple) else ()
+        if len(every) > 1:
+            return (tuple(every[::2]), tuple(every[1::2]))
+        return ()
+    if isinstance(given, list | tuple):
+        listed = given
+    else:
+        listed = ()
     parts = tuple(pooled.positions(read_columns("parts", part)) for part in listed)
     if len(parts) != 2 or not all(parts) or set(parts[0]) & set(parts[1]):
         raise InputError(f"parts is {given!r}; pass two lists of different columns")
@@ -273,7 +278,9 @@ class Inference:
         is_sure = (
             self.average.control_rate is not None and max(self.surely.values()) > LIMIT
         )
-        return "high" if is_sure else self.average.judged()
+        if is_sure:
+            return "high"
+        return self.average.judged()
 
 
 def inference(
@@ -295,7 +302,8 @@ def inference(
             guessed = near.by_others[:, at]
             hits = column.codes[near.people] == column.codes[guessed]
             if column.numbers is not None:  # no comparison with NaN is true
-                truth, guess = column.numbers[near.people], column.numbers[guessed]
+                truth = column.numbers[near.people]
+                guess = column.numbers[guessed]
                 hits = hits | (np.abs(truth - guess) <= TOLERANCE * np.abs(guess))
             right.setdefault(column.name, []).append(hits)
     together = 1 - (1 - confidence) / len(right)
@@ -320,8 +328,10 @@ def _average(right: Mask, confidence: float) -> SuccessRate:
     """
     from scipy.special import stdtrit  # slow to import
 
-    by_person, people = right.mean(axis=1), len(right)
-    mean, error = float(by_person.mean()), 1.0
+    by_person = right.mean(axis=1)
+    people = len(right)
+    mean = float(by_person.mean())
+    error = 1.0
     if people > 1:
         error = stdtrit(people - 1, (1 + confidence) / 2) * math.sqrt(
             by_person.var(ddof=1) / people
@@ -335,14 +345,17 @@ def read_secrets(pooled: Pooled, given: str | Sequence[str] | None) -> tuple[int
     """The columns to guess, by position: by default all, or the first of very many;
     none if there is only one.
     """
-    names = (
-        pooled.names[:MOST_SECRETS] if given is None else read_columns("secrets", given)
-    )
+    if given is None:
+        names = pooled.names[:MOST_SECRETS]
+    else:
+        names = read_columns("secrets", given)
     if not names:
         raise ColumnError(
             "secrets is empty; name a column, or leave it out for every column"
         )
-    return pooled.positions(names) if len(pooled.columns) > 1 else ()
+    if len(pooled.columns) > 1:
+        return pooled.positions(names)
+    return ()
 
 
 @dataclass(frozen=True)

@@ -107,7 +107,8 @@ def evaluate(
     pooled, left_out = pool(
         tables if control is None else tables | {"control": control}
     )
-    guessed, halves = risk.read_secrets(pooled, secrets), risk.read_parts(pooled, parts)
+    guessed = risk.read_secrets(pooled, secrets)
+    halves = risk.read_parts(pooled, parts)
     report = checked_progress(progress)
     # Each measure draws from its own stream, so that its result does not depend on the
     # others.
@@ -123,7 +124,8 @@ def evaluate(
         report(stage, _SHARES[stage])
         return streams[stage]
 
-    compared, learned = fidelity(pooled, rng=stream("fidelity")), None
+    compared = fidelity(pooled, rng=stream("fidelity"))
+    learned = None
     if outcome is not None:
         rng = stream("utility")
         learned = utility(
@@ -142,7 +144,8 @@ def evaluate(
         pooled, min(_CLOSEST, attacks), rng=stream("distances")
     )
     rng = stream("attacks")
-    candidates, begin = pooled.shuffled("new", rng), _SHARES["attacks"]
+    candidates = pooled.shuffled("new", rng)
+    begin = _SHARES["attacks"]
     targets = [name for name in pooled.parts if name != "new"]
     attacked = []
     for number, table in enumerate(targets):
@@ -156,17 +159,18 @@ def evaluate(
         )
     report("attacks", 1.0)
     distances = [near.distance for near in attacked]
-    linkability = risk.linkability(attacked, confidence=confidence) if halves else None
-    inference = (
-        risk.inference(pooled, guessed, attacked, confidence=confidence)
-        if guessed
-        else None
-    )
-    membership = (
-        risk.membership(*distances, confidence=confidence)
-        if len(distances) > 1
-        else None
-    )
+    if halves:
+        linkability = risk.linkability(attacked, confidence=confidence)
+    else:
+        linkability = None
+    if guessed:
+        inference = risk.inference(pooled, guessed, attacked, confidence=confidence)
+    else:
+        inference = None
+    if len(distances) > 1:
+        membership = risk.membership(*distances, confidence=confidence)
+    else:
+        membership = None
     risks = Risks(copies, singled, linkability, inference, membership, closest)
     sizes = pooled.rows("real"), pooled.rows("new"), pooled.rows("control")
     return Evaluation(

@@ -134,17 +134,16 @@ class Pooled:
         """
         weights = np.zeros(len(self.codes))
         weights[self.parts["real"]] = 1.0
-        backend, frame = frames.load_library(self.library), {}
+        backend = frames.load_library(self.library)
+        frame = {}
         for column in self.columns:
             dtype: Any = nw.Float64
             values: Any = column.numbers
             if values is None:
-                dtype, values = (
-                    nw.String,
-                    np.array([None, *column.labels], dtype=object)[
-                        column.codes
-                    ].tolist(),
-                )
+                values = np.array([None, *column.labels], dtype=object)[
+                    column.codes
+                ].tolist()
+                dtype = nw.String
             frame[column.name] = nw.new_series(
                 column.name, values, dtype, backend=backend
             )
@@ -228,7 +227,8 @@ def _pooled(columns: Mapping[TableName, frames.Column]) -> PooledColumn:
     if kinds and kinds.keys() <= {"numbers", "dates"}:
         numbers = np.concatenate([_numbers(series) for series in columns.values()])
         if np.abs(numbers[~np.isnan(numbers)]).max(initial=0.0) < _EXACT:
-            present, codes = ~np.isnan(numbers), np.zeros(len(numbers), dtype=np.intp)
+            present = ~np.isnan(numbers)
+            codes = np.zeros(len(numbers), dtype=np.intp)
             codes[present] = np.unique(numbers[present], return_inverse=True)[1] + 1
             return PooledColumn(name, codes, (), numbers)
     return _categories(name, list(columns.values()))
@@ -236,7 +236,10 @@ def _pooled(columns: Mapping[TableName, frames.Column]) -> PooledColumn:
 
 def _numbers(series: frames.Column) -> Reals:
     codes, values = factorize(series)  # a column without a value has no type to rely on
-    numbers = frames.to_numbers(values) if len(values) else np.empty(0)
+    if len(values):
+        numbers = frames.to_numbers(values)
+    else:
+        numbers = np.empty(0)
     if np.isinf(numbers).any():
         raise InputError(
             f"column {series.name!r} holds an infinite number; replace it or make it"
@@ -327,7 +330,8 @@ def nearest(
     columns = [
         _distances_by(column, candidates, unit, kept) for column in pooled.columns
     ]
-    distance, linked = np.empty(len(people), np.int32), np.zeros(len(people))
+    distance = np.empty(len(people), np.int32)
+    linked = np.zeros(len(people))
     by_others = np.empty((len(people), len(others)), np.intp)
     without = np.empty(len(candidates), np.int32)
     for at, person in enumerate(people.tolist()):
@@ -355,11 +359,17 @@ def _distances_by(
     """Distances of all candidates from a person by one column: those of the ``kept``
     last values are kept.
     """
-    whole, missing = np.int32(unit), column.codes[candidates] == 0
+    whole = np.int32(unit)
+    missing = column.codes[candidates] == 0
     values = column.codes
     if column.numbers is not None:
         present = column.numbers[column.codes > 0]
-        low, span = (present.min(), np.ptp(present)) if len(present) else (0.0, 0.0)
+        if len(present):
+            low = present.min()
+            span = np.ptp(present)
+        else:
+            low = 0.0
+            span = 0.0
         shares = np.where(column.codes > 0, (column.numbers - low) / (span or 1.0), 0.0)
         values = np.round(shares * unit).astype(np.int32)
     others = values[candidates]

@@ -53,6 +53,12 @@ from fairmaxent.relabelling.labellers import Labeller, choose_labeller, name_of
 from fairmaxent.relabelling.people import People
 
 MOST_SETS = 1000  # triples of columns; of more, so many are drawn at random
+CORRELATED = 0.5
+ASSOCIATED = 0.3
+_BINS = 10
+JUDGED = 0.3  # of the real rows, if there is no control
+FEWEST = 10  # rows to learn from, and to be judged on
+MOST_JUDGED = 20_000  # people; more would only make the intervals narrower
 
 
 @dataclass(frozen=True)
@@ -121,10 +127,6 @@ def _variation(first: Reals, second: Reals) -> float:
     return float(np.abs(first - second).sum() / 2)
 
 
-CORRELATED, ASSOCIATED = 0.5, 0.3
-_BINS = 10
-
-
 @dataclass(frozen=True)
 class PairTrend:
     """Two columns that belong together in the real table, and how much they do so in
@@ -163,11 +165,10 @@ class _Side:
             return cls(codes, None, codes)
         numbers = column.numbers[part]
         present = numbers[~np.isnan(numbers)]
-        binned = (
-            np.digitize(numbers, np.histogram_bin_edges(present, _BINS))
-            if len(present)
-            else codes
-        )
+        if len(present):
+            binned = np.digitize(numbers, np.histogram_bin_edges(present, _BINS))
+        else:
+            binned = codes
         return cls(codes, numbers, binned)
 
 
@@ -188,13 +189,16 @@ def quality(pooled: Pooled) -> Quality:
         for first, second, score in scored
         if score is not None
     )
-    shapes, trends = _mean(by_column.values()), _mean(pair.score for pair in by_pair)
+    shapes = _mean(by_column.values())
+    trends = _mean(pair.score for pair in by_pair)
     return Quality(_mean([shapes, trends]), shapes, trends, by_column, by_pair)
 
 
 def _mean(scores: Iterable[float | None]) -> float | None:
     present = [score for score in scores if score is not None]
-    return float(np.mean(present)) if present else None
+    if present:
+        return float(np.mean(present))
+    return None
 
 
 def _shape(real: _Side, new: _Side) -> float | None:
@@ -219,7 +223,9 @@ def _trend(first: tuple[_Side, ...], second: tuple[_Side, ...]) -> float | None:
         if correlation is None or abs(correlation) <= CORRELATED:
             return None
         again = _correlation(new.numbers, other_new.numbers)
-        return None if again is None else 1 - abs(correlation - again) / 2
+        if again is None:
+            return None
+        return 1 - abs(correlation - again) / 2
     height, width = (
         int(max(side.binned.max() for side in sides)) + 1 for sides in (first, second)
     )
@@ -254,12 +260,9 @@ def _correlation(first: Any, second: Any) -> float | None:
         return None
     first, second = (values[both] - values[both].mean() for values in (first, second))
     spread = math.sqrt(float(first @ first) * float(second @ second))
-    return float(first @ second) / spread if spread > 0 else None
-
-
-JUDGED = 0.3  # of the real rows, if there is no control
-FEWEST = 10  # rows to learn from, and to be judged on
-MOST_JUDGED = 20_000  # people; more would only make the intervals narrower
+    if spread > 0:
+        return float(first @ second) / spread
+    return None
 
 
 @dataclass(frozen=True)
@@ -365,13 +368,15 @@ class _School:
         confidence: float,
     ) -> "_School":
         domain, encoded = pooled.learned
-        names = [] if protected is None else read_columns("protected", protected)
+        if protected is None:
+            names = []
+        else:
+            names = read_columns("protected", protected)
         pooled.positions([outcome, *names])
-        roles = (
-            Roles.of(domain, outcome, names)
-            if names
-            else Roles(domain, domain.index(outcome), ())
-        )
+        if names:
+            roles = Roles.of(domain, outcome, names)
+        else:
+            roles = Roles(domain, domain.index(outcome), ())
         if roles.attributes[0].size < 2:
             same = (
                 f"outcome column {outcome!r} has the same value in all rows, so there"
@@ -417,11 +422,9 @@ class _School:
             )
         )
         runs = [Run(np.zeros(len(judged), dtype=np.intp), chances)]
-        truth, group, groupings = (
-            self.people.outcome[judged],
-            self.people.group[judged],
-            {"": 0 * cells} | columns,
-        )
+        truth = self.people.outcome[judged]
+        group = self.people.group[judged]
+        groupings = {"": 0 * cells} | columns
         trial = Trial(
             truth, group, np.ones(len(judged)), runs, self.favourable, groupings
         )
@@ -443,7 +446,8 @@ class _School:
 
     def _groups(self, trial: Trial, chances: Reals) -> Iterator[GroupScores]:
         decided = predict_outcomes(chances, self.favourable, trial.threshold)
-        right, given = decided == trial.truth, np.isin(decided, self.favourable)
+        right = decided == trial.truth
+        given = np.isin(decided, self.favourable)
         for attribute in self.roles.attributes[1:]:
             for level, label in enumerate(attribute.labels):
                 members = trial.groupings[attribute.name][trial.group] == level
@@ -461,7 +465,8 @@ class _School:
                     )
 
     def _share(self, happened: Mask) -> Score:
-        rates, sizes = np.array([happened.mean()]), np.array([float(len(happened))])
+        rates = np.array([happened.mean()])
+        sizes = np.array([float(len(happened))])
         low, high = share_interval(
             EffectiveCounts.of_rates(rates, sizes), self.confidence
         )

@@ -16,6 +16,36 @@ from fairmaxent.evaluation.quality import Fidelity, Utility
 from fairmaxent.metrics.trial import Score
 from fairmaxent.plain_text import plain_json
 
+_NAMES = {"inference": "inference, average"}
+# Each attack: what it does, and when it succeeds.
+ATTACKS = {
+    "copies": (
+        "copying real rows",
+        "a person is in the new rows with all their values, more often than by chance",
+    ),
+    "singling out": (
+        "singling people out",
+        "a description made from a new row fits exactly one person",
+    ),
+    "linkability": (
+        "linking two tables about the same people",
+        "two halves of a person's columns lead to the same new row",
+    ),
+    "inference": (
+        "guessing a column from the others",
+        "a column of a person is guessed from all others",
+    ),
+    "membership": (
+        "telling who was in the real table",
+        "a person of the table is nearer to a new row than others are",
+    ),
+}
+_WIDTH = 80
+_GROUPS = 12  # shown before the rest is counted
+_NAMED = 3  # columns that differ most
+_SETS = {1: "single columns", 2: "pairs of columns", 3: "triples of columns"}
+_STATES = {"high": "bad", "low": "good", "uncertain": "short"}
+
 
 @dataclass(frozen=True)
 class Risks:
@@ -45,11 +75,9 @@ class Risks:
         judged["copies"] = self.copies.judged()
         if self.inference is not None:
             judged["inference"] = self.inference.judged()
-        return (
-            judged
-            if self.membership is not None
-            else judged | {"membership": "needs control"}
-        )
+        if self.membership is not None:
+            return judged
+        return judged | {"membership": "needs control"}
 
 
 @dataclass(frozen=True, repr=False)
@@ -97,32 +125,6 @@ class Evaluation:
         return evaluation_text(self)
 
 
-_NAMES = {"inference": "inference, average"}
-# Each attack: what it does, and when it succeeds.
-ATTACKS = {
-    "copies": (
-        "copying real rows",
-        "a person is in the new rows with all their values, more often than by chance",
-    ),
-    "singling out": (
-        "singling people out",
-        "a description made from a new row fits exactly one person",
-    ),
-    "linkability": (
-        "linking two tables about the same people",
-        "two halves of a person's columns lead to the same new row",
-    ),
-    "inference": (
-        "guessing a column from the others",
-        "a column of a person is guessed from all others",
-    ),
-    "membership": (
-        "telling who was in the real table",
-        "a person of the table is nearer to a new row than others are",
-    ),
-}
-
-
 def verdict(measured: Evaluation) -> Iterator[str]:
     """Whether to share the rows, why, and how sure that is."""
     judged = measured.risks.judgements()
@@ -139,11 +141,10 @@ def verdict(measured: Evaluation) -> Iterator[str]:
             f"{shared}, so risks are larger than they look: pass rows of other people."
         )
     if measured.flagged:
-        above = (
-            ""
-            if measured.flagged == ("copies",)
-            else f", with risks above the limit of {100 * attacks.LIMIT:g} %"
-        )
+        if measured.flagged == ("copies",):
+            above = ""
+        else:
+            above = f", with risks above the limit of {100 * attacks.LIMIT:g} %"
         yield (
             "Do not treat these rows as anonymous: they give away people of the real"
             f" table{above}."
@@ -158,10 +159,8 @@ def verdict(measured: Evaluation) -> Iterator[str]:
         return
     unsure = [name for name in unsure if not (copied and name == "copies")]
     if not open_ones:
-        which, how = (
-            "other attack" if copied else "attack",
-            ("clearly did" if unsure else "did notably"),
-        )
+        which = "other attack" if copied else "attack"
+        how = "clearly did" if unsure else "did notably"
         yield (
             f"No {which} {how} better on people of the real table than on other people."
         )
@@ -188,7 +187,9 @@ def verdict(measured: Evaluation) -> Iterator[str]:
 
 def _named(names: Sequence[str]) -> str:
     *others, last = (ATTACKS[name][0] for name in names)
-    return f"{', '.join(others)} and {last}" if others else last
+    if others:
+        return f"{', '.join(others)} and {last}"
+    return last
 
 
 def _copied(measured: Evaluation) -> str:
@@ -205,7 +206,8 @@ def _copied(measured: Evaluation) -> str:
 
 def _reason(attack: str, measured: Evaluation) -> str:
     """Why the risk of an attack is too high."""
-    risks, risk = measured.risks, measured.risks.tried()[attack]
+    risk = measured.risks.tried()[attack]
+    risks = measured.risks
     if attack == "membership":
         pairs = f"In {_percent(risk.rate)} of pairs, the person of the real table"
         return (
@@ -220,11 +222,10 @@ def _reason(attack: str, measured: Evaluation) -> str:
             f" {_shown(name, 40)!r} right"
         )
         risk = risks.inference.by_column[name]
-    outside = (
-        ""
-        if risk.control_rate is None
-        else f", and for other people in {_percent(risk.control_rate)}"
-    )
+    if risk.control_rate is None:
+        outside = ""
+    else:
+        outside = f", and for other people in {_percent(risk.control_rate)}"
     return (
         f"{happens[0].upper()}{happens[1:]} in {_percent(risk.rate)} of cases{outside}."
     )
@@ -233,18 +234,13 @@ def _reason(attack: str, measured: Evaluation) -> str:
 def _percent(share: float) -> str:
     """A share with as many digits as matter."""
     percent = 100 * share
-    return f"{percent:.0f} %" if percent >= 10 or percent == 0 else f"{percent:.1f} %"
+    if percent >= 10 or percent == 0:
+        return f"{percent:.0f} %"
+    return f"{percent:.1f} %"
 
 
 def _shown(name: str, most: int) -> str:
     return cut(cell_text(name), most)
-
-
-_WIDTH = 80
-_GROUPS = 12  # shown before the rest is counted
-_NAMED = 3  # columns that differ most
-_SETS = {1: "single columns", 2: "pairs of columns", 3: "triples of columns"}
-_STATES = {"high": "bad", "low": "good", "uncertain": "short"}
 
 
 def evaluation_text(measured: Evaluation, notes: Sequence[str] = ()) -> str:
@@ -258,7 +254,10 @@ def evaluation_text(measured: Evaluation, notes: Sequence[str] = ()) -> str:
         counted(number, noun) if number else f"no {noun}s" for number, noun in sizes
     )
     record = measured.risks.closest_record
-    others = "" if record.others is None else f" (of control rows: {record.others:.3f})"
+    if record.others is None:
+        others = ""
+    else:
+        others = f" (of control rows: {record.others:.3f})"
     distance = (
         "Median distance of a new row to the closest real row:"
         f" {record.new:.3f}{others}. {record.why_not}"
@@ -298,10 +297,14 @@ def risk_table(measured: Evaluation) -> Table:
     """Each attack: its risk, the interval, how often it succeeded, and what is to be
     said of it.
     """
-    risks, judged = measured.risks, measured.risks.judgements()
+    judged = measured.risks.judgements()
+    risks = measured.risks
     rows: list[tuple[str, ...]] = []
     for name, risk in risks.tried().items():
-        rates = ("", "") if name == "membership" else _rates(risk)
+        if name == "membership":
+            rates = ("", "")
+        else:
+            rates = _rates(risk)
         rows.append((_NAMES.get(name, name), *_cells(risk), *rates, judged[name]))
         if name == "inference" and risks.inference is not None:
             worst = risks.inference.by_column[risks.inference.worst]
@@ -337,11 +340,9 @@ def _rates(risk: attacks.Risk) -> tuple[str, str]:
 
 
 def _cells(score: Score | None) -> tuple[str, str]:
-    return (
-        ("–", "")
-        if score is None
-        else (f"{score.value:.3f}", f"{score.low:.3f} … {score.high:.3f}")
-    )
+    if score is None:
+        return ("–", "")
+    return (f"{score.value:.3f}", f"{score.low:.3f} … {score.high:.3f}")
 
 
 def _sure(measured: Evaluation) -> str:
@@ -443,12 +444,14 @@ def _fidelity_blocks(measured: Evaluation) -> Iterator[Block]:
     yield Paragraph(f"{what} from the real table. Farthest apart: {farthest}.")
     quality = measured.fidelity.quality
     if quality.score is not None:
-        trends = "" if quality.trends is None else f", pair trends {quality.trends:.3f}"
-        shapes = (
-            ""
-            if quality.shapes is None
-            else f"column shapes {quality.shapes:.3f}{trends}; "
-        )
+        if quality.trends is None:
+            trends = ""
+        else:
+            trends = f", pair trends {quality.trends:.3f}"
+        if quality.shapes is None:
+            shapes = ""
+        else:
+            shapes = f"column shapes {quality.shapes:.3f}{trends}; "
         yield Paragraph(
             f"Quality as SDMetrics defines it: {quality.score:.3f} ({shapes}1 is best)."
         )

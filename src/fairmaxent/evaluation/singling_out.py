@@ -20,7 +20,8 @@ from fairmaxent.evaluation.pooled import Pooled, cell_numbers, column_sets
 COLUMNS = 3  # of a guess
 _TRIES = 20  # guesses looked at for each one wanted
 # rows in sets of columns that guesses are drawn from
-_LOOKED_AT, _FEWEST_SETS = 10_000_000, 30
+_LOOKED_AT = 10_000_000
+_FEWEST_SETS = 30
 _PARTS = 10  # of the control rows, left out one at a time
 
 Guess = tuple[tuple[int, int, int], ...]  # column, least and greatest code
@@ -46,11 +47,9 @@ def singling_out(
         len(tried),
         confidence,
     )
-    outside = (
-        _outside(tables["control"], tried, people, confidence, rng)
-        if "control" in tables
-        else None
-    )
+    outside = None
+    if "control" in tables:
+        outside = _outside(tables["control"], tried, people, confidence, rng)
     return Risk.beyond(attack, outside, len(tried))
 
 
@@ -67,11 +66,13 @@ def _outside(
     from scipy.special import stdtrit  # slow to import
 
     fitting = [control.rows(guess) for guess in tried]
-    counts, rows = np.array([len(matches) for matches in fitting]), len(control.codes)
+    counts = np.array([len(matches) for matches in fitting])
+    rows = len(control.codes)
     rate = SuccessRate.of(
         min(at_size(counts, rows, people), len(tried)), len(tried), confidence
     )
-    error, parts = rate.error, min(_PARTS, rows)
+    error = rate.error
+    parts = min(_PARTS, rows)
     if people > rows and parts > 1:
         part_of_row = rng.permutation(rows) % parts
         left_out = np.array(
@@ -97,7 +98,8 @@ def make_guesses(
     """
     # The least and the greatest code that a guess allows, for each row and column of
     # the new rows.
-    least, greatest = new.codes.copy(), new.codes.copy()
+    least = new.codes.copy()
+    greatest = new.codes.copy()
     for index, column in enumerate(pooled.columns):
         present = new.codes[:, index] > 0
         if column.numbers is not None and present.any():
@@ -122,7 +124,8 @@ def make_guesses(
     guesses: list[Guess] = []
     for number in rng.permutation(int(ends[-1]))[: wanted * _TRIES].tolist():
         at = int(ends.searchsorted(number, side="right"))
-        row, columns = lone[at][number - ends[at]], chosen[at]
+        row = lone[at][number - ends[at]]
+        columns = chosen[at]
         guess = tuple(
             (index, int(least[row, index]), int(greatest[row, index]))
             for index in columns
@@ -157,10 +160,8 @@ class Ranges:
         bounds = []
         for column, least, greatest in guess:
             ascending = self.ascending[column]
-            begin, end = (
-                int(ascending.searchsorted(least)),
-                int(ascending.searchsorted(greatest, side="right")),
-            )
+            begin = int(ascending.searchsorted(least))
+            end = int(ascending.searchsorted(greatest, side="right"))
             bounds.append((end - begin, begin, column))
         size, start, first = min(bounds)  # only these rows need a closer look
         rows = self.orders[first][start : start + size]

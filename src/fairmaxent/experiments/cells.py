@@ -39,6 +39,21 @@ CURVE_BLOCKS: tuple[Block, ...] = (
     ("compas-large", "sex"),
 )
 SHARES = tuple(tenth / 10 for tenth in range(11))  # C
+PRIORS: tuple[PriorName, ...] = ("w", "d")
+THETAS: tuple[ThetaName, ...] = ("d", "b", "w")
+Reals = NDArray[np.float64]
+# Text columns of COMPAS small that have an order.
+_ORDER = {
+    "age_cat": ["Less than 25", "25 - 45", "Greater than 45"],
+    "priors_count": ["0", "1-3", ">3"],
+}
+# With more points in the domain than this, KL divergence says nothing: nearly all of
+# them are unseen.
+_LARGEST_ENUMERATED = 100_000
+covariance = partial(np.cov, rowvar=False)
+# added to the share of every point of the raw data, as in the authors' code
+_SMALLEST = 1e-7
+Record = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -75,8 +90,6 @@ TABLE_2_METHODS: dict[str, Method] = {
     "kamiran_calders": Baseline("kamiran_calders"),
     "king_zeng": Baseline("king_zeng"),
 }
-PRIORS: tuple[PriorName, ...] = ("w", "d")
-THETAS: tuple[ThetaName, ...] = ("d", "b", "w")
 
 
 @dataclass(frozen=True)
@@ -159,19 +172,6 @@ FULL = Plan(range(FOLDS), 100, range(FOLDS), 20)
 QUICK = Plan(range(FOLDS), 3, range(1), 2)
 
 
-Reals = NDArray[np.float64]
-
-# Text columns of COMPAS small that have an order.
-_ORDER = {
-    "age_cat": ["Less than 25", "25 - 45", "Greater than 45"],
-    "priors_count": ["0", "1-3", ">3"],
-}
-
-# With more points in the domain than this, KL divergence says nothing: nearly all of
-# them are unseen.
-_LARGEST_ENUMERATED = 100_000
-
-
 @dataclass(frozen=True, eq=False)
 class ExperimentData:
     """A data set with its text columns as categories, its domain, and the statistics of
@@ -188,7 +188,10 @@ class ExperimentData:
         the last gets the remainder.
         """
         size = len(self.frame) // FOLDS
-        stop = len(self.frame) if number == FOLDS - 1 else (number + 1) * size
+        if number == FOLDS - 1:
+            stop = len(self.frame)
+        else:
+            stop = (number + 1) * size
         test = np.zeros(len(self.frame), dtype=bool)
         test[number * size : stop] = True
         return self.frame[~test].reset_index(drop=True), self.frame[test].reset_index(
@@ -239,9 +242,6 @@ class ExperimentData:
         return self.numbers(self.frame)
 
 
-covariance = partial(np.cov, rowvar=False)
-
-
 def correlation(numbers: Reals) -> Reals:
     """Pearson correlations of columns; a constant column has correlation 0 with all."""
     covariances = covariance(numbers)
@@ -290,10 +290,6 @@ def learn(method: Method, frame: Any, data: ExperimentData, protected: str) -> A
     return fairmaxent.paper.fit(frame, **roles, **vars(method), domain=data.domain)
 
 
-# added to the share of every point of the raw data, as in the authors' code
-_SMALLEST = 1e-7
-
-
 def measure_rows(rows: Any, data: ExperimentData, protected: str) -> dict[str, float]:
     """Fairness of drawn rows, and their distance from the raw data."""
     rate = fairmaxent.metrics.statistical_rate(
@@ -338,7 +334,8 @@ def measure_classifiers(
             .predict_proba(test_features)[:, 1]
             .clip(0.0, 1.0)
         )
-        predicted, rates = chance > 0.5, fairmaxent.metrics.statistical_rate
+        predicted = chance > 0.5
+        rates = fairmaxent.metrics.statistical_rate
         nobody = not predicted.any()  # then there is no ratio
         measured |= {
             f"{name}_accuracy": float((predicted == test_outcomes).mean()),
@@ -364,9 +361,6 @@ def divergence(probabilities: Reals, raw: Reals) -> float:
     )
 
 
-Record = dict[str, Any]
-
-
 def run_cell(cell: Cell) -> Record:
     """Learn from the fold's training rows, then draw, train and measure once for each
     repetition.
@@ -386,11 +380,10 @@ def run_cell(cell: Cell) -> Record:
         )
         # "Raw" means the training rows themselves, not a draw from them: in the paper
         # their divergence is 0.
-        rows = (
-            train
-            if cell.method == RAW
-            else source.sample(ROWS, random_state=seed, iid=True)
-        )
+        if cell.method == RAW:
+            rows = train
+        else:
+            rows = source.sample(ROWS, random_state=seed, iid=True)
         seconds += time.process_time() - start
         of_rows = measure_rows(rows, data, cell.protected)
         measured.append(of_rows | measure_classifiers(rows, test, data, cell.protected))

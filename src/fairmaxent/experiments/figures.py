@@ -73,9 +73,10 @@ class Drawing:
         """
         from matplotlib import rc_context
 
-        names = (
-            ("Creator", "Date", "Format", "Type") if kind == "svg" else ("Software",)
-        )
+        if kind == "svg":
+            names = ("Creator", "Date", "Format", "Type")
+        else:
+            names = ("Software",)
         buffer = io.BytesIO()
         with rc_context(_LOOK):
             self.figure.savefig(
@@ -154,7 +155,10 @@ def draw_curves(curves: Any, plan: Mapping[str, Any]) -> Figure:
                     ],
                     metric,
                 )
-                heading = METRICS[metric] if has_one_dataset else DATASETS[dataset]
+                if has_one_dataset:
+                    heading = METRICS[metric]
+                else:
+                    heading = DATASETS[dataset]
                 panel.set_title(f"({next(letters)}) {heading}", loc="left")
             if not has_one_dataset:
                 row_axes[0].set_ylabel(METRICS[line[0][1]])
@@ -216,7 +220,8 @@ def _draw_scatter_panel(
         for column in ("mean", "sd")
     )
     for method, style in _METHOD_STYLES.items():
-        x, y = (method, accuracy), (method, fairness)
+        x = (method, accuracy)
+        y = (method, fairness)
         if x in means and y in means:
             looks = style.drawn(markeredgewidth=0.5, elinewidth=0.8)
             panel.errorbar(
@@ -238,10 +243,8 @@ def _draw_curve_panel(panel: Axes, rows: Any, metric: str) -> None:
             **style.drawn(linewidth=style.size / 3, markeredgewidth=0.4),
         )
         spread = line["sd"].fillna(0.0)
-        low, high = (
-            (line["mean"] - spread).clip(lower=0.0),
-            (line["mean"] + spread).clip(upper=highest),
-        )
+        low = (line["mean"] - spread).clip(lower=0.0)
+        high = (line["mean"] + spread).clip(upper=highest)
         panel.fill_between(
             line["C"], low, high, color=style.colour, alpha=0.1, linewidth=0
         )

@@ -29,22 +29,8 @@ from fairmaxent.experiments.figures import (
 )
 
 KEYS = ["dataset", "protected", "method", "metric"]
-
-
-def load_published() -> Any:
-    """Return dataset, protected, method, metric, printed, printed_sd, authors_code; the
-    metric may be ``seconds``.
-    """
-    import pandas as pd
-
-    with FILES.joinpath("published.csv").open() as file:
-        return pd.read_csv(file)
-
-
 Source = Literal["printed", "authors_code"]
-
 UNEXPLAINED = "unexplained"
-
 # Why a published number differs from ours: `covers` says of which ones a reason speaks.
 REASONS: list[dict[str, Any]] = tomllib.loads(
     FILES.joinpath("reasons.toml").read_text(encoding="utf-8")
@@ -53,7 +39,6 @@ CODE_AGREES = (
     "The authors' code, run unmodified, gives our number and not the printed one; how"
     " the printed number was computed is not known."
 )
-
 # How much two runs of one experiment may differ. Trees turn shares near one half into
 # all or nothing, so the rate of their predictions jumps from draw to draw.
 _BARS: Mapping[str, float] = {"correlation_distance": 0.15, "tree_sr_predictions": 0.05}
@@ -69,6 +54,21 @@ NOISE = (
     " three sources. For a printed number, half a unit of its last digit is added for"
     " rounding."
 )
+_NO_REASON = "Unexplained: the reason for this difference is not known."
+_MISSING = "–"
+# a number as shown, and the note that explains why ours differs from it
+Entry = tuple[str, int | None]
+Line = tuple[str, list[Entry]]  # one number for each method, all from one source
+
+
+def load_published() -> Any:
+    """Return dataset, protected, method, metric, printed, printed_sd, authors_code; the
+    metric may be ``seconds``.
+    """
+    import pandas as pd
+
+    with FILES.joinpath("published.csv").open() as file:
+        return pd.read_csv(file)
 
 
 def compare(table_2: Any, published: Any) -> Any:
@@ -81,10 +81,8 @@ def compare(table_2: Any, published: Any) -> Any:
     ("" without a difference, `UNEXPLAINED` if none is known). `NOISE` defines noise.
     """
     rows = published.merge(table_2.rename(columns={"mean": "ours"}), on=KEYS)
-    from_printed, from_code = (
-        rows["ours"] - rows["printed"],
-        rows["ours"] - rows["authors_code"],
-    )
+    from_printed = rows["ours"] - rows["printed"]
+    from_code = rows["ours"] - rows["authors_code"]
     bars = rows["metric"].map(_BARS).fillna(_USUAL_BAR)
     bars = bars.mask(rows["method"].isin(_BASELINES), bars.clip(lower=_BASELINE_BAR))
     noise = bars + 2 * rows["error"].fillna(0.0)
@@ -107,7 +105,9 @@ def _reason(row: Any) -> str:
     texts = [
         _reason_from(row, source) for source, differs in differing.items() if differs
     ]
-    return UNEXPLAINED if UNEXPLAINED in texts else " ".join(texts)
+    if UNEXPLAINED in texts:
+        return UNEXPLAINED
+    return " ".join(texts)
 
 
 def covers(reason: Mapping[str, Any], row: Any, source: Source) -> bool:
@@ -135,14 +135,6 @@ def _reason_from(row: Any, source: Source) -> str:
         if source == "printed" and has_code and not row.beyond_authors_code
         else UNEXPLAINED
     )
-
-
-_NO_REASON = "Unexplained: the reason for this difference is not known."
-_MISSING = "–"
-
-# a number as shown, and the note that explains why ours differs from it
-Entry = tuple[str, int | None]
-Line = tuple[str, list[Entry]]  # one number for each method, all from one source
 
 
 def render_page(
@@ -189,17 +181,17 @@ def _block_sheet(
     notes: dict[str, int] = {}  # in the order of their first use
 
     def note(row: Any, beyond: str) -> int | None:
-        return (
-            notes.setdefault(row.reason, len(notes) + 1)
-            if row and getattr(row, beyond)
-            else None
-        )
+        if row and getattr(row, beyond):
+            return notes.setdefault(row.reason, len(notes) + 1)
+        return None
 
     groups = []
     for metric, label in METRICS.items():
         lines: dict[str, list[Entry]] = {"printed": [], "authors' code": [], "ours": []}
         for key in ((method, metric) for method in METHODS):
-            row, found, differs = printed.get(key), ours.get(key), compared.get(key)
+            row = printed.get(key)
+            found = ours.get(key)
+            differs = compared.get(key)
             lines["printed"].append(
                 (
                     _spread(row, "printed", "printed_sd", 2),
@@ -259,15 +251,20 @@ def _lines(numbers: Mapping[str, list[Entry]]) -> list[Line]:
 
 
 def _text(row: Any, column: str, *, digits: int = 4) -> str:
-    value = None if row is None else getattr(row, column)
-    return _MISSING if value is None or value != value else f"{value:.{digits}g}"
+    value = None
+    if row is not None:
+        value = getattr(row, column)
+    if value is None or value != value:
+        return _MISSING
+    return f"{value:.{digits}g}"
 
 
 def _spread(row: Any, column: str, deviation: str, digits: int) -> str:
     """A mean and its standard deviation, if there is one."""
     if row is None or getattr(row, column) != getattr(row, column):
         return _MISSING
-    mean, spread = getattr(row, column), getattr(row, deviation)
+    mean = getattr(row, column)
+    spread = getattr(row, deviation)
     return f"{mean:.{digits}f}" + (
         f" ± {spread:.{digits}f}" if spread == spread else ""
     )
@@ -284,7 +281,8 @@ def _inline(drawing: Drawing) -> str:
     svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{drawing.name}-", svg)
     opening, rest = svg.split(">", maxsplit=1)
     opening = re.sub(r'\s(width|height)="[^"]*"', "", opening)
-    title, text = f"{drawing.name}-title", html.escape(drawing.description)
+    title = f"{drawing.name}-title"
+    text = html.escape(drawing.description)
     return (
         f'{opening} role="img" aria-labelledby="{title}"><title'
         f' id="{title}">{text}</title>{rest}'

@@ -29,6 +29,8 @@ from fairmaxent.experiments.figures import write_figures
 from fairmaxent.experiments.page import render_page
 from fairmaxent.files.write import write_whole
 
+_TABLE_2_NAMES = {method: name for name, method in TABLE_2_METHODS.items()}
+
 
 def run(
     cells: Iterable[Cell], folder: Path, *, workers: int | None = None
@@ -84,9 +86,6 @@ def _prepare_worker() -> None:
             os._exit(1)
 
     threading.Thread(target=end_with_parent, daemon=True).start()
-
-
-_TABLE_2_NAMES = {method: name for name, method in TABLE_2_METHODS.items()}
 
 
 def table_2(cells: Iterable[Cell], folder: Path) -> Any:
@@ -200,14 +199,16 @@ def reproduce(
         [block for block in CURVE_BLOCKS if block[0] not in left_out]
     )
     planned = [*table_2_cells, *curve_cells]
-    total, done = sum(cell.cost for cell in planned), 0.0
+    total = sum(cell.cost for cell in planned)
+    done = 0.0
     for cell in run(planned, folder / "cells", workers=workers):
         done += cell.cost
         progress(done / total)
     cells, figures, page = (
         folder / name for name in ("cells", "figures", "index.html")
     )
-    numbers, times = table_2(table_2_cells, cells), runtimes(table_2_cells, cells)
+    numbers = table_2(table_2_cells, cells)
+    times = runtimes(table_2_cells, cells)
     over_shares = curves(curve_cells, cells)
     for name, table in (
         ("table2", numbers),

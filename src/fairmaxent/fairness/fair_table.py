@@ -145,9 +145,10 @@ def _possible(wishes: Wishes, groups: list[GroupShares]) -> Mask:
     """Cells whose groups and outcome may have a share; also forbidden cells, so that
     they can be named.
     """
-    outcomes = (
-        group_table(wishes.data, ()) if wishes.outcomes is None else wishes.outcomes
-    )
+    if wishes.outcomes is None:
+        outcomes = group_table(wishes.data, ())
+    else:
+        outcomes = wishes.outcomes
     possible = np.zeros(wishes.data.shape, dtype=bool)
     possible[outcomes > 0] = True
     if 0 in wishes.left_out:
@@ -180,7 +181,10 @@ def _conditions(
         turned = cells.copy()
         turned[:, [0, axis]] = cells[:, [axis, 0]]
         views.append((about, known, turned))
-    summed = tuple(other.axis for other in wanted.others) if wishes.loose else ()
+    if wishes.loose:
+        summed = tuple(other.axis for other in wanted.others)
+    else:
+        summed = ()
     rows = [
         row
         for about, _, turned in views
@@ -190,7 +194,8 @@ def _conditions(
     blocks = representation_blocks(wishes, groups, cells, first=0)
     for about, known, turned in views:
         more_rows, more_blocks = _rate_conditions(about, known, turned)
-        rows, blocks = rows + more_rows, blocks + more_blocks
+        rows = rows + more_rows
+        blocks = blocks + more_blocks
     if wanted.values is not None:
         rows += [
             row
@@ -216,7 +221,8 @@ def _rate_conditions(
             blocks += _blocks_within_groups(wishes, known, cells)
         else:
             more_rows, more_blocks = _compared_rates(wishes, known, cells)
-            rows, blocks = rows + more_rows, blocks + more_blocks
+            rows = rows + more_rows
+            blocks = blocks + more_blocks
     return rows, blocks
 
 
@@ -228,10 +234,8 @@ def _mean_rows(
     """
     assert known.shares is not None
     unknown = group_table(wishes.unknown_outcomes[np.newaxis], known.wish.axes)[0]
-    numbers, left_out = (
-        values[tuple(cells.T)],
-        cells[:, 0] == wishes.left_out.get(0, -1),
-    )
+    numbers = values[tuple(cells.T)]
+    left_out = cells[:, 0] == wishes.left_out.get(0, -1)
     counted = np.isfinite(numbers) & ~left_out
     # Values are shifted and scaled to lie between 1 and 2: conditions are about masses,
     # which are positive. A missing outcome that is compared has a share that may move,
@@ -303,8 +307,11 @@ def _compared_rates(
     """
     unknown = group_table(wishes.unknown_outcomes[np.newaxis], known.wish.axes)[0]
     compared = np.argwhere(known.compared)
-    common = _common_rates(wishes, known) if known.wish.statistical == 1 else None
-    rows, blocks = [], []
+    common = None
+    if known.wish.statistical == 1:
+        common = _common_rates(wishes, known)
+    rows = []
+    blocks = []
     for outcome in _compared_outcomes(wishes):
         rates = []
         for group in compared:

@@ -163,7 +163,9 @@ def room(conditions: Conditions, floor: Reals) -> float:
     answer = _linear_program(
         conditions, floor, cost=np.zeros(len(floor)), least_room=0.0
     )
-    return 0.0 if answer is None else float(answer[-1])
+    if answer is None:
+        return 0.0
+    return float(answer[-1])
 
 
 def fewest_cells(conditions: Conditions, floor: Reals, costly: Mask) -> Mask | None:
@@ -178,7 +180,9 @@ def fewest_cells(conditions: Conditions, floor: Reals, costly: Mask) -> Mask | N
     answer = _linear_program(
         conditions, floor, cost=costly.astype(float), least_room=half
     )
-    return None if answer is None else (answer[: len(floor)] > 1e-9) | ~costly
+    if answer is None:
+        return None
+    return (answer[: len(floor)] > 1e-9) | ~costly
 
 
 def most_cells(conditions: Conditions, floor: Reals) -> Mask:
@@ -190,7 +194,10 @@ def most_cells(conditions: Conditions, floor: Reals) -> Mask:
     # answers has mass in all of them.
     while not widest.all():
         answer = _capped_program(conditions, floor, ~widest)
-        wider = widest if answer is None else widest | answer
+        if answer is None:
+            wider = widest
+        else:
+            wider = widest | answer
         if (wider == widest).all():
             break
         widest = wider
@@ -201,11 +208,13 @@ def _capped_program(conditions: Conditions, floor: Reals, wanted: Mask) -> Mask 
     """Maximise Σ u over the wanted cells, for u <= 1 and t >=
     u·floor·`_SHARE_OF_FLOOR`; return where u is above 0.
     """
-    cells, blocks = len(floor), _blocks(conditions)
+    cells = len(floor)
+    blocks = _blocks(conditions)
     member = np.eye(blocks)[conditions.block]
     # The unknowns are t / floor, the bounds m, and u: scaled, so that small cells count
     # as much as large ones.
-    scaled, rows = conditions.rates * floor, conditions.rows * floor
+    scaled = conditions.rates * floor
+    rows = conditions.rows * floor
     below = np.hstack([-scaled, member, np.zeros((len(scaled), cells))])
     above = np.hstack(
         [
@@ -225,13 +234,9 @@ def _capped_program(conditions: Conditions, floor: Reals, wanted: Mask) -> Mask 
     answer = _minimum(
         cost, np.vstack([below, above, capped]), equal, conditions.values, bounds
     )
-    return (
-        None
-        if answer is None
-        else np.asarray(
-            (answer[:cells] > LEAST_ROOM) | (answer[cells + blocks :] > 0.5)
-        )
-    )
+    if answer is None:
+        return None
+    return np.asarray((answer[:cells] > LEAST_ROOM) | (answer[cells + blocks :] > 0.5))
 
 
 def _linear_program(
@@ -240,7 +245,8 @@ def _linear_program(
     """Minimise cost·t − (room x) over t = x·floor + v, v >= 0; the unknowns are v, the
     bounds m, and x.
     """
-    rows, blocks = conditions.rows, _blocks(conditions)
+    rows = conditions.rows
+    blocks = _blocks(conditions)
     member = np.eye(blocks)[conditions.block]
     scaled = conditions.least[:, np.newaxis] * conditions.rates
     below = np.hstack(
@@ -274,7 +280,9 @@ def _minimum(
         "A_eq": sparse.csr_array(equal),
     }
     answer = optimize.linprog(cost, **limits, b_eq=values, bounds=bounds, options=tight)
-    return np.asarray(answer.x) if answer.status == 0 else None
+    if answer.status == 0:
+        return np.asarray(answer.x)
+    return None
 
 
 def _rates_hold(conditions: Conditions, point: Reals) -> bool:
@@ -320,7 +328,10 @@ def _interior_point(
         errors = wanted - matrix @ point
         residual = float(np.abs(errors / wanted).max(initial=0.0))
         products = (state.slacks * state.slack_multipliers)[:, loose]
-        gap = float(products.sum() / products.size) if products.size else 0.0
+        if products.size:
+            gap = float(products.sum() / products.size)
+        else:
+            gap = 0.0
         done = residual <= _TOLERANCE and gap <= _GAP
         if done or iteration == _MOST_ITERATIONS or not np.isfinite(residual + gap):
             break
@@ -366,7 +377,9 @@ def _newton_step(
     """Solve Newton's system, see the head of this module, for complementarity products
     equal to `centre` (μ).
     """
-    block, least, count = conditions.block, conditions.least, len(conditions.rows)
+    block = conditions.block
+    least = conditions.least
+    count = len(conditions.rows)
     lower, upper = stiffness = state.slack_multipliers / state.slacks  # U, V
     loose = least < 1
     pushed = centre / state.slacks  # μ/s¹, μ/s²
@@ -463,5 +476,6 @@ def _step_length(state: _State, step: _State, growth: Reals) -> float:
         (state.slack_multipliers, step.slack_multipliers),
     ):
         shrink = float((-change / value).max(initial=0.0))
-        length = min(length, 0.995 / shrink) if shrink > 0.995 else length
+        if shrink > 0.995:
+            length = min(length, 0.995 / shrink)
     return length

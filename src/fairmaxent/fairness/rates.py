@@ -23,6 +23,11 @@ LEAST_RATE = 1e-6  # that can be asked for: below, what is asked is lost in roun
 _TIE = 1e-9  # values that differ by less, relatively, are equal
 
 Grouping = tuple[int, ...]
+ByGrouping = dict[str, float | None]
+Rates = dict[str, ByGrouping]
+MissingOption = Literal["ignore", "compare"]
+# by axis, the levels that were asked for; None: all
+AskedStrata = Mapping[int, "tuple[int, ...] | None"]
 
 
 class OutcomeGrouping(tuple[int, ...]):
@@ -41,7 +46,9 @@ class OutcomeGrouping(tuple[int, ...]):
 
 def outcome_axis(grouping: Grouping) -> int:
     """The axis of the outcome that the rates of a grouping are about."""
-    return grouping.outcome if isinstance(grouping, OutcomeGrouping) else 0
+    if isinstance(grouping, OutcomeGrouping):
+        return grouping.outcome
+    return 0
 
 
 @dataclass(frozen=True)
@@ -61,11 +68,10 @@ def check_rate(name: object, rate: float, *, hint: object = "") -> float:
     as errors take them.
     """
     if not isinstance(rate, Real) or isinstance(rate, bool) or not 0 < rate <= 1:
-        percent = (
-            f"; write {rate / 100:g} for {rate:g} %"
-            if isinstance(rate, Real) and 1 < rate <= 100
-            else ""
-        )
+        if isinstance(rate, Real) and 1 < rate <= 100:
+            percent = f"; write {rate / 100:g} for {rate:g} %"
+        else:
+            percent = ""
         raise RateError(
             name, f" is {rate!r}; a rate must be above 0 and at most 1{percent}", hint
         )
@@ -210,7 +216,8 @@ def rates_of_many(
     # rate of an outcome.
     total = np.where(known, mass.sum(axis=1), np.nan)
     rates = mass[:, list(outcomes)] / np.where(total > 0, total, np.nan)[:, np.newaxis]
-    shares, given = smallest_over_largest(total), smallest_over_largest(rates)
+    shares = smallest_over_largest(total)
+    given = smallest_over_largest(rates)
     return np.fmin.reduce(shares, axis=-1), np.fmin.reduce(
         given.reshape(len(tables), -1), axis=-1
     )
@@ -224,7 +231,8 @@ def by_stratum(values: Reals, strata: int, *, first: int = 0) -> Reals:
     array([[0.1, 0.3],
            [0.2, 0.4]])
     """
-    kept, end = values.shape[:first], values.ndim - strata
+    kept = values.shape[:first]
+    end = values.ndim - strata
     within = int(np.prod(values.shape[end:]))
     return np.asarray(np.swapaxes(values.reshape(*kept, -1, within), -1, -2))
 
@@ -281,11 +289,6 @@ def first_smallest(values: Sequence[float] | Reals) -> int:
 def first_largest(values: Sequence[float] | Reals) -> int:
     """Where the largest value is; see `first_smallest`."""
     return first_smallest(-np.asarray(values))
-
-
-ByGrouping = dict[str, float | None]
-Rates = dict[str, ByGrouping]
-MissingOption = Literal["ignore", "compare"]
 
 
 @dataclass(frozen=True)
@@ -365,10 +368,8 @@ class Measure:
             if levels is not None and level not in (*levels, left_out.get(axis, -1))
         ]
         axes = tuple((*grouping, *strata) for grouping in groupings) * (1 + len(others))
-        about, left = (
-            tuple(zip(roles.other_axes, others, strict=True)),
-            tuple(left_out.items()),
-        )
+        about = tuple(zip(roles.other_axes, others, strict=True))
+        left = tuple(left_out.items())
         return cls(
             axes,
             names,
@@ -415,13 +416,17 @@ class Measure:
         """The protected columns of a grouping, without the strata that they are
         compared in.
         """
-        return self.columns[self.names.index(name)] if self.columns else name
+        if self.columns:
+            return self.columns[self.names.index(name)]
+        return name
 
     def about(self, kind: str, name: str) -> str:
         """What a rate of a grouping is about: a representation rate is about groups,
         whatever the outcome.
         """
-        return self.groups_of(name) if kind == "representation_rate" else name
+        if kind == "representation_rate":
+            return self.groups_of(name)
+        return name
 
     def rate_name(self, kind: str, name: str) -> str:
         """Name a rate of a grouping.
@@ -471,10 +476,8 @@ class Measure:
         shares: ByGrouping = {}
         outcomes: ByGrouping = {}
         for name, grouping in zip(self.names, self.groupings, strict=True):
-            compared, favourable = (
-                self.groups_compared(table, grouping),
-                self.favourable_of(grouping),
-            )
+            compared = self.groups_compared(table, grouping)
+            favourable = self.favourable_of(grouping)
             shares[name] = representation_rate(compared, grouping, strata=self.strata)
             compared = self.with_outcome(compared, grouping)
             outcomes[name] = statistical_rate(
@@ -501,11 +504,10 @@ def _chosen_levels(
     among them.
     """
     chosen = roles.favourable_levels(favourable, axis)
-    named = (
-        favourable.get(roles.names[axis])
-        if isinstance(favourable, Mapping)
-        else favourable
-    )
+    if isinstance(favourable, Mapping):
+        named = favourable.get(roles.names[axis])
+    else:
+        named = favourable
     if named is None:
         return tuple(level for level in chosen if level != left_out.get(axis))
     # anyone who calls it favourable wants to compare it
@@ -514,23 +516,16 @@ def _chosen_levels(
     return chosen
 
 
-# by axis, the levels that were asked for; None: all
-AskedStrata = Mapping[int, "tuple[int, ...] | None"]
-
-
 def _asked_strata(roles: Roles, within: WithinOption) -> AskedStrata:
     """Look up the levels of the strata that were asked for."""
-    asked, result = (
-        read_within(within),
-        dict[int, tuple[int, ...] | None](dict.fromkeys(roles.strata_axes)),
-    )
+    asked = read_within(within)
+    result = dict[int, tuple[int, ...] | None](dict.fromkeys(roles.strata_axes))
     for axis in result:
         named = asked.get(roles.names[axis])
-        values = (
-            list(named)
-            if isinstance(named, list | tuple | set | frozenset)
-            else [named]
-        )
+        if isinstance(named, list | tuple | set | frozenset):
+            values = list(named)
+        else:
+            values = [named]
         if not values:
             empty = " is empty; name a level, or use None for every level"
             raise LevelError(Option("within", column=roles.names[axis]), empty)

@@ -47,15 +47,14 @@ class Stratified:
 
     def closest(self) -> FairTable:
         """Return the closest table, made of the closest table of each stratum."""
-        table, emptied = np.zeros_like(self.empirical), list[Cell]()
+        table = np.zeros_like(self.empirical)
+        emptied = list[Cell]()
         sizes = self._sizes()
         # P(y | s), None if it may move, and P(z | s) of the protected axes that have a
         # target; strata last.
-        outcomes = (
-            None
-            if self.outcome_is_free
-            else self._within(0, self.targets.get(0), sizes)
-        )
+        outcomes = None
+        if not self.outcome_is_free:
+            outcomes = self._within(0, self.targets.get(0), sizes)
         protected = set(range(1, self._first)) - {
             other.axis for other in self.wanted.others
         }
@@ -114,7 +113,9 @@ class Stratified:
             for axis, target in self.targets.items()
             if axis >= self._first
         ]
-        return rake(sizes, named, option=_UNREACHABLE) if named else sizes
+        if named:
+            return rake(sizes, named, option=_UNREACHABLE)
+        return sizes
 
     def _within(self, axis: int, target: Reals | None, sizes: Reals) -> Reals:
         """Shares of an axis in each stratum."""
@@ -139,7 +140,8 @@ class Stratified:
             np.zeros(self.empirical.shape, dtype=bool),
             np.zeros_like(self.empirical),
         )
-        axes, wanted = tuple(range(1, self._first)), self.wanted
+        axes = tuple(range(1, self._first))
+        wanted = self.wanted
         # That is the case for a rate of 1 if all shares are known and nothing is left
         # out or forbidden.
         forbids = wanted.allowed is not None and not wanted.allowed.all()
@@ -179,7 +181,8 @@ class Stratified:
         """The fair table of one stratum; errors name it."""
         inside: Any = (..., *stratum)
         part = self.empirical[inside]
-        compared, wanted = bool(self.compared[stratum]), self.wanted
+        compared = bool(self.compared[stratum])
+        wanted = self.wanted
         if not (compared or self.targets):
             return FairTable(part / part.sum(), ())
         nothing = (None,) * len(wanted.groupings)
@@ -212,7 +215,10 @@ class Stratified:
                 else None
             ),
         )
-        known = shares if outcomes is None else {**shares, 0: outcomes}
+        if outcomes is None:
+            known = shares
+        else:
+            known = {**shares, 0: outcomes}
         targets = {axis: share[inside] for axis, share in known.items()}
         try:
             return fair_table(part / part.sum(), asked, targets)

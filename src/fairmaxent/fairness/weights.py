@@ -31,6 +31,9 @@ from fairmaxent.fairness.wishes import (
     supported,
 )
 
+_TOLERANCE = 1e-13
+_MOST_ROUNDS = 10_000
+
 
 @dataclass(frozen=True, eq=False)
 class GroupShares:
@@ -44,11 +47,14 @@ class GroupShares:
 
 def fixed_shares(wishes: Wishes, wish: GroupingWish) -> GroupShares:
     """Return the shares of a grouping as far as the wishes fix them."""
-    data, skipped = wishes.groups(wish), wishes.skipped(wish)
+    data = wishes.groups(wish)
+    skipped = wishes.skipped(wish)
     targeted = wishes.targeted(wish)
     shares = None
     if targeted:
-        shares = wishes.targets[targeted[0]] if len(wish.axes) == 1 else None
+        shares = None
+        if len(wish.axes) == 1:
+            shares = wishes.targets[targeted[0]]
     elif wish.representation is None:
         shares = data
     elif wish.representation == 1:
@@ -71,7 +77,8 @@ def closest_shares(wishes: Wishes, groupings: list[GroupShares]) -> list[GroupSh
     data = wishes.data.sum(axis=0)
     # A combination without rows counts with the mass that filling its cells would give
     # it.
-    opened, combinations = wishes.allowed.sum(axis=0), np.ones(data.shape, dtype=bool)
+    opened = wishes.allowed.sum(axis=0)
+    combinations = np.ones(data.shape, dtype=bool)
     for axis in wishes.targets.keys() - {0}:  # a level whose target is 0 is removed
         np.moveaxis(combinations, axis - 1, 0)[wishes.targets[axis] == 0] = False
     cells = np.argwhere(combinations)
@@ -136,7 +143,8 @@ def share_rows(
                 )
                 for group in np.argwhere(known.shares > 0)
             ]
-            named |= set(known.wish.axes) if len(known.wish.axes) == 1 else set()
+            if len(known.wish.axes) == 1:
+                named |= set(known.wish.axes)
         elif not wishes.targeted(known.wish):
             data = wishes.groups(known.wish)
             rows += [
@@ -181,10 +189,6 @@ def representation_blocks(
             Block(np.array(rates), rate) for rates in within.values() if len(rates) > 1
         ]
     return blocks
-
-
-_TOLERANCE = 1e-13
-_MOST_ROUNDS = 10_000
 
 
 def capped(
@@ -252,11 +256,9 @@ def _factor(cells: Reals, ceiling: Reals, wanted: float) -> float:
         candidates = (wanted - full) / open_mass
     ends = np.concatenate([bends[order], [np.inf]])
     fits = np.flatnonzero((open_mass > 0) & (candidates <= ends * (1 + 1e-15)))
-    return (
-        float(candidates[fits[0]])
-        if len(fits)
-        else float(bends[positive].max(initial=1.0))
-    )
+    if len(fits):
+        return float(candidates[fits[0]])
+    return float(bends[positive].max(initial=1.0))
 
 
 def algorithm_1(table: Reals, tau: float) -> Reals:

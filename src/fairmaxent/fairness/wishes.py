@@ -94,20 +94,13 @@ class Wishes:
             axis: np.asarray(target / np.sum(target))
             for axis, target in targets.items()
         }
-        allowed = (
-            np.ones(empirical.shape, dtype=bool)
-            if wanted.allowed is None
-            else wanted.allowed
-        )
+        if wanted.allowed is None:
+            allowed = np.ones(empirical.shape, dtype=bool)
+        else:
+            allowed = wanted.allowed
         _refuse_forbidden_levels(empirical, allowed, targets, wanted.describe)
-        data, kept = (
-            np.where(allowed, empirical, 0.0),
-            (
-                wanted.left_out,
-                wanted.fill,
-                wanted.describe,
-            ),
-        )
+        data = np.where(allowed, empirical, 0.0)
+        kept = (wanted.left_out, wanted.fill, wanted.describe)
         groupings = tuple(
             map(
                 GroupingWish,
@@ -122,7 +115,9 @@ class Wishes:
         loose = wanted.others and any(
             view.moves_unknown for view in (wishes, *map(wishes.about, wanted.others))
         )
-        return replace(wishes, loose=True) if loose else wishes
+        if loose:
+            return replace(wishes, loose=True)
+        return wishes
 
     def about(self, other: OtherOutcome) -> "Wishes":
         """Return the same wishes as wishes about another outcome, which changes places
@@ -161,11 +156,15 @@ class Wishes:
         """
         if 0 not in self.left_out:
             return np.zeros(self.data.shape[1:])
-        level, mass = self.left_out[0], self.data[self.left_out[0]].copy()
+        level = self.left_out[0]
+        mass = self.data[self.left_out[0]].copy()
         for axis in self.targets.keys() - {0}:
             np.moveaxis(mass, axis - 1, 0)[self.targets[axis] == 0] = 0.0
         total = float(mass.sum())
-        wanted = total if self.outcomes is None else float(self.outcomes[level])
+        if self.outcomes is None:
+            wanted = total
+        else:
+            wanted = float(self.outcomes[level])
         unchanged = total == 0 or math.isclose(wanted, total, rel_tol=1e-12)
         return np.asarray(mass if unchanged else mass * (wanted / total))
 
@@ -233,9 +232,10 @@ def _refuse_forbidden_levels(
     """A level that has rows, or a target above 0, needs at least one allowed cell."""
     for axis in range(empirical.ndim):
         others = tuple(other for other in range(empirical.ndim) if other != axis)
-        needed = (
-            targets[axis] > 0 if axis in targets else empirical.sum(axis=others) > 0
-        )
+        if axis in targets:
+            needed = targets[axis] > 0
+        else:
+            needed = empirical.sum(axis=others) > 0
         for level in np.flatnonzero(needed & ~allowed.any(axis=others)):
             slab = np.zeros(empirical.shape)
             np.moveaxis(slab, axis, 0)[level] = 1.0

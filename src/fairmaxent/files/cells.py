@@ -24,6 +24,47 @@ _MOSTLY = 0.5  # of the cells are numbers
 _FEW = 3  # other texts
 # a number or an amount, more or less
 _DIGITS = r"^\D{0,5}\d[\d.,'’ \u00a0\u202f]*\D{0,5}$"
+# ---------------------------------------------------------------- plain values What all
+# cells of each kind match, in the order in which they are tried; codes are no numbers.
+_KINDS = {
+    "whole": "",
+    "number": "",
+    "thousands": r"^[+-]?(0|[1-9]\d{0,2}(\.\d{3})*)$",  # such as 1.234
+    # such as 1.234,5
+    "comma number": (
+        r"^[+-]?(0|[1-9]\d{0,14}|[1-9]\d{0,2}(\.\d{3})+)(,\d+([eE][+-]?\d+)?)?$"
+    ),
+    "truth": "^(true|false)$",
+    "date": r"^\d{4}-\d\d-\d\d$",
+    "time": r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d",
+}
+_COMMA_NUMBERS = ("thousands", "comma number")
+_CODE = r"^[+-]?(0\d|\d{16,}$)"  # leading zeros, or more digits than a number can hold
+# of numbers with a country, and of codes such as 1E3
+_PLUS = r"^\+?\d[\d ]*$"
+_EXPONENT = r"^\d+E\d+$"
+_COMMA_GROUPS = r"^[+-]?(0|[1-9]\d{0,2}(,\d{3})*)$"
+# ---------------------------------------------------------------- amounts
+_CODES = "AUD|BGN|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|HKD|HUF|INR|ISK|JPY|KRW|MXN|NOK|NZD|PLN|RON|RUB|SEK|SGD|TRY|USD|ZAR"
+_UNIT = (
+    rf"[$€£¥₹₽₩₺₴₪₫฿₦₱%‰]|(?:US|A|C|NZ|HK|R)\$|{_CODES}|kr\.?|Kr\.?|Fr\.?|zł|Kč|Ft|lei"
+)
+_SPACE = "[ \u00a0\u202f]?"
+_FIRST_AMOUNT = re.compile(
+    rf"[-+]?(?P<prefix>(?:(?:{_UNIT}){_SPACE})?)[-+]?"
+    rf"\d[\d.,'’ \u00a0\u202f]*?(?P<suffix>(?:{_SPACE}(?:{_UNIT}))?)"
+)
+# what may separate thousands, by the decimal mark
+_GROUPS = {".": ",'’ \u00a0\u202f", ",": ".'’ \u00a0\u202f"}
+# ---------------------------------------------------------------- dates such as
+# 31/12/2025
+_WRITTEN = r"^(\d{1,2})([./-])(\d{1,2})([./-])(\d{4})( \d{1,2}:\d\d(?::\d\d)?)?$"
+_CLOCKS = {"": "", " %H:%M": r" \d{1,2}:\d\d", " %H:%M:%S": r" \d{1,2}:\d\d:\d\d"}
+_MONTHS = 12
+_ORDERS: dict[DateOrder, tuple[str, str]] = {
+    "dmy": ("%d{0}%m{0}%Y", "day{0}month{0}year"),
+    "mdy": ("%m{0}%d{0}%Y", "month{0}day{0}year"),
+}
 
 
 @dataclass(eq=False)
@@ -68,7 +109,8 @@ def typed_table(
     )
     decimal: str | None = reading.decimal
     marks = decimal or ("." if separator == "," else _BOTH)
-    are_numbers, other = bool(decimal), ""
+    are_numbers = bool(decimal)
+    other = ""
     typed = _inferred(present, marks, are_numbers=are_numbers)
     if marks == _BOTH and (
         numbers := typed.names_of(*_COMMA_NUMBERS) or typed.names_of("number")
@@ -87,7 +129,8 @@ def typed_table(
     typed.remarks += missing_remarks(counts)
     if other:
         example = int(present[numbers[0]].str.contains("[.,]").arg_max())
-        text, value = present[numbers[0]][example], typed.columns[numbers[0]][example]
+        text = present[numbers[0]][example]
+        value = typed.columns[numbers[0]][example]
         what = (
             f"numbers such as {text!r} were read as {value} ({', '.join(numbers)}); if"
             " that is wrong, set "
@@ -155,35 +198,13 @@ def _almost_numbers(present: Any, typed: Typed) -> Iterator[Remark]:
             yield (what, Option("missing_text", others[0]))
 
 
-# ---------------------------------------------------------------- plain values
-
-# What all cells of each kind match, in the order in which they are tried; codes are no
-# numbers.
-_KINDS = {
-    "whole": "",
-    "number": "",
-    "thousands": r"^[+-]?(0|[1-9]\d{0,2}(\.\d{3})*)$",  # such as 1.234
-    # such as 1.234,5
-    "comma number": (
-        r"^[+-]?(0|[1-9]\d{0,14}|[1-9]\d{0,2}(\.\d{3})+)(,\d+([eE][+-]?\d+)?)?$"
-    ),
-    "truth": "^(true|false)$",
-    "date": r"^\d{4}-\d\d-\d\d$",
-    "time": r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d",
-}
-_COMMA_NUMBERS = ("thousands", "comma number")
-_CODE = r"^[+-]?(0\d|\d{16,}$)"  # leading zeros, or more digits than a number can hold
-# of numbers with a country, and of codes such as 1E3
-_PLUS, _EXPONENT = r"^\+?\d[\d ]*$", r"^\d+E\d+$"
-_COMMA_GROUPS = r"^[+-]?(0|[1-9]\d{0,2}(,\d{3})*)$"
-
-
 def _inferred(present: Any, marks: str, *, are_numbers: bool) -> Typed:
     typed = Typed({}, {})
     for column in present:
         read, kind = _infer(column, marks)
         if not are_numbers and _are_codes(column.drop_nulls(), read, kind):
-            read, kind = column, "code"
+            read = column
+            kind = "code"
         typed.columns[column.name], typed.kinds[column.name] = read, kind
     return typed
 
@@ -217,7 +238,10 @@ def _decimal_mark(present: Any, typed: Typed, separator: str) -> tuple[str | Non
         None, (_amounts(present[name], _BOTH) for name in typed.names_of(""))
     )
     has_points = any(amount.is_decisive and amount.decimal == "." for amount in amounts)
-    groups = _COMMA_GROUPS if commas else _KINDS["thousands"]
+    if commas:
+        groups = _COMMA_GROUPS
+    else:
+        groups = _KINDS["thousands"]
     are_groups = all(
         present[name].str.contains(groups).all()
         for name in commas or typed.names_of("number")
@@ -250,11 +274,10 @@ def _infer(column: Any, marks: str) -> tuple[Any, str]:
 def _parsed(column: Any, kind: str) -> Any:
     """Read a column of text as values of a kind; what is none becomes missing."""
     polars = load_library("polars")
-    others = (
-        ~column.str.contains(_KINDS[kind])
-        if _KINDS[kind]
-        else column.str.contains(_CODE)
-    )
+    if _KINDS[kind]:
+        others = ~column.str.contains(_KINDS[kind])
+    else:
+        others = column.str.contains(_CODE)
     text = column.set(others, None)
     if kind == "truth":
         return text == "true"
@@ -271,21 +294,6 @@ def _parsed(column: Any, kind: str) -> Any:
     return text.cast(
         polars.Int64 if kind in ("whole", "thousands") else polars.Float64, strict=False
     )
-
-
-# ---------------------------------------------------------------- amounts
-
-_CODES = "AUD|BGN|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|HKD|HUF|INR|ISK|JPY|KRW|MXN|NOK|NZD|PLN|RON|RUB|SEK|SGD|TRY|USD|ZAR"
-_UNIT = (
-    rf"[$€£¥₹₽₩₺₴₪₫฿₦₱%‰]|(?:US|A|C|NZ|HK|R)\$|{_CODES}|kr\.?|Kr\.?|Fr\.?|zł|Kč|Ft|lei"
-)
-_SPACE = "[ \u00a0\u202f]?"
-_FIRST_AMOUNT = re.compile(
-    rf"[-+]?(?P<prefix>(?:(?:{_UNIT}){_SPACE})?)[-+]?"
-    rf"\d[\d.,'’ \u00a0\u202f]*?(?P<suffix>(?:{_SPACE}(?:{_UNIT}))?)"
-)
-# what may separate thousands, by the decimal mark
-_GROUPS = {".": ",'’ \u00a0\u202f", ",": ".'’ \u00a0\u202f"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -316,7 +324,8 @@ def _read_amounts(present: Any, typed: Typed, marks: str) -> None:
     by_form: dict[tuple[str, ...], list[str]] = {}
     for name, amount in amounts.items():
         typed.columns[name], typed.kinds[name] = amount.column, "amount"
-        typed.marks |= {amount.decimal} if amount.has_decimals else set()
+        if amount.has_decimals:
+            typed.marks |= {amount.decimal}
         by_form.setdefault(amount.form, []).append(name)
     for names in by_form.values():
         amount = amounts[names[0]]
@@ -333,23 +342,23 @@ def _amounts(column: Any, decimals: Sequence[str]) -> _Amounts | None:
     """
     # All cells must have the same sign of a currency, or none and a separator of
     # thousands in one of them at least.
-    polars, first = (
-        load_library("polars"),
-        _FIRST_AMOUNT.fullmatch(column.first(ignore_nulls=True) or ""),
-    )
+    polars = load_library("polars")
+    first = _FIRST_AMOUNT.fullmatch(column.first(ignore_nulls=True) or "")
     if first is None:
         return None
-    prefix, suffix = (
-        re.escape(first["prefix"].strip()),
-        re.escape(first["suffix"].strip()),
-    )
-    start = rf"^([-+]?)\s*{prefix}\s*([-+]?)" if prefix else "^([-+]?)()"
+    prefix = re.escape(first["prefix"].strip())
+    suffix = re.escape(first["suffix"].strip())
+    if prefix:
+        start = rf"^([-+]?)\s*{prefix}\s*([-+]?)"
+    else:
+        start = "^([-+]?)()"
     pattern = rf"{start}(\d[\d.,'’ \u00a0\u202f]*?)" + (
         rf"\s*{suffix}$" if suffix else "$"
     )
     if not column.str.contains(pattern).all():
         return None
-    bare, has_unit = column.str.replace(pattern, "${1}${2}${3}"), bool(prefix or suffix)
+    bare = column.str.replace(pattern, "${1}${2}${3}")
+    has_unit = bool(prefix or suffix)
     fitting = [
         (decimal, group)
         # An amount of money has three decimals only if it cannot be read otherwise: €
@@ -391,18 +400,6 @@ def _fits(bare: Any, decimal: str, group: str, part: str) -> bool:
     return bool(bare.str.contains(rf"^[-+]?{whole}(?:{decimal}{part})?$").all())
 
 
-# ---------------------------------------------------------------- dates such as
-# 31/12/2025
-
-_WRITTEN = r"^(\d{1,2})([./-])(\d{1,2})([./-])(\d{4})( \d{1,2}:\d\d(?::\d\d)?)?$"
-_CLOCKS = {"": "", " %H:%M": r" \d{1,2}:\d\d", " %H:%M:%S": r" \d{1,2}:\d\d:\d\d"}
-_MONTHS = 12
-_ORDERS: dict[DateOrder, tuple[str, str]] = {
-    "dmy": ("%d{0}%m{0}%Y", "day{0}month{0}year"),
-    "mdy": ("%m{0}%d{0}%Y", "month{0}day{0}year"),
-}
-
-
 def _read_dates(present: Any, typed: Typed, assumed: DateOrder | None) -> None:
     """Read the columns of text that hold dates; those that allow both orders follow the
     others.
@@ -425,7 +422,8 @@ def _read_dates(present: Any, typed: Typed, assumed: DateOrder | None) -> None:
     if assumed is None and len(evidence) == 1:
         assumed = evidence.pop()
     for name, (mark, time, orders) in candidates.items():
-        order, column = clear.get(name, assumed), present[name]
+        order = clear.get(name, assumed)
+        column = present[name]
         if order is not None and order in orders:
             pattern, words = (text.format(mark) for text in _ORDERS[order])
             read = column.str.strptime(
@@ -464,7 +462,8 @@ def _dates(column: Any) -> tuple[str, str, tuple[DateOrder, ...]] | None:
     first = re.fullmatch(_WRITTEN, column.first(ignore_nulls=True) or "")
     if first is None or first[2] != first[4]:
         return None
-    cells, mark = column.drop_nulls(), re.escape(first[2])
+    cells = column.drop_nulls()
+    mark = re.escape(first[2])
     time = list(_CLOCKS)[(first[6] or "").count(":")]
     if not cells.str.contains(
         rf"^\d{{1,2}}{mark}\d{{1,2}}{mark}\d{{4}}{_CLOCKS[time]}$"
@@ -479,4 +478,6 @@ def _dates(column: Any) -> tuple[str, str, tuple[DateOrder, ...]] | None:
         "mdy": largest[0] <= _MONTHS and first[2] != ".",
     }
     orders = tuple(order for order in _ORDERS if allowed[order])
-    return (first[2], time, orders) if orders else None
+    if orders:
+        return (first[2], time, orders)
+    return None

@@ -37,10 +37,13 @@ _SNIFFED = 50  # lines
 _SEPARATOR_LINE = re.compile(r'"?sep=(\\t|[^\n"])"?[ \t]*(?:\n|$)', re.IGNORECASE)
 _NO_VALUE = ' \t\r\n;,|"'  # characters of a line without any value
 _NO_CP1252 = bytes([0x81, 0x8D, 0x8F, 0x90, 0x9D])
-_NEWLINE, _QUOTE = ord("\n"), ord('"')
+_NEWLINE = ord("\n")
+_QUOTE = ord('"')
 # Bytes of memory, at the peak, for each byte of text and for each cell; the last if
 # Python's csv module reads it.
-_BYTE_MEMORY, _CELL_MEMORY, _SLOW_CELL_MEMORY = 6, 24, 100
+_BYTE_MEMORY = 6
+_CELL_MEMORY = 24
+_SLOW_CELL_MEMORY = 100
 
 
 def read_csv(
@@ -54,19 +57,19 @@ def read_csv(
     separator, separator_line, lines = _find_layout(
         text, reading, "\t" if format == "tsv" else None
     )
-    remarks: list[Remark] = (
-        [] if encoding == "utf-8" else [f"{path} was read as {encoding}"]
-    )
+    if encoding == "utf-8":
+        remarks: list[Remark] = []
+    else:
+        remarks = [f"{path} was read as {encoding}"]
     if separator_line and reading.skip_lines is None:
         remarks.append(
             f"{path} says in its first line what separates the cells"
             f" ({separator_line.strip()})"
         )
-    titled = (
-        f"line {lines + 1}"
-        if lines > bool(separator_line) and reading.skip_lines is None
-        else ""
-    )
+    if lines > bool(separator_line) and reading.skip_lines is None:
+        titled = f"line {lines + 1}"
+    else:
+        titled = ""
     cells = _read_cells(text, separator, lines, titled, reading, path, remarks)
     typed = typed_table(cells, ["", *reading.markers], reading, separator)
     frame, empty = _without_empty_end(typed.frame, path)
@@ -74,13 +77,16 @@ def read_csv(
     # Where a semicolon separates the cells, the comma is taken, and is the decimal mark
     # even if no number shows it.
     decimal = typed.decimal or ("," if separator == ";" else ".")
-    name = (
-        "utf-8-sig"
-        if content.startswith(codecs.BOM_UTF8)
-        else codecs.lookup(encoding).name
-    )
-    found = [] if name.startswith("utf") else [("encoding", name)]
-    found += [("skip_lines", str(lines))] if titled else []
+    if content.startswith(codecs.BOM_UTF8):
+        name = "utf-8-sig"
+    else:
+        name = codecs.lookup(encoding).name
+    if name.startswith("utf"):
+        found = []
+    else:
+        found = [("encoding", name)]
+    if titled:
+        found += [("skip_lines", str(lines))]
     return (
         frame,
         remarks,
@@ -176,7 +182,9 @@ def _find_layout(
     separator = max(separators, key=lambda mark: _regular_width(beginnings[mark]))
     if reading.skip_lines is None and reading.columns is None:
         # if there is more, the last may be incomplete
-        whole = -1 if text.count("\n", start) > _SNIFFED else None
+        whole = None
+        if text.count("\n", start) > _SNIFFED:
+            whole = -1
         titles = {
             mark: title_count([cells for _, cells in found[:whole]])
             for mark, found in beginnings.items()
@@ -192,9 +200,10 @@ def _find_layout(
 def _separators(*given: str | None) -> str:
     """The first separator that is given, or all that there can be."""
     first = next((mark for mark in given if mark is not None), None)
-    separators = (
-        DELIMITERS if first is None else {"\\t": "\t", "tab": "\t"}.get(first, first)
-    )
+    if first is None:
+        separators = DELIMITERS
+    else:
+        separators = {"\\t": "\t", "tab": "\t"}.get(first, first)
     if first is not None and (
         len(separators) != 1 or separators in '"\n' or ord(separators) > 127
     ):
@@ -213,7 +222,8 @@ def _beginning(text: str, separator: str) -> list[tuple[int, list[str]]]:
     reader = csv.reader(
         io.StringIO(start, newline=""), delimiter=separator, skipinitialspace=True
     )
-    records, before = [], 0
+    records = []
+    before = 0
     try:
         for record in reader:
             if record:
@@ -254,7 +264,9 @@ def _read_cells(
     need_room(_BYTE_MEMORY * len(text) + _CELL_MEMORY * text.count(separator), path)
     names = column_names(header, reading, path, remarks, titled)
     skipped = lines if reading.columns is None else 0
-    cells = _fast(text, names, separator, skipped) if skipped <= 1 else None
+    cells = None
+    if skipped <= 1:
+        cells = _fast(text, names, separator, skipped)
     if cells is None:
         need_room(
             _BYTE_MEMORY * len(text) + _SLOW_CELL_MEMORY * text.count(separator), path
@@ -337,14 +349,17 @@ def _regular_records(
     if not outside[-1]:
         return None
     quotes = np.flatnonzero(is_quote)
-    opening, closing = quotes[::2], quotes[1::2]
+    opening = quotes[::2]
+    closing = quotes[1::2]
     beside = np.concatenate([body[opening[opening > 0] - 1], body[closing + 1]])
     if not np.isin(beside, (separator, _NEWLINE, _QUOTE)).all():
         return None
     ends = np.flatnonzero((body == _NEWLINE) & outside)
     splits = np.flatnonzero((body == separator) & outside)
     regular = (np.diff(np.searchsorted(splits, ends), prepend=0) == width - 1).all()
-    return len(ends) if regular else None
+    if regular:
+        return len(ends)
+    return None
 
 
 def _slow(
@@ -371,10 +386,8 @@ def _slow(
 def _misfit(
     where: str, record: Sequence[str], names: Sequence[str], *, is_first: bool
 ) -> StorageError:
-    cells, columns = (
-        counted(len(record), "cell"),
-        f"{counted(len(names), 'column')} ({cut(', '.join(names))})",
-    )
+    cells = counted(len(record), "cell")
+    columns = f"{counted(len(names), 'column')} ({cut(', '.join(names))})"
     what = (
         f"{where}: {cells if record else 'quotes that do not match'}, but {columns};"
         " repair the line, or set "
@@ -434,7 +447,10 @@ def _without_empty_end(frame: Any, path: str) -> tuple[Any, tuple[str, ...]]:
         .to_series()
         .arg_true()
     )
-    rows = int(filled[-1]) + 1 if len(filled) else 0
+    if len(filled):
+        rows = int(filled[-1]) + 1
+    else:
+        rows = 0
     return frame.head(rows), (
         f"{path} ends with {counted(len(frame) - rows, 'empty row')}, left out",
     )
@@ -468,7 +484,8 @@ def cells_by_line(
         reading.delimiter, "\t" if format == "tsv" else None, found and found[1]
     )
     # if names are given, the first line is a row
-    separator, header = separators[0], list(reading.columns or ())
+    separator = separators[0]
+    header = list(reading.columns or ())
     if not header and filled:
         first = lines[filled.pop(0)]
         separator = max(separators, key=lambda mark: len(_line_cells(first, mark)))
@@ -479,7 +496,10 @@ def cells_by_line(
         )
     names = column_names(header, reading, path, [], "")
     cells, fits = _split_lines([lines[number] for number in filled], separator, names)
-    odd = filled[int(np.argmin(fits))] if not fits.all() else 0
+    if not fits.all():
+        odd = filled[int(np.argmin(fits))]
+    else:
+        odd = 0
     misfit = _misfit(
         f"{path}, line {odd + 1}",
         _line_cells(lines[odd], separator),
@@ -487,11 +507,10 @@ def cells_by_line(
         is_first=False,
     )
     others = cells.drop([name for name in names if name in declared])
-    typed = (
-        typed_table(others, ["", *reading.markers], reading, separator).columns
-        if others.width
-        else {}
-    )
+    if others.width:
+        typed = typed_table(others, ["", *reading.markers], reading, separator).columns
+    else:
+        typed = {}
     form = TableForm(format, separator, reading.decimal or ".", encoding)
     return cells.with_columns(**typed), None if fits.all() else misfit, form
 
@@ -507,7 +526,8 @@ def _decoded_lines(content: bytes, encoding: str | None) -> tuple[list[str], str
     )
     try:
         if codecs.lookup(used).name.startswith(("utf-16", "utf-32")):
-            content, used = content.decode(used, "replace").encode(), "utf-8"
+            content = content.decode(used, "replace").encode()
+            used = "utf-8"
         lines = [line.decode(used, "replace") for line in content.split(b"\n")]
     except LookupError as problem:
         raise _unknown(used) from problem
@@ -538,7 +558,8 @@ def _split_lines(
     """
     polars = load_library("polars")
     text = polars.Series(lines, dtype=polars.String)
-    parts, quoted = text.str.split(separator), text.str.contains('"', literal=True)
+    parts = text.str.split(separator)
+    quoted = text.str.contains('"', literal=True)
     plain = ((parts.list.len() == len(names)) & ~quoted).to_numpy()
     split = parts.filter(plain)
     table = polars.DataFrame(

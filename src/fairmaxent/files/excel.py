@@ -33,9 +33,12 @@ from fairmaxent.files.reading import (
     title_count,
 )
 
-_LOOKED_AT, _SHOWN = 50, 5  # rows, and names of sheets
+# rows, and names of sheets
+_LOOKED_AT = 50
+_SHOWN = 5
 # bytes of memory for each byte of XML, and for each cell
-_XML_MEMORY, _CELL_MEMORY = 8, 100
+_XML_MEMORY = 8
+_CELL_MEMORY = 100
 _WHOLE = 2**53  # beyond this, a number does not have all digits
 # what Excel shows as 0 January 1900, where a date was never filled in
 _DAY_ZERO = dt.date(1899, 12, 31)
@@ -105,7 +108,8 @@ def cells_by_row(
         cells = _choose(content, reading.sheet, path, [], only_first=True).rows
     rows = [row for row in cells if row >= (reading.skip_lines or 0)]
     rows = rows[: max(len(rows) - (reading.skip_last or 0), 0)]
-    header, used = list(reading.columns or ()), list(range(len(reading.columns or ())))
+    header = list(reading.columns or ())
+    used = list(range(len(reading.columns or ())))
     if not header and rows:
         used = sorted(cells[rows[0]])
         header = _texts(cells[rows.pop(0)], used)
@@ -197,22 +201,28 @@ def _choose(
     )
     candidates = [sheet.name for sheet in visible_first][: 1 if only_first else None]
     if wanted is not None:  # by its name, or else by its number
-        number = int(wanted) if str(wanted).isdecimal() and len(str(wanted)) < 9 else 0
-        candidates = (
-            [str(wanted)] if wanted in names else names[max(number - 1, 0) : number]
-        )
+        if str(wanted).isdecimal() and len(str(wanted)) < 9:
+            number = int(wanted)
+        else:
+            number = 0
+        if wanted in names:
+            candidates = [str(wanted)]
+        else:
+            candidates = names[max(number - 1, 0) : number]
     if not candidates:
         raise InputError(
             Option("sheet"),
             f" is {wanted!r}, which {path} does not have;"
             f" {did_you_mean(wanted, names)}",
         )
-    chosen, cells = candidates[0], _SheetCells({}, [])
+    chosen = candidates[0]
+    cells = _SheetCells({}, [])
     for name in candidates:
         read = _sheet_cells(workbook.get_sheet_by_name(name))
         is_table = sum(len(row) > 1 for row in read.rows.values()) > 1
         if is_table or (read.rows and not cells.rows):
-            chosen, cells = name, read
+            chosen = name
+            cells = read
         if is_table:
             break
     others = [repr(cut(name)) for name in names if name != chosen]
@@ -255,10 +265,13 @@ def _plain(value: Any) -> _Value | None:
     if kind is str:
         return value if value.strip() else None
     if kind is float:
-        return (
-            int(value) if value.is_integer() and abs(value) < _WHOLE else float(value)
-        )
-    plain: _Value = value / dt.timedelta(days=1) if kind is dt.timedelta else value
+        if value.is_integer() and abs(value) < _WHOLE:
+            return int(value)
+        return float(value)
+    if kind is dt.timedelta:
+        plain: _Value = value / dt.timedelta(days=1)
+    else:
+        plain = value
     return plain
 
 
@@ -268,11 +281,9 @@ def _columns(
     """Find the header, and return the columns below it, and how many rows are above it,
     if they were detected.
     """
-    skip_lines, skip_last, given = (
-        reading.skip_lines,
-        reading.skip_last or 0,
-        reading.columns,
-    )
+    skip_lines = reading.skip_lines
+    skip_last = reading.skip_last or 0
+    given = reading.columns
     rows = [row for row in cells.rows if row >= (skip_lines or 0)]
     rows = rows[: max(len(rows) - skip_last, 0)]
     if not rows:
@@ -299,9 +310,13 @@ def _columns(
                 for row in looked_at
             ]
         )
-    header, below = rows[titles], rows[titles + (given is None) :]
+    header = rows[titles]
+    below = rows[titles + (given is None) :]
     used = sorted({column for row in (header, *below) for column in cells.rows[row]})
-    where = f"row {header + 1}" if titles else ""
+    if titles:
+        where = f"row {header + 1}"
+    else:
+        where = ""
     names = column_names(
         _texts(cells.rows[header], used), reading, path, remarks, where
     )
@@ -328,7 +343,8 @@ def _fill_merged(
     cells: _SheetCells, rows: Sequence[int], used: Sequence[int], path: str
 ) -> Iterator[str]:
     """Give each cell of a merged range the value that people see there."""
-    room, count = len(rows) * len(used), 0
+    room = len(rows) * len(used)
+    count = 0
     for (first_row, first_column), (last_row, last_column) in cells.merged:
         if not rows or last_row < rows[0]:
             continue
@@ -355,7 +371,9 @@ def _text_of(value: _Value) -> str:
     """A value as a CSV would have it."""
     if isinstance(value, bool):
         return "true" if value else "false"
-    return value.isoformat(sep=" ") if isinstance(value, dt.datetime) else str(value)
+    if isinstance(value, dt.datetime):
+        return value.isoformat(sep=" ")
+    return str(value)
 
 
 def _typed(
@@ -364,7 +382,8 @@ def _typed(
     """Give each column the type that all its cells have; texts are read as those of a
     CSV are.
     """
-    polars, missing = load_library("polars"), set(reading.markers)
+    polars = load_library("polars")
+    missing = set(reading.markers)
     counts: dict[str, dict[str, int]] = {}
     columns: dict[str, Any] = {}
     mixed: list[str] = []
@@ -383,11 +402,8 @@ def _typed(
         column = _column(name, present, polars)
         if column is None:
             written = [None if value is None else _text_of(value) for value in present]
-            mixed += (
-                [name]
-                if any(not isinstance(value, str | None) for value in present)
-                else []
-            )
+            if any(not isinstance(value, str | None) for value in present):
+                mixed += [name]
             column = polars.Series(name, written, dtype=polars.String)
         columns[name] = column
     written_out = [
@@ -441,15 +457,12 @@ def _column(name: str, values: Sequence[Any], polars: Any) -> Any | None:
         dt.date: polars.Date,
     }
     types[dt.datetime] = polars.Datetime("us")
-    kind = (
-        float
-        if kinds == {int, float}
-        else next(iter(kinds))
-        if len(kinds) == 1
-        else str
-    )
-    return (
-        polars.Series(name, values, dtype=types[kind], strict=False)
-        if kind in types
-        else None
-    )
+    if kinds == {int, float}:
+        kind = float
+    elif len(kinds) == 1:
+        kind = next(iter(kinds))
+    else:
+        kind = str
+    if kind in types:
+        return polars.Series(name, values, dtype=types[kind], strict=False)
+    return None

@@ -17,7 +17,10 @@ from xml.sax.saxutils import escape
 from fairmaxent.data.frames import load_library
 from fairmaxent.errors import LimitError, cut
 
-_MOST_ROWS, _MOST_COLUMNS, _LONGEST_CELL = 1_048_576, 16_384, 32_767  # of a sheet
+# of a sheet
+_MOST_ROWS = 1_048_576
+_MOST_COLUMNS = 16_384
+_LONGEST_CELL = 32_767
 _INSTEAD = "write the table as CSV or Parquet"
 _BATCH = 10_000  # rows
 _EPOCH = dt.date(1899, 12, 30)
@@ -30,7 +33,8 @@ _SHEET_START = (
     "<worksheet"
     ' xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>'
 )
-_TEXT_START, _TEXT_END = '" t="inlineStr"><is><t xml:space="preserve">', "</t></is></c>"
+_TEXT_START = '" t="inlineStr"><is><t xml:space="preserve">'
+_TEXT_END = "</t></is></c>"
 # What XML cannot hold, a carriage return, which it would change, and what looks like
 # such an escape already.
 _ESCAPED = re.compile(
@@ -108,7 +112,8 @@ def _entry(name: str) -> zipfile.ZipInfo:
 
 def _kind(column: Any) -> str:
     """How the cells of a column would be written."""
-    polars, dtype = load_library("polars"), column.dtype
+    polars = load_library("polars")
+    dtype = column.dtype
     if dtype == polars.Datetime and dtype.time_zone is not None:
         return "text"
     kinds = {
@@ -117,11 +122,9 @@ def _kind(column: Any) -> str:
         polars.Datetime: "moment",
         polars.Time: "time",
     }
-    return (
-        "number"
-        if dtype.is_integer() or dtype.is_float()
-        else kinds.get(dtype.base_type(), "text")
-    )
+    if dtype.is_integer() or dtype.is_float():
+        return "number"
+    return kinds.get(dtype.base_type(), "text")
 
 
 def _fits(column: Any, kind: str) -> bool:
@@ -143,11 +146,10 @@ def _cells(column: Any, kind: str) -> tuple[str, str, list[str | None]]:
     polars = load_library("polars")
     if kind == "text":
         is_time = column.dtype == polars.Datetime
-        texts = (
-            column.dt.strftime("%Y-%m-%d %H:%M:%S%.f")
-            if is_time
-            else column.cast(polars.String)
-        )
+        if is_time:
+            texts = column.dt.strftime("%Y-%m-%d %H:%M:%S%.f")
+        else:
+            texts = column.cast(polars.String)
         return (
             _TEXT_START,
             _TEXT_END,
@@ -156,13 +158,10 @@ def _cells(column: Any, kind: str) -> tuple[str, str, list[str | None]]:
                 for text in texts.to_list()
             ],
         )
-    style = (
-        f' s="{_STYLES[kind]}"'
-        if kind in _STYLES
-        else ' t="b"'
-        if kind == "truth"
-        else ""
-    )
+    if kind in _STYLES:
+        style = f' s="{_STYLES[kind]}"'
+    else:
+        style = ' t="b"' if kind == "truth" else ""
     values = _numbers(column, kind, polars).to_list()
     return (
         f'"{style}><v>',
@@ -184,7 +183,9 @@ def _numbers(column: Any, kind: str, polars: Any) -> Any:
             _EPOCH, dt.time()
         )
         return since.dt.total_microseconds() / _DAY
-    return column.cast(polars.Int64) / (1000 * _DAY) if kind == "time" else column
+    if kind == "time":
+        return column.cast(polars.Int64) / (1000 * _DAY)
+    return column
 
 
 def _text(text: str, name: str) -> str:
@@ -241,4 +242,6 @@ def _letters(column: int) -> str:
     ('A', 'Z', 'AA')
     """
     letters = chr(65 + column % 26)
-    return letters if column < 26 else _letters(column // 26 - 1) + letters
+    if column < 26:
+        return letters
+    return _letters(column // 26 - 1) + letters

@@ -45,6 +45,19 @@ STREAM = b"\xff\xff\xff\xff"  # the beginning of an Arrow stream
 _OF_CELLS = frozenset(
     {"skip_lines", "skip_last", "decimal", "date_order", "missing", "columns"}
 )
+_TYPED = ("parquet.read_typed", "parquet.write_typed")
+_CSV = ("csv.read_csv", "csv.write_csv", "csv.cells_by_line")
+_EXCEL = ("excel.read_xlsx", "excel_writer.write_xlsx", "excel.cells_by_row")
+_OF_CSV = _OF_CELLS | {"delimiter", "encoding"}
+_TEXT: dict[str, Any] = {
+    "is_text": True,
+    "options": _OF_CSV,
+    "cannot_hold": ("Binary", "Duration"),
+}
+_SHEETS: dict[str, Any] = {
+    "options": _OF_CELLS | {"sheet"},
+    "cannot_hold": ("Duration",),
+}
 
 
 @dataclass(frozen=True)
@@ -143,10 +156,8 @@ def _read_declared(
             f"{what}, which a declared domain does not allow; write the table as CSV or"
             " Parquet"
         )
-    decimal, dates = (
-        reading.decimal or declaration.decimal,
-        reading.date_order or declaration.dates,
-    )
+    decimal = reading.decimal or declaration.decimal
+    dates = reading.date_order or declaration.dates
     declared = replace(declaration, decimal=decimal, dates=dates)
     if FORMATS[format].read_each:
         read = _function(FORMATS[format].read_each)
@@ -155,10 +166,8 @@ def _read_declared(
             raise misfit
         form = replace(form, decimal=declared.decimal)
     else:
-        frame, form = (
-            _function(FORMATS[format].read)(content, path, reading, format)[0],
-            TableForm(format),
-        )
+        frame = _function(FORMATS[format].read)(content, path, reading, format)[0]
+        form = TableForm(format)
     if not len(frame) and declared.refuses:
         raise InputError(
             f"{path} has column names but no rows; pass a table with at least one row"
@@ -239,9 +248,10 @@ def output_format(
             raise InputError(
                 Option("like_input"), f"{what}, or leave out ", Option("like_input")
             )
-    compression = (
-        COMPRESSED.get(suffixes[0], "uncompressed") if suffixes else "uncompressed"
-    )
+    if suffixes:
+        compression = COMPRESSED.get(suffixes[0], "uncompressed")
+    else:
+        compression = "uncompressed"
     suffix = next((suffix for suffix in suffixes if suffix not in COMPRESSED), "")
     name = format or (SUFFIXES.get(suffix) if suffix else "csv")
     if name is None:
@@ -299,10 +309,8 @@ def write_on_stdout(frame: Any, **how: Any) -> tuple[str, ...]:
     """Write a table to stdout; on a terminal, characters that would steer it are shown
     as escapes.
     """
-    name, on_terminal = (
-        output_format(STANDARD, how.get("format"), how.get("form"))[0],
-        sys.stdout.isatty(),
-    )
+    name = output_format(STANDARD, how.get("format"), how.get("form"))[0]
+    on_terminal = sys.stdout.isatty()
     if on_terminal and not FORMATS[name].is_text:
         raise InputError(
             f"{name} is not text, and stdout is a terminal; redirect it, or choose"
@@ -327,19 +335,6 @@ def as_polars(frame: Any) -> Any:
     return narwhals.from_native(frame, eager_only=True).to_polars()
 
 
-_TYPED = ("parquet.read_typed", "parquet.write_typed")
-_CSV = ("csv.read_csv", "csv.write_csv", "csv.cells_by_line")
-_EXCEL = ("excel.read_xlsx", "excel_writer.write_xlsx", "excel.cells_by_row")
-_OF_CSV = _OF_CELLS | {"delimiter", "encoding"}
-_TEXT: dict[str, Any] = {
-    "is_text": True,
-    "options": _OF_CSV,
-    "cannot_hold": ("Binary", "Duration"),
-}
-_SHEETS: dict[str, Any] = {
-    "options": _OF_CELLS | {"sheet"},
-    "cannot_hold": ("Duration",),
-}
 FORMATS = {
     "csv": Format((".csv", ".data", ".txt"), *_CSV, **_TEXT),
     "tsv": Format((".tab", ".tsv"), *_CSV, **_TEXT),

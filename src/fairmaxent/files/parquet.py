@@ -116,7 +116,8 @@ def write_typed(
     elif schema is None:
         lazy.sink_parquet(file)
     else:
-        polars, empty = load_library("polars"), io.BytesIO()
+        polars = load_library("polars")
+        empty = io.BytesIO()
         # which declares the types, whatever the rows come as
         polars.DataFrame(schema=schema).write_parquet(empty)
         empty.seek(0)

@@ -45,6 +45,15 @@ _CHUNK = 1 << 20
 # bytes of memory that each byte of a table takes, whatever its format
 _LEAST_MEMORY = 3
 _MARKERS = ", ".join(mark or "empty" for mark in MISSING)
+_MOST_TITLES = 20  # records above a header that are looked at
+# a number, an amount, a date or a time
+_VALUE = re.compile(r"[-+(]?[^\w\s]{0,2}\s?\d[\d.,:/'’\s%-]*\)?[^\w\s]?")
+_PAIR = 2  # columns, too few to tell a remark from a row
+_ENOUGH = 3  # rows that can show that a line is one of them
+# of the rows are as wide as the header; for the others there is an error, which names
+# the line
+_MOSTLY = 0.7
+Cells = Sequence[str]
 
 
 @documented
@@ -152,7 +161,8 @@ class Reading:
         """A polars frame, lazy or not, in which levels have the names that were given;
         the others keep theirs.
         """
-        polars, wanted = load_library("polars"), self.levels or {}
+        polars = load_library("polars")
+        wanted = self.levels or {}
         for column, names in wanted.items():
             if column not in frame.collect_schema().names():
                 raise ColumnError(
@@ -160,11 +170,10 @@ class Reading:
                     f" names {column!r}, which is not a column; check its spelling",
                 )
             text = polars.col(column).cast(polars.String)
-            known = (
-                names.keys()
-                if hasattr(frame, "collect")
-                else {*frame.select(text.unique()).to_series()}
-            )
+            if hasattr(frame, "collect"):
+                known = names.keys()
+            else:
+                known = {*frame.select(text.unique()).to_series()}
             if unknown := [*names.keys() - known]:
                 raise InputError(
                     Option("levels", column=column),
@@ -268,7 +277,9 @@ def _raw(path: Name) -> bytes:
             check(kind.st_size)
             if stat.S_ISCHR(kind.st_mode) and not file.isatty():
                 raise StorageError(f"{path} is a device, not a file; pass a table")
-            return file.read() if stat.S_ISREG(kind.st_mode) else _read_all(file, check)
+            if stat.S_ISREG(kind.st_mode):
+                return file.read()
+            return _read_all(file, check)
     except (StorageError, LimitError):
         raise
     except (OSError, ValueError) as problem:
@@ -314,24 +325,13 @@ def check_growth(size: int, content: bytes, path: object, remedy: str) -> None:
             "take a part of the rows, or raise the limit with ",
             Option("max_memory"),
         )
-        here, there = limits.memory_text(len(content)), limits.memory_text(most)
+        here = limits.memory_text(len(content))
+        there = limits.memory_text(most)
         what = (
             f"{path} has {here}, and would have more than {there} once decompressed,"
             " which is beyond the limit; "
         )
         raise LimitError(what, *(by_memory if most < by_size else (remedy,)))
-
-
-_MOST_TITLES = 20  # records above a header that are looked at
-# a number, an amount, a date or a time
-_VALUE = re.compile(r"[-+(]?[^\w\s]{0,2}\s?\d[\d.,:/'’\s%-]*\)?[^\w\s]?")
-_PAIR = 2  # columns, too few to tell a remark from a row
-_ENOUGH = 3  # rows that can show that a line is one of them
-# of the rows are as wide as the header; for the others there is an error, which names
-# the line
-_MOSTLY = 0.7
-
-Cells = Sequence[str]
 
 
 def title_count(records: Sequence[Cells]) -> int:
@@ -361,7 +361,8 @@ def _is_header(record: Cells, above: Sequence[Cells], below: Sequence[Cells]) ->
     """Whether it holds names, is as wide as the records below, and does not look like
     one of them.
     """
-    names, width = [cell.strip() for cell in record], len(record)
+    names = [cell.strip() for cell in record]
+    width = len(record)
     if (
         width < _PAIR
         or not all(names)
@@ -399,7 +400,10 @@ def column_names(
     ``below_titles`` is where the header stands, if what is above it was taken for a
     title.
     """
-    given = header if reading.columns is None else reading.columns
+    if reading.columns is None:
+        given = header
+    else:
+        given = reading.columns
     if len(given) != len(header):
         sizes = f"{len(header)} columns and {len(given)} names were given"
         raise ColumnError(f"{path} has {sizes}; name every column")
@@ -461,11 +465,10 @@ def remarks_around(frame: Any, path: str, reading: Reading) -> Iterator[Remark]:
             " columns; if so, name the columns in "
         )
         yield (what, Option("columns"))
-    last = (
-        frame.tail(min(_ENOUGH, len(frame) - 1)).rows()[::-1]
-        if reading.skip_last is None
-        else []
-    )
+    if reading.skip_last is None:
+        last = frame.tail(min(_ENOUGH, len(frame) - 1)).rows()[::-1]
+    else:
+        last = []
     count = next(
         (count for count, row in enumerate(last) if not _is_remark(row)), len(last)
     )

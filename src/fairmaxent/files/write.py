@@ -138,7 +138,10 @@ class _Staged(NamedTuple):
             & ~mask
             & (0o777 if self.is_folder else 0o666)
         )
-        allowed = self.target.stat().st_mode & 0o777 if self.target.exists() else mode
+        if self.target.exists():
+            allowed = self.target.stat().st_mode & 0o777
+        else:
+            allowed = mode
         if not self.is_folder:
             # Windows flushes only what could be written
             with self.temporary.open("r+b") as file:
@@ -244,7 +247,9 @@ def _checked_folder(target: Name) -> Path:
     """
     with write_errors(target, "cannot write into {}: {}; name a new folder"):
         folder = Path(os.path.realpath(target))
-        entry = next(folder.iterdir(), None) if folder.exists() else None
+        entry = None
+        if folder.exists():
+            entry = next(folder.iterdir(), None)
     if entry is not None:
         raise StorageError(
             f"{target} is not empty: it contains {entry.name}; empty it, or name"
@@ -289,15 +294,19 @@ class Staging:
             for number, (name, path) in enumerate(
                 zip(map(Path, [*named, *folders]), paths, strict=True)
             ):
-                is_folder, is_shared = number >= len(named), name in shared
+                is_folder = number >= len(named)
+                is_shared = name in shared
                 # workers of a cluster may be other users
-                mode = (0o777 if is_shared else 0o700) if is_folder else None
+                mode = None
+                if is_folder:
+                    mode = 0o777 if is_shared else 0o700
                 with write_errors(
                     path.parent, "cannot write in {}: {}; choose another location"
                 ):
-                    beside = (
-                        Path(tempfile.gettempdir()) if _is_pipe(path) else path.parent
-                    )
+                    if _is_pipe(path):
+                        beside = Path(tempfile.gettempdir())
+                    else:
+                        beside = path.parent
                     temporary = new_temporary(beside, path.suffix, folder_mode=mode)
                 self._staged[name] = _Staged(path, temporary, is_shared, is_folder)
         except BaseException:
@@ -310,7 +319,9 @@ class Staging:
         """
         staged = self._staged.get(Path(target))
         # which is published
-        return Path(target) if staged is None else staged.temporary
+        if staged is None:
+            return Path(target)
+        return staged.temporary
 
     def publish(self, target: Name) -> None:
         """Give a complete file its name now, whatever becomes of the others."""
@@ -348,7 +359,8 @@ class Staging:
             elif isinstance(problem, StorageError):
                 parts = list(problem.parts)
                 for each in self._staged.values():
-                    here, name = str(each.temporary), str(each.target)
+                    here = str(each.temporary)
+                    name = str(each.target)
                     parts = [
                         part.replace(here, name) if isinstance(part, str) else part
                         for part in parts

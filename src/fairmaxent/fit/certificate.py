@@ -36,7 +36,8 @@ Remark = tuple[object, ...]
 SLACK = 0.1
 _LINES = 12  # warnings, rates, outcomes or means shown before the rest is counted
 # likewise, strata in one sentence, and groups warned about one by one
-_STRATA, _GROUPS = 6, 3
+_STRATA = 6
+_GROUPS = 3
 _NOTABLE = 1.05  # times the average weight
 _DRAWS = 2000
 _QUOTAS = 100, 2000  # fewest and most simulated quotas
@@ -55,6 +56,9 @@ _NEXT = (
 )
 # of a single outcome
 _ESTIMATE = "; after debias(..., estimate='rows') also how a model will treat people"
+# ---------------------------------------------------------------- remarks on models
+# What helps if a model is not fair enough.
+REMEDY: Remark = (". To make the table for your model, use ", Option("model"))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -83,7 +87,8 @@ class Certificate(Facts):
         their rates vary little. A rate is a minimum over pairs of groups, so drawn rows
         mostly have a lower one than the exact table.
         """
-        count, measure = check_count(n), self.measure
+        count = check_count(n)
+        measure = self.measure
         check_confidence(confidence)
         rng = np.random.default_rng(0)
         if iid:
@@ -114,7 +119,9 @@ class Certificate(Facts):
         None.
         """
         skipped = ("measure", "table", "privacy")
-        ledger = None if self.privacy is None else plain_json(self.privacy.to_dict())
+        ledger = None
+        if self.privacy is not None:
+            ledger = plain_json(self.privacy.to_dict())
         return {
             key: plain_json(value)
             for key, value in vars(self).items()
@@ -136,7 +143,8 @@ class Certificate(Facts):
     def compared_outcomes(self) -> tuple[OutcomeShare, ...]:
         """The outcomes that the statistical rate compares, before and after."""
         # The levels of the other outcomes come after those of the first.
-        result, start = [], 0
+        result = []
+        start = 0
         for axis, levels in ((0, self.measure.favourable), *self.measure.others):
             result += [self.outcome_shares[start + level] for level in levels]
             start += self.table.shape[axis]
@@ -225,7 +233,9 @@ class Certificate(Facts):
                 f"{self.effective_rows:,.0f} equally weighted rows (of {self.rows:,})"
             )
             yield Paragraph(f"the fair weights carry as much information as {worth}")
-        worst = None if self.costs is None else self.costs.worst_cell
+        worst = None
+        if self.costs is not None:
+            worst = self.costs.worst_cell
         if worst is not None and worst.most_weight >= _NOTABLE:
             heaviest = (
                 f"one row counts up to {times(worst.most_weight)} times as much as the"
@@ -241,7 +251,10 @@ class Certificate(Facts):
         *calls, last = (
             call for call in _NEXT if self.privacy is None or call not in _ROWS
         )
-        trained = [] if self.decisions is None else ["fit.model(): the trained model"]
+        if self.decisions is None:
+            trained = []
+        else:
+            trained = ["fit.model(): the trained model"]
         yield Listing(
             (*trained, *calls, last if roles.others or trained else last + _ESTIMATE)
         )
@@ -261,10 +274,8 @@ class Certificate(Facts):
             )
         if (estimate := self.estimate) is not None:
             for name, before in estimate.before.by_predictions.items():
-                wanted, after = (
-                    self.wanted_of_decisions.get(name),
-                    estimate.after.by_predictions[name],
-                )
+                wanted = self.wanted_of_decisions.get(name)
+                after = estimate.after.by_predictions[name]
                 yield RateLine(
                     f"a model's decisions for {name}, estimated",
                     wanted,
@@ -275,7 +286,9 @@ class Certificate(Facts):
 
 
 def _more(count: int, what: str) -> list[Block]:
-    return [Paragraph(f"and {count - _LINES} more {what}")] if count > _LINES else []
+    if count > _LINES:
+        return [Paragraph(f"and {count - _LINES} more {what}")]
+    return []
 
 
 def certify(solved: Solved, told: Told) -> Certificate:
@@ -289,7 +302,8 @@ def certify(solved: Solved, told: Told) -> Certificate:
 def other_remarks(facts: Facts) -> Iterator[Remark]:
     """What a careful reader should know after the warnings about costs."""
     if facts.privacy is not None:
-        epsilon, delta = facts.privacy.privacy.epsilon, facts.privacy.privacy.delta
+        epsilon = facts.privacy.privacy.epsilon
+        delta = facts.privacy.privacy.delta
         yield (
             (
                 "another private fit of the same people, even one that follows advice"
@@ -321,7 +335,8 @@ def other_remarks(facts: Facts) -> Iterator[Remark]:
             ),
         )
     for kind, name in () if facts.weight_limit is None else facts.rates_shown:
-        wanted, reached = facts.wanted[kind][name], facts.achieved[kind][name]
+        wanted = facts.wanted[kind][name]
+        reached = facts.achieved[kind][name]
         if wanted is not None and reached is not None and reached < wanted - REACHED:
             yield (
                 (
@@ -385,13 +400,13 @@ def _uncompared(facts: Facts) -> Iterator[Remark]:
     """Name missing values and strata that are not compared; most missing values keep
     their share.
     """
-    columns, keep = [], "keep their share and "
+    columns = []
+    keep = "keep their share and "
     for missing in facts.kept_missing:
-        now = (
-            ""
-            if percent(missing.after) == percent(missing.share)
-            else f", {percent(missing.after)} of the result"
-        )
+        if percent(missing.after) == percent(missing.share):
+            now = ""
+        else:
+            now = f", {percent(missing.after)} of the result"
         columns.append(f"{missing.column!r} ({missing.share:.1%} of the rows{now})")
         keep = "" if now else keep
     if columns:
@@ -401,7 +416,10 @@ def _uncompared(facts: Facts) -> Iterator[Remark]:
             Option("missing", "compare"),
         )
     for grouping, names in facts.single_groups.items():
-        more = f" and {len(names) - _STRATA} more" if len(names) > _STRATA else ""
+        if len(names) > _STRATA:
+            more = f" and {len(names) - _STRATA} more"
+        else:
+            more = ""
         strata = "; ".join(names[:_STRATA])
         yield (
             (
@@ -449,7 +467,10 @@ def _statement(group: GroupCost, rows: int) -> str:
             f"{group.name} is {percent(group.after)} of the result, but nobody in the"
             " data is in this group"
         )
-    people = "a single row" if group.rows == 1 else f"{group.rows:,} rows"
+    if group.rows == 1:
+        people = "a single row"
+    else:
+        people = f"{group.rows:,} rows"
     text = f"{group.name}: all that the result says about this group rests on {people}"
     if group.grows:
         text = f"{group.name}: {percent(group.after)} of the result rests on {people}"
@@ -495,12 +516,6 @@ def _remedy(group: GroupCost, facts: Facts) -> Remark:
     return (". To avoid this, ", *joined, *(["or "] if others else []), *last, ".")
 
 
-# ---------------------------------------------------------------- remarks on models
-
-# What helps if a model is not fair enough.
-REMEDY: Remark = (". To make the table for your model, use ", Option("model"))
-
-
 def _decision_remarks(facts: Facts) -> Iterator[Remark]:
     """Say where parity of a student's decisions means nothing, and where it was not
     reached.
@@ -513,10 +528,8 @@ def _decision_remarks(facts: Facts) -> Iterator[Remark]:
             share for share in decisions.shares if share.grouping == rate.grouping
         ]
         if rate.vacuous:
-            outcomes, nobody = (
-                sorted({share.outcome for share in shares}),
-                all(share.share == 0 for share in shares),
-            )
+            outcomes = sorted({share.outcome for share in shares})
+            nobody = all(share.share == 0 for share in shares)
             yield (
                 (
                     f"{decisions.student} decides for {' or '.join(outcomes)} for"
@@ -568,11 +581,12 @@ def unfair_decisions(facts: Facts) -> Iterator[Remark]:
             ),
         )
     for name in less_fair(estimate.after, facts.wanted_of_decisions):
-        rate, span = (
-            estimate.after.by_predictions[name],
-            estimate.after.ranges["by_predictions"][name],
-        )
-        between = "" if span is None else f", between {span[0]:.2f} and {span[1]:.2f}"
+        rate = estimate.after.by_predictions[name]
+        span = estimate.after.ranges["by_predictions"][name]
+        if span is None:
+            between = ""
+        else:
+            between = f", between {span[0]:.2f} and {span[1]:.2f}"
         yield (
             (
                 "fair data are not enough: if a model is trained on them, the"

@@ -102,14 +102,19 @@ def measure_costs(solved: Solved, *, filled: bool) -> Costs:
     """Take the costs from the fair weights and the fitted distribution; ``filled``: it
     needs cells that no row has.
     """
-    problem, table = solved.problem, solved.distribution.root_table
+    problem = solved.problem
+    table = solved.distribution.root_table
     drawn = tilted_rows(solved.distribution.tilted)
     fair = _fair_weights(solved, drawn, filled=filled)
     size = float(problem.table.size)
     cells, groups = (spread.scaled(size) for spread in _spreads(solved, fair))
     # Copies are expected draws of an input row itself; a row from the base that happens
     # to equal it comes on top. Input rows that are equal share their copies.
-    share, tilted = (0.0, fair) if drawn is None else drawn
+    if drawn is None:
+        share = 0.0
+        tilted = fair
+    else:
+        share, tilted = drawn
     cell_copies, group_copies = (
         spread.scaled(size * share) for spread in _spreads(solved, tilted)
     )
@@ -144,8 +149,12 @@ def _fair_weights(
     """
     if drawn is not None and drawn[0] == 1.0:  # C = 0 already
         return drawn[1]
-    problem, blocks = solved.problem, solved.roles.blocks
-    rows = row_prior(blocks, solved.weighted) if drawn is None else drawn[1].rows
+    problem = solved.problem
+    blocks = solved.roles.blocks
+    if drawn is None:
+        rows = row_prior(blocks, solved.weighted)
+    else:
+        rows = drawn[1].rows
     # The rows as they are weighted meet the target, unless shares of other columns are
     # asked for or cells are filled.
     others = not problem.chosen.keys() <= set(problem.roles.root)
@@ -157,18 +166,17 @@ def _fair_weights(
         solution = default_solver(dual).solve(dual)
         if solution.status is Status.CONVERGED:
             return rows.tilt(features.potentials(solution.multipliers))
-    return (
-        drawn[1]
-        if drawn is not None and (others or filled)
-        else rows.tilt(np.zeros(blocks.width))
-    )
+    if drawn is not None and (others or filled):
+        return drawn[1]
+    return rows.tilt(np.zeros(blocks.width))
 
 
 def _spreads(solved: Solved, tilted: Tilted) -> tuple[Spread, Spread]:
     """How weights spread over people: in each cell (y, z) and in each group z, one axis
     per column.
     """
-    problem, shape = solved.problem, solved.roles.blocks.shape(0)
+    problem = solved.problem
+    shape = solved.roles.blocks.shape(0)
     if solved.soft is None:
         cells = row_spread(problem.table, tilted).shaped(shape)
         return cells, cells.over((0,))
@@ -199,12 +207,11 @@ def _changed(
     problem: Problem, tilted: Tilted, design: Reals | None
 ) -> Iterator[ChangedOutcome]:
     """Count the people whose outcome changes, in each group and each direction."""
-    weights, table, profiles = (
-        _by_outcome(problem, tilted),
-        problem.table.collect(),
-        problem.profiles,
-    )
-    rows, total = table.rows, weights.sum(axis=0)
+    weights = _by_outcome(problem, tilted)
+    table = problem.table.collect()
+    profiles = problem.profiles
+    rows = table.rows
+    total = weights.sum(axis=0)
     # people whose design weight is zero do not count
     if design is not None and table.keeps_rows:
         rows = tally(table.inverse, (design > 0).astype(float), table.distinct)
@@ -226,10 +233,8 @@ def _changed(
             )
         )
         for group in np.ndindex(by_group.shape[:-2]):
-            name, people = (
-                problem.roles.describe_group(axes, group),
-                round(float(by_group[group].sum())),
-            )
+            name = problem.roles.describe_group(axes, group)
+            people = round(float(by_group[group].sum()))
             for old, other in (
                 np.argwhere(~np.eye(outcomes, dtype=bool)).tolist() if people else ()
             ):
@@ -243,7 +248,8 @@ def _group_costs(
     problem: Problem, fair: Reals, weights: Spread, copies: Spread
 ) -> Iterator[GroupCost]:
     """The groups of each grouping that have rows or a share."""
-    rows, tables = problem.cells("rows"), (problem.data_table, fair)
+    rows = problem.cells("rows")
+    tables = (problem.data_table, fair)
     for columns, axes in problem.measure.of_first_outcome:
         # groups have no outcome
         merged = tuple(axis - 1 for axis in range(1, fair.ndim) if axis not in axes)
@@ -251,14 +257,13 @@ def _group_costs(
             group_table(rows, axes).sum(axis=0),
             *(group_shares(t, axes) for t in tables),
         )
-        own, drawn = weights.over(merged), copies.over(merged)
+        own = weights.over(merged)
+        drawn = copies.over(merged)
         measured = people, before, after, own.effective_rows, own.largest, drawn.largest
         targeted = any(axis in problem.root_targets for axis in axes)
         for group in map(tuple, np.argwhere((people > 0) | (after > 0)).tolist()):
-            name, compared = (
-                problem.roles.describe_group(axes, group),
-                problem.measure.is_compared(axes, group),
-            )
+            name = problem.roles.describe_group(axes, group)
+            compared = problem.measure.is_compared(axes, group)
             yield _cost(
                 columns, name, group, measured, targeted=targeted, compared=compared
             )

@@ -48,6 +48,9 @@ from fairmaxent.plain_text import visible
 from fairmaxent.relabelling.people import Profiles
 
 _CELL_MEMORY = 32  # bytes of a cell that is drawn
+Evidence = Mapping[str, object]
+# cells; a larger one is refused, because nobody would read it
+LARGEST_MARGINAL = 10_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,11 +70,10 @@ class _Grouped:
             np.arange(len(self.starts)),
             np.diff(np.append(self.starts, len(self.order))),
         )
-        weights = (
-            self.weights
-            if values is None
-            else self.weights * np.resize(values, len(self.weights))
-        )
+        if values is None:
+            weights = self.weights
+        else:
+            weights = self.weights * np.resize(values, len(self.weights))
         return tally(group, weights[self.order], len(self.starts))
 
     def means(self, values: Reals) -> Reals:
@@ -120,13 +122,14 @@ class Details:
         """Input rows by the row of the component that they are behind; found when rows
         are drawn.
         """
-        rows, table, profiles, weights = (
-            self.rows,
-            self.table,
-            self.profiles,
-            self.weights,
-        )
-        codes = table.codes if profiles is None else profiles.labelled()
+        rows = self.rows
+        table = self.table
+        profiles = self.profiles
+        weights = self.weights
+        if profiles is None:
+            codes = table.codes
+        else:
+            codes = profiles.labelled()
         # -1: of weight zero
         component_row = match_rows(rows.codes, codes, rows.blocks.levels)
         if profiles is None:
@@ -137,10 +140,8 @@ class Details:
             ].T
             profile = profiles.profile_of_row[table.inverse]
             behind = component_row.reshape(len(parts), -1)[:, profile]
-            of_input, weights = (
-                np.where(parts > 0, behind, -1).ravel(),
-                (parts * weights).ravel(),
-            )
+            of_input = np.where(parts > 0, behind, -1).ravel()
+            weights = (parts * weights).ravel()
         return _Grouped(*grouped_rows(of_input, rows.rows), weights, len(table.inverse))
 
     @cached_property
@@ -186,12 +187,6 @@ class Details:
                     self.cells.draw(roots[others].astype(np.intp), rng)
                 ]
         return result
-
-
-Evidence = Mapping[str, object]
-
-# cells; a larger one is refused, because nobody would read it
-LARGEST_MARGINAL = 10_000_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -244,7 +239,10 @@ class Distribution:
                 if index != self.blocks.members[0][0]
             }
         table = rows.collect()
-        weights = np.ones(len(table.inverse)) if design is None else design
+        if design is None:
+            weights = np.ones(len(table.inverse))
+        else:
+            weights = design
         return replace(
             self,
             details=Details(positions, weights, component, table, profiles, by_cell),
@@ -357,11 +355,9 @@ class Distribution:
         """What rows with the exact values of a real row add to the mean, beyond the
         means of their levels.
         """
-        index, details, rows = (
-            self.domain.index(column),
-            self.details,
-            rows_of(self.prior),
-        )
+        index = self.domain.index(column)
+        details = self.details
+        rows = rows_of(self.prior)
         probabilities = row_probabilities(self.tilted)
         if (
             details is None
@@ -403,11 +399,10 @@ class Distribution:
             )
         changed = {}
         for name, value in given.items():
-            values = (
-                list(value)
-                if isinstance(value, list | tuple | set | frozenset)
-                else [value]
-            )
+            if isinstance(value, list | tuple | set | frozenset):
+                values = list(value)
+            else:
+                values = [value]
             if not values:
                 raise EvidenceError(
                     f"given names no value for {name!r}; name one or more, or leave the"
@@ -459,11 +454,12 @@ class Distribution:
         row, or independently.
         """
         check_flag("iid", iid)
-        count, rng, source = (
-            self.room_for(n),
-            generator(random_state),
-            self if given is None else self.condition(given),
-        )
+        count = self.room_for(n)
+        rng = generator(random_state)
+        if given is None:
+            source = self
+        else:
+            source = self.condition(given)
         return source.draw(
             cells_of(source.root_table, count, rng, independent=iid),
             rng,
@@ -488,11 +484,9 @@ class Distribution:
         row, and not independently.
         """
         drawn = self.tilted.draw(cells, rng, spread=spread)
-        known = (
-            None
-            if self.details is None
-            else self.details.draw(drawn.places, drawn.codes[:, 0], rng)
-        )
+        known = None
+        if self.details is not None:
+            known = self.details.draw(drawn.places, drawn.codes[:, 0], rng)
         return self.domain.decode(self.blocks.unpool(drawn.codes), rng=rng, known=known)
 
     def _with_details_given(
@@ -553,7 +547,10 @@ def _with_chosen(
     for attribute, wanted in chosen.items():
         if attribute not in blocks.members[0]:
             part = blocks.slices[blocks.block_of(attribute)]
-            levels[part] = data[part] if wanted is None else wanted
+            if wanted is None:
+                levels[part] = data[part]
+            else:
+                levels[part] = wanted
     return levels
 
 
@@ -566,11 +563,16 @@ def fair_levels(
     That is θ^w, the mean under the reweighted rows, but for the ``borrowed`` share of
     each cell (y, z), which has the base's mean in that cell.
     """
-    blocks, root, roots = base.blocks, fair.ravel(), base.blocks.slices[0]
+    roots = base.blocks.slices[0]
+    root = fair.ravel()
+    blocks = base.blocks
     lent = root * borrowed
     levels = np.zeros(blocks.width)
     if (lent < root).any():
-        rows = weighted.reweighed(1 - borrowed) if lent.any() else weighted
+        if lent.any():
+            rows = weighted.reweighed(1 - borrowed)
+        else:
+            rows = weighted
         levels += (1 - lent.sum()) * level_means(blocks, rows)
     if lent.any():
         # that give the levels of the root these masses instead of the base's
@@ -586,7 +588,10 @@ def fair_levels(
         )
         levels += lent.sum() * base.tilt(potentials).levels
     levels[roots] = root
-    data = level_means(blocks, problem.table) if problem.chosen else levels
+    if problem.chosen:
+        data = level_means(blocks, problem.table)
+    else:
+        data = levels
     return _with_chosen(levels, data, blocks, problem.chosen)
 
 

@@ -58,25 +58,27 @@ def represented(data: Reading, most: int = MOST_PEOPLE) -> Reading:
     # distinct rows are sorted by outcome and group
     people = np.cumsum(np.round(table.rows).astype(np.int64))
     total = int(people[-1])
-    steps = np.arange(total) if total <= most else _steps(total, most, rng)
+    if total <= most:
+        steps = np.arange(total)
+    else:
+        steps = _steps(total, most, rng)
     distinct = np.searchsorted(people, steps, side="right")
-    weights = (
-        None
-        if data.weight_column is None
-        else (table.counts / np.maximum(table.rows, 1.0))[distinct]
-    )
+    weights = None
+    if data.weight_column is not None:
+        weights = (table.counts / np.maximum(table.rows, 1.0))[distinct]
     return _of(replace(data, positions=None), table, distinct, weights)
 
 
 def some_rows(data: Reading, rows: Indices) -> Reading:
     """The people in these rows of a reading that keeps them."""
     table = data.table.collect()
-    positions = (
-        None
-        if data.positions is None
-        else {index: column[rows] for index, column in data.positions.items()}
-    )
-    weights = None if data.design is None else data.design[rows]
+    if data.positions is None:
+        positions = None
+    else:
+        positions = {index: column[rows] for index, column in data.positions.items()}
+    weights = None
+    if data.design is not None:
+        weights = data.design[rows]
     return _of(replace(data, positions=positions), table, table.inverse[rows], weights)
 
 
@@ -162,7 +164,9 @@ class Tryout:
         """Let students decide about people they have not seen; a lesson depends on whom
         it may be about, and a seed.
         """
-        people, runs, measure = self.people, [], self.fit.certificate.measure
+        people = self.people
+        runs = []
+        measure = self.fit.certificate.measure
         for number in range(rounds):
             fold = fold_of_each(people, FOLDS, seed=number)
             chances = np.empty((len(people.size), people.outcomes))
@@ -190,11 +194,9 @@ class Tryout:
         try:
             rest = some_rows(self.data, np.flatnonzero(kept))
             fit = self.refit(rest, request)
-            return (
-                _weighted_lesson(fit, rest)
-                if output == "weights"
-                else _drawn_lesson(fit, rest, seed)
-            )
+            if output == "weights":
+                return _weighted_lesson(fit, rest)
+            return _drawn_lesson(fit, rest, seed)
         except (InfeasibleError, InputError) as problem:
             failed = (
                 "the estimate fits the table again without some of its rows, and that"
@@ -225,12 +227,10 @@ def estimate_model(tryout: Tryout, progress: Progress) -> ModelEstimate:
     """Estimate how a student that learns from the fit's rows or weights treats the
     people in the data.
     """
-    people, request, output, rounds = (
-        tryout.people,
-        tryout.request,
-        tryout.plan.output,
-        tryout.rounds,
-    )
+    people = tryout.people
+    request = tryout.request
+    output = tryout.plan.output
+    rounds = tryout.rounds
 
     def part(start: float) -> Progress:
         return lambda stage, share: progress(stage, start + 0.4 * share)
@@ -269,8 +269,11 @@ def _weighted_lesson(fit: Fit, data: Reading) -> Lesson:
     """
     # A cell that lost its only row to the fold has nothing to weigh; the student learns
     # from the rest.
-    filled, people = bool(fit.certificate.filled_cells), _people(data)
-    fair = fit.weighted.collect().counts * fit.table.size if filled else None
+    filled = bool(fit.certificate.filled_cells)
+    people = _people(data)
+    fair = None
+    if filled:
+        fair = fit.weighted.collect().counts * fit.table.size
     weights = with_design(
         spread_over_rows(fit, fair)[fit.distinct_rows.inverse], fit.design_weights
     )
@@ -285,7 +288,10 @@ def _drawn_lesson(fit: Fit, data: Reading, seed: int) -> Lesson:
     drawn = fit.domain.encode_rows(fit.sample(fit.table.size, random_state=seed))
     table = Table.compress(roles.blocks.pool(drawn.codes), roles.blocks.levels)
     # Models see the numbers of new rows as they see those of people: raw, or as bins.
-    positions = None if data.positions is None else drawn.positions
+    if data.positions is None:
+        positions = None
+    else:
+        positions = drawn.positions
     people = People.of(roles, table, table.counts, positions=positions, design=None)
     return people.lesson(people.size)
 
@@ -295,7 +301,9 @@ def _scores(trial: Trial) -> ModelScores:
     expected = trial.expected()
 
     def span(score: Score) -> Range | None:
-        return None if np.isnan(score.low) else (score.low, score.high)
+        if np.isnan(score.low):
+            return None
+        return (score.low, score.high)
 
     def each(quantity: str) -> ByGrouping:
         return {

@@ -30,6 +30,9 @@ from fairmaxent.maxent.priors.mixture import Mixture
 from fairmaxent.privacy.budget import Ledger
 
 SMALL_GROUP = 30  # rows
+Range = tuple[float, float]
+# by quantity, and by grouping or OVERALL
+Ranges = Mapping[str, Mapping[str, Range | None]]
 
 
 @dataclass(frozen=True)
@@ -60,11 +63,6 @@ class GroupMean:
     group: str
     before: float
     after: float
-
-
-Range = tuple[float, float]
-# by quantity, and by grouping or OVERALL
-Ranges = Mapping[str, Mapping[str, Range | None]]
 
 
 @dataclass(frozen=True)
@@ -198,21 +196,15 @@ def facts_of(solved: Solved, told: Told) -> dict[str, Any]:
     """The facts that follow from the rows and the fitted distribution, by the names of
     the fields.
     """
-    problem, distribution, solution = (
-        solved.problem,
-        solved.distribution,
-        solved.optimum.solution,
-    )
-    filled, achieved, copied = (
-        solved.filled,
-        distribution.root_table,
-        tilted_rows(distribution.tilted),
-    )
-    costs = (
-        None
-        if isinstance(solved.request, PaperRequest)
-        else measure_costs(solved, filled=bool(filled))
-    )
+    problem = solved.problem
+    distribution = solved.distribution
+    solution = solved.optimum.solution
+    filled = solved.filled
+    achieved = distribution.root_table
+    copied = tilted_rows(distribution.tilted)
+    costs = None
+    if not isinstance(solved.request, PaperRequest):
+        costs = measure_costs(solved, filled=bool(filled))
     return dict(
         **_column_facts(problem, achieved),
         **_rate_bound(solved, achieved),
@@ -251,11 +243,9 @@ def _wanted(problem: Problem, decisions: Decisions | None) -> Rates:
     """The wanted rates of the table; its statistical rates are free if it is made for a
     model.
     """
-    measure, targets, free = (
-        problem.measure,
-        problem.root_targets,
-        decisions is not None,
-    )
+    measure = problem.measure
+    targets = problem.root_targets
+    free = decisions is not None
     representation = dict(zip(measure.names, problem.representation, strict=True))
     for name, grouping in zip(measure.names, measure.groupings, strict=True):
         named = [
@@ -273,11 +263,10 @@ def _wanted(problem: Problem, decisions: Decisions | None) -> Rates:
             )
             shares = targets[named[0]] * (group_table(table, grouping).sum(axis=0) > 0)
             representation[name] = float(smallest_over_largest(shares[shares > 0]))
-    statistical = (
-        dict.fromkeys(measure.names)
-        if free
-        else dict(zip(measure.names, problem.statistical, strict=True))
-    )
+    if free:
+        statistical = dict.fromkeys(measure.names)
+    else:
+        statistical = dict(zip(measure.names, problem.statistical, strict=True))
     return {"representation_rate": representation, "statistical_rate": statistical}
 
 
@@ -296,7 +285,8 @@ def _small_groups(problem: Problem) -> dict[str, int]:
 
 def _removed_levels(distribution: Distribution) -> tuple[str, ...]:
     """Levels of the data that the fitted distribution no longer has."""
-    blocks, levels = distribution.blocks, distribution.tilted.levels
+    blocks = distribution.blocks
+    levels = distribution.tilted.levels
     shares = dict(zip(blocks.members[0], root_marginals(blocks, levels), strict=True))
     shares |= {
         member: levels[part]
@@ -313,7 +303,8 @@ def _column_facts(problem: Problem, achieved: Reals) -> dict[str, Any]:
     """Which outcome and protected columns are compared in bins, and which missing
     values and strata are compared.
     """
-    roles, left_out = problem.roles, dict(problem.measure.left_out)
+    roles = problem.roles
+    left_out = dict(problem.measure.left_out)
     before, after = (
         root_marginals(problem.blocks, table.ravel())
         for table in (problem.data_table, achieved)
@@ -410,9 +401,9 @@ def theorem_4_5(tau: float, *, base_mass: float, delta: float) -> float:
     """τ − δ(1 + τ)/(m + δ), where q ≥ m in every cell; m = C/4 (uniform base, 2 × 2)
     gives τ − 4δ(1 + τ)/(C + 4δ).
     """
-    return (
-        tau if delta == 0 else max(0.0, tau - delta * (1 + tau) / (base_mass + delta))
-    )
+    if delta == 0:
+        return tau
+    return max(0.0, tau - delta * (1 + tau) / (base_mass + delta))
 
 
 def lemma_4_2(log_floor: float, shares: list[Reals]) -> float:
@@ -432,7 +423,9 @@ def lemma_4_2(log_floor: float, shares: list[Reals]) -> float:
 
 def _rate_bound(solved: Solved, achieved: Reals) -> dict[str, float]:
     """Theorem 4.5 with its δ, on the worst grouping and favourable outcome."""
-    request, dual, measure = solved.request, solved.optimum.dual, solved.problem.measure
+    request = solved.request
+    dual = solved.optimum.dual
+    measure = solved.problem.measure
     # The theorem's own hypotheses (Algorithm 1, θ between 1/2 and 1/(1 + τ)) allow τ as
     # it is. Otherwise its proof, which bounds a ratio of joint probabilities, is
     # applied to these divided by the groups' shares, that is, to rates.
@@ -443,11 +436,10 @@ def _rate_bound(solved: Solved, achieved: Reals) -> dict[str, float]:
         and request.theta in ("b", "w")
     ):
         tau = request.tau
-    base = (
-        dual.prior.parts[0]
-        if isinstance(dual.prior, Mixture) and request.C < 1
-        else dual.prior
-    )
+    if isinstance(dual.prior, Mixture) and request.C < 1:
+        base = dual.prior.parts[0]
+    else:
+        base = dual.prior
     roots = dual.features.blocks.slices[0]
     prior = dual.start.tilted.levels[roots].reshape(achieved.shape)
     base_table = (
@@ -472,7 +464,10 @@ def _rate_bound(solved: Solved, achieved: Reals) -> dict[str, float]:
             )
             > 0
         )
-        sizes = tables[0].sum(axis=0)[seen] if tau is None else 1.0
+        if tau is None:
+            sizes = tables[0].sum(axis=0)[seen]
+        else:
+            sizes = 1.0
         reached, joint, base_joint = (
             table[outcomes][:, seen] / sizes for table in tables
         )
@@ -481,11 +476,10 @@ def _rate_bound(solved: Solved, achieved: Reals) -> dict[str, float]:
         spread[:, seen] = joint
         # Unless τ is known: the smallest between seen groups of a stratum, for the
         # worst outcome.
-        ratio = (
-            min(worst_ratio(row, measure.strata) for row in spread)
-            if tau is None
-            else tau
-        )
+        if tau is None:
+            ratio = min(worst_ratio(row, measure.strata) for row in spread)
+        else:
+            ratio = tau
         bounds.append(
             (
                 theorem_4_5(
@@ -500,7 +494,8 @@ def _rate_bound(solved: Solved, achieved: Reals) -> dict[str, float]:
 
 def _multiplier_bound(solved: Solved) -> float | None:
     """Lemma 4.2; it speaks of indicators and of a prior that reaches every point."""
-    prior, blocks = solved.optimum.dual.prior, solved.problem.blocks
+    prior = solved.optimum.dual.prior
+    blocks = solved.problem.blocks
     if not prior.full_support or any(
         attribute.features == "moment" for attribute in solved.domain.attributes
     ):

@@ -108,27 +108,31 @@ class Fit(Solved):
         of every combination, up to one row. The options are those of :meth:`sample`.
         """
         check_flag("iid", iid)
-        count, most = check_count(n), check_count(size)
+        count = check_count(n)
+        most = check_count(size)
         self.distribution.room_for(min(count, most))
         rng = self._generator(random_state)
-        source = (
-            self.distribution if given is None else self.distribution.condition(given)
-        )
+        if given is None:
+            source = self.distribution
+        else:
+            source = self.distribution.condition(given)
 
         def batches(left: int) -> Iterator[Any]:
             fair = source.root_table
-            wanted = (
-                None
-                if iid
-                else quota(fair, left, rng, sums=self.certificate.measure.sums)
-            )
+            wanted = None
+            if not iid:
+                wanted = quota(fair, left, rng, sums=self.certificate.measure.sums)
             while left:
                 rows = min(left, most)
                 if wanted is None:
                     cells = cells_of(fair, rows, rng, independent=True)
                 else:
-                    now = wanted if rows == left else quota(wanted, rows, rng, sums=())
-                    wanted, cells = wanted - now, shuffled_cells(now, rng)
+                    if rows == left:
+                        now = wanted
+                    else:
+                        now = quota(wanted, rows, rng, sums=())
+                    wanted = wanted - now
+                    cells = shuffled_cells(now, rng)
                 left -= rows
                 yield self._complete(source.draw(cells, rng, spread=not iid))
 
@@ -298,7 +302,8 @@ class Fit(Solved):
         from fairmaxent.engines.cluster_partitions import Partitions
         from fairmaxent.files.write import Staging
 
-        count, most = check_count(n), check_count(size)
+        count = check_count(n)
+        most = check_count(size)
         with Staging(
             [], folders=[folder], readable=[folder] if readable_by_others else []
         ) as staging:
@@ -314,14 +319,17 @@ class Fit(Solved):
                     progress("rows", min(1.0, (number + 1) * most / count))
                 return
             rng = self._generator(random_state)
-            source = self.distribution.condition(given) if given else self.distribution
-            fair, sums = source.root_table, self.certificate.measure.sums
+            if given:
+                source = self.distribution.condition(given)
+            else:
+                source = self.distribution
+            fair = source.root_table
+            sums = self.certificate.measure.sums
             shares = fair.ravel() / fair.sum()
-            cells = (
-                rng.multinomial(count, shares)
-                if iid
-                else quota(fair, count, rng, sums=sums).ravel()
-            )
+            if iid:
+                cells = rng.multinomial(count, shares)
+            else:
+                cells = quota(fair, count, rng, sums=sums).ravel()
             form = source.domain, source.blocks, self.columns, self.weight_column
             delivery = Delivery(
                 *form,
@@ -340,14 +348,13 @@ class Fit(Solved):
             return self
         from fairmaxent.engines.cluster_partitions import collected
 
-        weighted, dual = self.weighted.collect(), self.optimum.dual
+        weighted = self.weighted.collect()
+        dual = self.optimum.dual
         optimum = replace(
             self.optimum, dual=replace(dual, prior=collected(dual.prior, weighted))
         )
-        problem, distribution = (
-            replace(self.problem, table=self.table.collect()),
-            Distribution.of(self.domain, optimum),
-        )
+        problem = replace(self.problem, table=self.table.collect())
+        distribution = Distribution.of(self.domain, optimum)
         return replace(
             self,
             problem=problem,

@@ -28,6 +28,15 @@ from fairmaxent.metrics.intervals import check_confidence, share_interval
 from fairmaxent.plain_text import visible
 
 _KINDS: dict[Any, Any] = {str: nw.String, int: nw.Int64, float: nw.Float64}
+# ---------------------------------------------------------------- a picture
+Plotted = Literal["rates", "shares"]
+MOST_LINES = 40
+_LONGEST = 40, 100  # characters of a label and of the title
+# the colours of the report
+_BEFORE = "#8a94a3"
+_AFTER = "#1f5fa8"
+# names come from data: a dollar sign is no formula, a backslash no TeX
+_PLAIN = {"parse_math": False, "usetex": False}
 
 
 @dataclass(frozen=True)
@@ -73,15 +82,15 @@ def group_changes(
     those of the fit.
     """
     check_confidence(confidence)
-    measure, cells = measure or fit.problem.measure, fit.problem.cells
+    measure = measure or fit.problem.measure
+    cells = fit.problem.cells
     tables = [cells(), cells("squares"), cells("rows")]
-    fair, changes = fit.distribution.root_table, []
+    fair = fit.distribution.root_table
+    changes = []
     both = tables[0], fair if after is None else after
     for axes, name in zip(measure.groupings, measure.names, strict=True):
-        outcome, people = (
-            fit.roles.attributes[outcome_axis(axes)],
-            group_table(tables[2], axes).sum(axis=0),
-        )
+        outcome = fit.roles.attributes[outcome_axis(axes)]
+        people = group_table(tables[2], axes).sum(axis=0)
         share, new_share = (group_shares(table, axes) for table in both)
         rates, new_rates = (
             outcome_rates(measure.with_outcome(table, axes), axes) for table in both
@@ -127,15 +136,11 @@ def changes_by_column(
     """The same, and before it the groups of each protected column, if they are compared
     only jointly or in strata.
     """
-    measure, alone, axes = (
-        fit.problem.measure,
-        fit.roles.groupings("each"),
-        len(fit.roles.attributes),
-    )
-    compared, names = (
-        group_changes(fit, after),
-        tuple(map(fit.roles.grouping_name, alone)),
-    )
+    measure = fit.problem.measure
+    alone = fit.roles.groupings("each")
+    axes = len(fit.roles.attributes)
+    compared = group_changes(fit, after)
+    names = tuple(map(fit.roles.grouping_name, alone))
     if set(alone) <= set(measure.groupings):
         return compared
     own = Measure(alone, names, measure.favourable, measure.left_out, axes=axes)
@@ -170,7 +175,8 @@ def _ends(
     weight, square, people = (
         np.frombuffer(sums).reshape(outcomes, -1) for sums in (weights, squares, rows)
     )
-    ends, seen = np.full((2, *weight.shape), np.nan), weight.sum(axis=0) > 0
+    ends = np.full((2, *weight.shape), np.nan)
+    seen = weight.sum(axis=0) > 0
     counts = WeightSums(
         weight, square, np.where(weight > 0, people, 0.0)
     ).against_others()
@@ -199,19 +205,11 @@ def summary_frame(fit: Solved, changes: Sequence[GroupChange]) -> Any:
             _KINDS[kind],
             backend=backend,
         )
-        columns[name] = column.fill_nan(None) if kind is float else column
+        if kind is float:
+            columns[name] = column.fill_nan(None)
+        else:
+            columns[name] = column
     return frames.build(columns)
-
-
-# ---------------------------------------------------------------- a picture
-
-Plotted = Literal["rates", "shares"]
-
-MOST_LINES = 40
-_LONGEST = 40, 100  # characters of a label and of the title
-_BEFORE, _AFTER = "#8a94a3", "#1f5fa8"  # the colours of the report
-# names come from data: a dollar sign is no formula, a backslash no TeX
-_PLAIN = {"parse_math": False, "usetex": False}
 
 
 def draw_groups(
@@ -228,10 +226,8 @@ def draw_groups(
             for change in changes
             if np.isnan(change.rate_before) or change.rate_before_low >= 0
         ]
-    names, abouts = (
-        ", ".join(fit.roles.outcome_names),
-        {change.about for change in changes},
-    )
+    names = ", ".join(fit.roles.outcome_names)
+    abouts = {change.about for change in changes}
     title = (
         "How often each group has"
         f" {abouts.pop() if len(abouts) == 1 else f'each of {names}'}"
@@ -246,7 +242,8 @@ def draw_groups(
         changes = list(
             {(change.column, change.group): change for change in changes}.values()
         )
-        title, labels = "Share of each group", [change.group for change in changes]
+        title = "Share of each group"
+        labels = [change.group for change in changes]
     numbers = np.array(
         [[getattr(change, side) for side in sides] for change in changes]
     )

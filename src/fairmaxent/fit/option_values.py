@@ -265,14 +265,17 @@ def checked_rates(name: str, option: RateOption) -> RateOption:
             for column, rate in option.items()
         }
     unchanged = ("; use ", Option(name, None), " to leave it as it is in the data")
-    return None if option is None else check_rate(Option(name), option, hint=unchanged)
+    if option is None:
+        return None
+    return check_rate(Option(name), option, hint=unchanged)
 
 
 def checked_largest(request: Any) -> float | None:
     """Refuse a largest weight below the average, and targets of other columns, which
     weigh rows beyond any limit.
     """
-    option, target = Option("largest_weight"), request.target
+    option = Option("largest_weight")
+    target = request.target
     if request.largest_weight is None:
         return None
     for name in target if isinstance(target, Mapping) else ():
@@ -319,13 +322,11 @@ def checked_model(request: Any) -> Model | str | None:
         if getattr(request, name):
             only = " makes the table for one model, and is not available with "
             raise InputError(Option("model"), only, Option(name))
-    return (
-        given
-        if isinstance(given, str) and Model(given)
-        else given
-        if isinstance(given, Model)
-        else Model(given)
-    )
+    if isinstance(given, str) and Model(given):
+        return given
+    if isinstance(given, Model):
+        return given
+    return Model(given)
 
 
 # ---------------------------------------------------------------- what they mean for
@@ -336,11 +337,9 @@ def read_rates(
     option: RateOption, name: str, roles: Roles, groups: GroupsOption
 ) -> tuple[float | None, ...]:
     """One wanted rate per outcome and grouping; None leaves it as it is."""
-    outcomes, columns, groupings = (
-        roles.outcome_names,
-        roles.protected_names,
-        roles.groupings(groups),
-    )
+    outcomes = roles.outcome_names
+    columns = roles.protected_names
+    groupings = roles.groupings(groups)
     if not isinstance(option, Mapping):
         return (option,) * len(groupings) * len(outcomes)
     by_outcome = (
@@ -351,7 +350,12 @@ def read_rates(
     if groups == "joint" and not by_outcome:
         only = " there is one rate for all intersections; pass a number or None"
         raise InputError(Option(name), ": with ", Option("groups", "joint"), only)
-    named, kind = (outcomes, "an outcome") if by_outcome else (columns, "protected")
+    if by_outcome:
+        named = outcomes
+        kind = "an outcome"
+    else:
+        named = columns
+        kind = "protected"
     for key in option:
         if key not in named:
             raise ColumnError(
@@ -365,7 +369,8 @@ def read_rates(
 
 def read_rules(roles: Roles, forbid: ForbidOption | None) -> tuple[Rule, ...]:
     """Turn forbidden combinations of values into rules on the blocks."""
-    rules, domain = [], roles.domain
+    rules = []
+    domain = roles.domain
     for combination in forbid or ():
         levels = {
             domain.index(name): domain.attribute(name).exact_level(value)
@@ -385,7 +390,8 @@ def read_target(roles: Roles, target: TargetOption | None) -> dict[int, Reals | 
             f" is {shown(target)}; pass the wanted shares by column: {{column: {{level:"
             " share}}",
         )
-    domain, result = roles.domain, {}
+    domain = roles.domain
+    result = {}
     for name, wanted in (target or {}).items():
         index = domain.index(name)
         is_free = (
@@ -394,9 +400,10 @@ def read_target(roles: Roles, target: TargetOption | None) -> dict[int, Reals | 
             and index in (roles.outcome, *roles.others)
         )
         if not is_free:
-            result[index] = (
-                None if wanted is None else _read_shares(domain.attribute(name), wanted)
-            )
+            if wanted is None:
+                result[index] = None
+            else:
+                result[index] = _read_shares(domain.attribute(name), wanted)
     return result
 
 
@@ -427,7 +434,10 @@ def _read_shares(attribute: Attribute, wanted: Mapping[object, float] | Free) ->
             for label, share in zip(attribute.labels, result, strict=True)
             if share == 0
         ]
-        hint = f"; not named or zero: {', '.join(unnamed[:8])}" if unnamed else ""
+        if unnamed:
+            hint = f"; not named or zero: {', '.join(unnamed[:8])}"
+        else:
+            hint = ""
         raise TargetError(
             option,
             f" adds up to {result.sum():.6g}, not 1{hint}. Give every level its share.",
@@ -455,7 +465,8 @@ def share_words(target: TargetOption) -> Iterator[str]:
 
 def within_words(request: Any) -> Iterator[str]:
     """Which strata are compared, and what they keep."""
-    asked, target = read_within(request.within), request.target or {}
+    asked = read_within(request.within)
+    target = request.target or {}
     columns = " × ".join(asked)
     yield (
         "Groups are compared with the others of their stratum only; the strata are"
@@ -463,19 +474,19 @@ def within_words(request: Any) -> Iterator[str]:
     )
     for name, level in asked.items():
         if level is not None:
-            levels = (
-                level if isinstance(level, list | tuple | set | frozenset) else [level]
-            )
+            if isinstance(level, list | tuple | set | frozenset):
+                levels = level
+            else:
+                levels = [level]
             yield (
                 f"Only strata with {name} = {', '.join(map(str, levels))} are compared;"
                 " all others stay as they are."
             )
     if target.keys().isdisjoint(asked):
-        kept = (
-            ""
-            if request.outcome in target
-            else f", and its shares of {request.outcome}"
-        )
+        if request.outcome in target:
+            kept = ""
+        else:
+            kept = f", and its shares of {request.outcome}"
         yield f"Each stratum of {columns} keeps its size{kept}."
 
 

@@ -87,11 +87,9 @@ def fit_frame(frame: Any, request: Request) -> Fit:
     data = read_frame(frame, request)
     with after_spending(request.privacy):
         fit = fit_read(frame, data, request.kept(), progress)
-        return (
-            fit
-            if request.estimate is None
-            else with_estimate(fit, request.estimate, progress=progress)
-        )
+        if request.estimate is None:
+            return fit
+        return with_estimate(fit, request.estimate, progress=progress)
 
 
 def read_frame(frame: Any, request: Request) -> Reading:
@@ -99,16 +97,19 @@ def read_frame(frame: Any, request: Request) -> Reading:
     gets rows drawn anew.
     """
     noise: Noise | None = None
-    spending, progress = None, frames.checked_progress(request.progress)
+    spending = None
+    progress = frames.checked_progress(request.progress)
     # refused, if it is not possible, before any row is read
     if request.privacy is not None:
         check_declared(request.domain)
-        noise, spending = OpenDP(), Spending.of(request.privacy)
+        noise = OpenDP()
+        spending = Spending.of(request.privacy)
         if spending is not None:
             spending.check(request.privacy)
-    frame, identifiers = (
-        _without_rare_values(frame, request) if request.release else (frame, ())
-    )
+    if request.release:
+        frame, identifiers = _without_rare_values(frame, request)
+    else:
+        identifiers = ()
     with nullcontext() if noise is None else without_values():
         roles = (
             request.outcome,
@@ -196,7 +197,9 @@ def fit_read(frame: Any, data: Reading, request: Request, progress: Progress) ->
     """Fit a frame that was read; a student that is to be trained sees the frame
     itself.
     """
-    taught = None if request.training is None else teach(frame, data, request, progress)
+    taught = None
+    if request.training is not None:
+        taught = teach(frame, data, request, progress)
     return fit_rows(data, request, progress, learned=Labelling(taught=taught))
 
 
@@ -215,12 +218,10 @@ def fit_rows(
         problem, request, data, learned, progress
     )
     progress("base", 0.0)
-    roles, blocks, share, root = (
-        data.roles,
-        problem.blocks,
-        request.C,
-        fair.table.ravel(),
-    )
+    roles = data.roles
+    blocks = problem.blocks
+    share = request.C
+    root = fair.table.ravel()
     weighted = reweigh(labelled.counted, root)
     private = data if isinstance(data, PrivateReading) else None
     if private is None or private.tree is None or labelling.soft is not None:
@@ -236,25 +237,22 @@ def fit_rows(
             blocks, labelled.counted, share if BASES[request.base].lends else 0.0
         )
     else:
-        base, borrowed = (
-            rerooted(private.tree, root, problem.rules),
-            np.ones(blocks.levels[0]),
-        )
+        base = rerooted(private.tree, root, problem.rules)
+        borrowed = np.ones(blocks.levels[0])
     levels = fair_levels(labelled, weighted, fair.table, base, borrowed=borrowed)
     progress("solve", 0.0)
     prior = Mixture.of((share, 1 - share), (base, row_prior(blocks, weighted)))
-    features, watch = (
-        cell_features(blocks, problem.moment_scores, levels),
-        partial(progress, "solve"),
-    )
+    features = cell_features(blocks, problem.moment_scores, levels)
+    watch = partial(progress, "solve")
     optimum = maximise_entropy(
         prior, features, levels, describe=roles.describe_level, watch=watch
     )
     progress("solve", 1.0)
-    raw, profiles = (
-        (data.positions, data.table, data.design),
-        (None if labelling.soft is None else problem.profiles),
-    )
+    raw = (data.positions, data.table, data.design)
+    if labelling.soft is None:
+        profiles = None
+    else:
+        profiles = problem.profiles
     distribution = Distribution.of(roles.domain, optimum).detailed(
         *raw, profiles, by_cell=problem.values is not None
     )
@@ -302,7 +300,8 @@ def refit(fit: Fit, request: Request) -> Fit:
     """
     # Its labels are taken over if nothing that they depend on is asked differently,
     # otherwise its soft labels alone.
-    learned, decisions = NO_LABELS, fit.certificate.decisions
+    learned = NO_LABELS
+    decisions = fit.certificate.decisions
     same = isinstance(fit.request, Request) and request.has_labels_of(fit.request)
     if fit.soft is not None:
         learned = Labelling(fit.soft, fit.labels if same else None)
@@ -354,26 +353,20 @@ def with_estimate(
 
 def _reading(fit: Fit) -> Reading:
     """The reading that a fit was made from."""
-    ledger, prior = fit.certificate.privacy, fit.optimum.dual.prior
+    ledger = fit.certificate.privacy
+    prior = fit.optimum.dual.prior
     if ledger is not None:
         tree = prior if fit.soft is None and isinstance(prior, Tree) else None
         return PrivateReading(
             fit.columns, fit.roles, fit.table, None, None, tree=tree, ledger=ledger
         )
-    form, details = (
-        (
-            fit.columns,
-            fit.roles,
-            fit.table,
-            fit.design_weights,
-            fit.weight_column,
-        ),
-        fit.distribution.details,
-    )
-    positions, left_out = (
-        (None if details is None else details.positions),
-        fit.certificate.left_out_columns,
-    )
+    form = (fit.columns, fit.roles, fit.table, fit.design_weights, fit.weight_column)
+    details = fit.distribution.details
+    if details is None:
+        positions = None
+    else:
+        positions = details.positions
+    left_out = fit.certificate.left_out_columns
     return Reading(
         *form, positions, fit.certificate.redrawn, fit.weight_scale, left_out
     )

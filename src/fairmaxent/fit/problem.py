@@ -42,8 +42,11 @@ def _cell_values(request: Request, data: Reading) -> Reals:
     """v(y, z), one axis per column: the number of a level, or the mean of the raw
     values in a bin; NaN: missing.
     """
-    roles, positions, asked = data.roles, data.positions, Option("means", request.means)
-    outcome, shape = roles.attributes[0], roles.blocks.shape(0)
+    roles = data.roles
+    positions = data.positions
+    asked = Option("means", request.means)
+    outcome = roles.attributes[0]
+    shape = roles.blocks.shape(0)
     if outcome.kind != "numeric":
         raise InputError(
             asked,
@@ -71,11 +74,9 @@ def _cell_values(request: Request, data: Reading) -> Reals:
         raise InputError(
             asked, none, replace(BASE_SHARE, value=1), "; use a lower share"
         )
-    rows, chosen, rules = (
-        data.table.collect(),
-        read_target(roles, request.target),
-        read_rules(roles, request.forbid),
-    )
+    rows = data.table.collect()
+    chosen = read_target(roles, request.target)
+    rules = read_rules(roles, request.forbid)
     others = [
         f"a target of {roles.domain.names[index]!r}"
         for index in chosen
@@ -97,8 +98,12 @@ def _cell_values(request: Request, data: Reading) -> Reals:
             Option("bins"),
         )
     numbers = frames.to_numbers(outcome.values)[positions[roles.outcome]]
-    weights = np.ones(len(numbers)) if data.design is None else data.design
-    cells, present = rows.codes[rows.inverse, 0].astype(np.intp), ~np.isnan(numbers)
+    if data.design is None:
+        weights = np.ones(len(numbers))
+    else:
+        weights = data.design
+    cells = rows.codes[rows.inverse, 0].astype(np.intp)
+    present = ~np.isnan(numbers)
     totals, sums = (
         tally(
             cells[present], (weights * value)[present], roles.blocks.levels[0]
@@ -143,11 +148,9 @@ class Problem:
     @classmethod
     def of(cls, request: Request, data: Reading) -> "Problem":
         """Look up what a request means for these columns and rows."""
-        roles, groups, relabels = (
-            data.roles,
-            request.groups,
-            request.relabelling is not None,
-        )
+        roles = data.roles
+        groups = request.groups
+        relabels = request.relabelling is not None
         return cls(
             roles=roles,
             table=data.table,
@@ -209,11 +212,10 @@ class Problem:
     @cached_property
     def counted(self) -> Counted:
         """The distinct rows with their n_α; rows that a rule forbids count zero."""
-        counted = (
-            self.table.without(partial(break_any, self.rules))
-            if self.rules
-            else self.table
-        )
+        if self.rules:
+            counted = self.table.without(partial(break_any, self.rules))
+        else:
+            counted = self.table
         self._refuse_lost_levels(counted)
         return counted
 
@@ -261,7 +263,10 @@ class Problem:
             if attribute not in self.chosen:
                 continue
             share = self.chosen[attribute]
-            wanted[axis] = in_data[axis] if share is None else share
+            if share is None:
+                wanted[axis] = in_data[axis]
+            else:
+                wanted[axis] = share
             if (
                 axis not in self.roles.strata_axes
                 and np.count_nonzero(wanted[axis]) < 2
@@ -320,11 +325,9 @@ class Problem:
             outcome_shares=self.outcome_shares,
             targets=self.root_targets,
         )
-        return (
-            fair
-            if self.weight_limit is None
-            else replace(fair, table=self._limited(fair.table, self.weight_limit))
-        )
+        if self.weight_limit is None:
+            return fair
+        return replace(fair, table=self._limited(fair.table, self.weight_limit))
 
     def _limited(self, fair: Reals, largest: float) -> Reals:
         """The closest table in which no row counts more than ``largest`` times; strata
@@ -385,7 +388,8 @@ class Problem:
         """The rates of each grouping, and what is asked of each outcome but the
         first.
         """
-        count, left_out = len(self.groupings), dict(self.measure.left_out)
+        count = len(self.groupings)
+        left_out = dict(self.measure.left_out)
         others = []
         for number, (axis, favourable) in enumerate(self.measure.others, start=1):
             shares = self.root_targets.get(
@@ -431,11 +435,9 @@ class Problem:
         """The closest table to one of outcome, groups and strata with what is wanted,
         in every stratum if there are.
         """
-        strata, shares, other_axes = (
-            self.roles.strata_axes,
-            targets or {},
-            self.roles.other_axes,
-        )
+        strata = self.roles.strata_axes
+        shares = targets or {}
+        other_axes = self.roles.other_axes
         if not strata:
             shares = {
                 axis: share
@@ -488,13 +490,14 @@ class Problem:
             )
 
     def _refuse_nothing_to_compare(self) -> None:
-        counts = self.group_counts() if self.measure.strata else ()
+        if self.measure.strata:
+            counts = self.group_counts()
+        else:
+            counts = ()
         for grouping, (_, groups) in zip(self.groupings, counts, strict=False):
             if not (groups > 1).any():
-                columns, strata = (
-                    self.roles.grouping_name(grouping),
-                    self.roles.grouping_name(self.roles.strata_axes),
-                )
+                columns = self.roles.grouping_name(grouping)
+                strata = self.roles.grouping_name(self.roles.strata_axes)
                 none = (
                     f"no stratum of {strata} that is compared has rows of more than one"
                     f" group of {columns}"

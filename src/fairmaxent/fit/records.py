@@ -43,6 +43,19 @@ from fairmaxent.errors import StorageError, cut, first_line
 from fairmaxent.files.write import write_whole
 
 _PAIRS = ""  # the key of a mapping whose keys are not texts
+# ---------------------------------------------------------------- columns
+_MARKED = re.compile(r" \(\d+\)$")  # a label that would otherwise repeat
+_NUMBER = re.compile(r"-?\d[\d.]*(?:e[+-]?\d+)?")
+# ---------------------------------------------------------------- archives what the
+# members of a model file may add up to, inflated, unless `load` is told otherwise
+MOST_BYTES = 1 << 30
+# what its header may take: as Python objects, JSON takes many times as much memory
+MOST_HEADER_BYTES = 1 << 26
+_CHUNK = 1 << 20
+_LONGEST_HEADER = 10_000  # bytes of an array's header, far more than ours have
+_HEADER = "header.json"
+_SUMS = "SHA256SUMS"
+_LONG_AGO = (1980, 1, 1, 0, 0, 0)  # a fixed date, so that equal fits give equal bytes
 
 
 def pack(
@@ -57,7 +70,10 @@ def pack(
     """
     # What JSON has no word for becomes its text, and a field that may hold anything (a
     # model, say) keeps only a name.
-    within = f"{path}." if path else ""
+    if path:
+        within = f"{path}."
+    else:
+        within = ""
     if is_dataclass(value) and not isinstance(value, type):
         stored = {}
         for name, hint in _hints(type(value)).items():
@@ -95,11 +111,9 @@ def pack(
         return value.name
     if value is None or type(value) in (bool, int, float, str):
         return value
-    return (
-        float(value)
-        if isinstance(value, Real) and not isinstance(value, int)
-        else str(value)
-    )
+    if isinstance(value, Real) and not isinstance(value, int):
+        return float(value)
+    return str(value)
 
 
 def unpack(
@@ -115,7 +129,9 @@ def unpack(
     """
     # newer versions of numpy name a type instead of writing it out
     hint = getattr(hint, "__value__", hint)
-    origin, options, arrays = get_origin(hint), get_args(hint), arrays or {}
+    origin = get_origin(hint)
+    options = get_args(hint)
+    arrays = arrays or {}
     if origin in (Union, UnionType):
         problems = []
         for option in options:
@@ -124,7 +140,10 @@ def unpack(
             except (ValueError, TypeError) as problem:
                 problems.append(problem)
         raise problems[0]
-    within = f"{path}." if path else ""
+    if path:
+        within = f"{path}."
+    else:
+        within = ""
     if is_dataclass(hint) and isinstance(hint, type):
         hints = _hints(hint)
         if not isinstance(value, dict) or value.keys() != hints.keys():
@@ -140,11 +159,15 @@ def unpack(
     if hint in (Any, object):  # a value of a user, such as a level or several
         if not isinstance(value, dict | list):
             return value
-        origin, options = (
-            (dict, (Any, Any)) if isinstance(value, dict) else (list, (Any,))
-        )
+        if isinstance(value, dict):
+            origin = dict
+            options = (Any, Any)
+        else:
+            origin = list
+            options = (Any,)
     if origin is np.ndarray:
-        array, kind = arrays.get(path), get_args(options[1])[0]
+        array = arrays.get(path)
+        kind = get_args(options[1])[0]
         if array is None or (kind is not Any and not np.issubdtype(array.dtype, kind)):
             raise ValueError(
                 f"expected an array of {kind}, found"
@@ -172,7 +195,10 @@ def unpack(
     elif isinstance(hint, type) and issubclass(hint, Enum):
         return hint[value]
     else:
-        fits = value is None if hint in (None, NoneType) else isinstance(value, hint)
+        if hint in (None, NoneType):
+            fits = value is None
+        else:
+            fits = isinstance(value, hint)
     if not fits:
         raise ValueError(f"expected {wanted}, found {type(value).__name__}")
     return value
@@ -195,13 +221,18 @@ def _unpack_container(
             for name, part in pairs
         }
     several = origin is not tuple or options[-1] is ...
-    hints = [options[0]] * len(value) if several else options
+    if several:
+        hints = [options[0]] * len(value)
+    else:
+        hints = options
     pairs = enumerate(zip(value, hints, strict=True))
     parts = [
         unpack(part, hint, arrays, f"{within}{number}")
         for number, (part, hint) in pairs
     ]
-    return tuple(parts) if origin is tuple else parts
+    if origin is tuple:
+        return tuple(parts)
+    return parts
 
 
 @cache
@@ -223,13 +254,6 @@ def require(problem: str, holds: bool) -> None:  # noqa: FBT001
         raise ValueError(problem)
 
 
-# ---------------------------------------------------------------- columns
-
-
-_MARKED = re.compile(r" \(\d+\)$")  # a label that would otherwise repeat
-_NUMBER = re.compile(r"-?\d[\d.]*(?:e[+-]?\d+)?")
-
-
 def check_domain(domain: Domain) -> None:
     """Refuse columns that are not what `Domain.learn` makes."""
     require(
@@ -247,23 +271,15 @@ def _demands(attribute: Attribute) -> Iterator[tuple[str, object]]:
     """What must hold of a column, one after the other: what comes later relies on what
     came before.
     """
-    values, starts, size, missing = (
-        attribute.values,
-        attribute.level_starts,
-        attribute.size,
-        attribute.missing,
-    )
-    count, present = len(values), len(values) - (missing is not None)
+    values = attribute.values
+    starts = attribute.level_starts
+    size = attribute.size
+    missing = attribute.missing
+    count = len(values)
+    present = len(values) - (missing is not None)
     sound(np.diff(sound(starts, "i", (size + 1,))), "i", (size,), low=1)
-    counts, numeric = (
-        masses(attribute.counts, count),
-        attribute.kind
-        in (
-            "numeric",
-            "date",
-            "boolean",
-        ),
-    )
+    counts = masses(attribute.counts, count)
+    numeric = attribute.kind in ("numeric", "date", "boolean")
     yield "its values have another name", values.name == attribute.name
     yield "two of its labels are equal", len(set(attribute.labels)) == size > 0
     whole = starts[0] == 0 and starts[-1] == count and missing in (None, size - 1)
@@ -274,7 +290,8 @@ def _demands(attribute: Attribute) -> Iterator[tuple[str, object]]:
     )
     binned = attribute.edges is not None or attribute.features != "indicator"
     yield "texts have neither bins nor moments", numeric or not binned
-    plain, levels = values.to_list(), np.repeat(np.arange(size), np.diff(starts))
+    plain = values.to_list()
+    levels = np.repeat(np.arange(size), np.diff(starts))
     absent = np.array([frames.is_missing(value) for value in plain])
     apart = (
         absent.sum() == count - present
@@ -282,17 +299,15 @@ def _demands(attribute: Attribute) -> Iterator[tuple[str, object]]:
         and np.sum(levels == missing) <= 1
     )
     yield "missing values are not where they belong", apart
-    different = (
-        {value_key(value) for value in plain[:present]}
-        if values.dtype == nw.Object
-        else set(plain[:present])
-    )
+    if values.dtype == nw.Object:
+        different = {value_key(value) for value in plain[:present]}
+    else:
+        different = set(plain[:present])
     yield "a value repeats", len(different) == present
-    numbers = (
-        sound(frames.to_numbers(values)[:present], "f", (present,))
-        if numeric
-        else np.empty(0)
-    )
+    if numeric:
+        numbers = sound(frames.to_numbers(values)[:present], "f", (present,))
+    else:
+        numbers = np.empty(0)
     if attribute.edges is not None:
         edges = sound(attribute.edges, "f", (size - 1 - (count - present),))
         sound(np.diff(edges), "f", (max(len(edges) - 1, 0),), low=np.nextafter(0, 1))
@@ -308,7 +323,8 @@ def _label_fits(attribute: Attribute, level: int, values: list[Any]) -> bool:
     """Whether a label is the text of its value, "missing", "other" for several, or has
     the ends of a bin of numbers.
     """
-    label, edges = attribute.labels[level], attribute.edges
+    label = attribute.labels[level]
+    edges = attribute.edges
     plain = _MARKED.sub("", label)
     if level == attribute.missing:
         return plain == "missing"
@@ -318,11 +334,10 @@ def _label_fits(attribute: Attribute, level: int, values: list[Any]) -> bool:
         return edges is None or len(set(map(frames.number_of, inside))) == 1
     if edges is None:
         return len(inside) > 1 and plain == "other"
-    ends = (
-        [float(text) for text in _NUMBER.findall(plain)]
-        if attribute.kind == "numeric"
-        else []
-    )
+    if attribute.kind == "numeric":
+        ends = [float(text) for text in _NUMBER.findall(plain)]
+    else:
+        ends = []
     if not ends:  # times, or all values
         return attribute.kind == "date" or not len(edges)
     sides = ((level - 1, ends[0]), (level, ends[-1]))
@@ -332,20 +347,6 @@ def _label_fits(attribute: Attribute, level: int, values: list[Any]) -> bool:
     return all(
         math.isclose(edge, end, rel_tol=1e-3, abs_tol=1e-300) for edge, end in known
     )
-
-
-# ---------------------------------------------------------------- archives
-
-# what the members of a model file may add up to, inflated, unless `load` is told
-# otherwise
-MOST_BYTES = 1 << 30
-# what its header may take: as Python objects, JSON takes many times as much memory
-MOST_HEADER_BYTES = 1 << 26
-
-_CHUNK = 1 << 20
-_LONGEST_HEADER = 10_000  # bytes of an array's header, far more than ours have
-_HEADER, _SUMS = "header.json", "SHA256SUMS"
-_LONG_AGO = (1980, 1, 1, 0, 0, 0)  # a fixed date, so that equal fits give equal bytes
 
 
 def path_of(path: str | PathLike[str]) -> Path:
@@ -477,7 +478,8 @@ def _inflated(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytearray:
     """Inflate a member into memory that an array can then use as it is: a second copy
     could be another GiB.
     """
-    content, size = bytearray(member.file_size), 0
+    content = bytearray(member.file_size)
+    size = 0
     with archive.open(member) as stream:
         # never more than is declared, and the last one checks the checksum
         while chunk := stream.read(_CHUNK):
@@ -496,14 +498,14 @@ def _read_array(content: bytearray) -> NDArray[Any]:
         (2, 0): np.lib.format.read_array_header_2_0,
     }
     shape, columns_first, dtype = read_header[np.lib.format.read_magic(stream)](stream)
-    start, count = stream.tell(), math.prod(shape)
+    start = stream.tell()
+    count = math.prod(shape)
     if dtype.kind not in "biuf" or dtype.itemsize * count != len(content) - start:
         raise ValueError("the size or type of an array does not match what it holds")
-    flat = (
-        np.frombuffer(content, dtype=dtype, count=count, offset=start)
-        if count
-        else np.empty(0, dtype)
-    )
+    if count:
+        flat = np.frombuffer(content, dtype=dtype, count=count, offset=start)
+    else:
+        flat = np.empty(0, dtype)
     return flat.astype(dtype.newbyteorder("="), copy=False).reshape(
         shape, order="F" if columns_first else "C"
     )

@@ -50,11 +50,13 @@ def relabelled_if_asked(
     """
     # Each profile is as common as it was, and e(y | z) is t(y | z) exactly. A student
     # may need another table.
-    plan, fair = request.relabelling, problem.fair_table()
+    plan = request.relabelling
+    fair = problem.fair_table()
     if (taught := learned.taught) is not None:
-        labelled = (
-            problem if taught.labels is None else with_labels(problem, taught.labels)
-        )
+        if taught.labels is None:
+            labelled = problem
+        else:
+            labelled = with_labels(problem, taught.labels)
         return (
             replace(fair, table=taught.table),
             labelled,
@@ -64,11 +66,10 @@ def relabelled_if_asked(
         return fair, problem, NO_LABELS
     check_in_memory(Option("relabel"), problem.table)
     progress("label", 0.0)
-    labelling = (
-        learned
-        if learned.labels is not None
-        else _learn(problem, fair, plan, data, learned)
-    )
+    if learned.labels is not None:
+        labelling = learned
+    else:
+        labelling = _learn(problem, fair, plan, data, learned)
     assert labelling.labels is not None
     return fair, with_labels(problem, labelling.labels), labelling
 
@@ -90,19 +91,21 @@ def _learn(
 ) -> Labelling:
     """Learn soft labels, unless they are known, and move them until they are fair."""
     counts = problem.counted.collect().counts  # those whom a rule forbids count nothing
-    table, profiles = problem.table.collect(), problem.profiles
+    table = problem.table.collect()
+    profiles = problem.profiles
     people = People.of(
         problem.roles, table, counts, positions=data.positions, design=data.design
     )
     labeller = choose_labeller(problem.roles, plan.labeller)
-    soft = (
-        pooled_labels(people, cross_fit(labeller, people))
-        if learned.soft is None
-        else learned.soft
-    )
+    if learned.soft is None:
+        soft = pooled_labels(people, cross_fit(labeller, people))
+    else:
+        soft = learned.soft
     soft = _allowed(problem, people, soft)
     fair_table = fair.table.reshape(root_shape(problem.blocks))
-    shares, mass, groups = fair_table.sum(axis=0), profiles.mass, profiles.groups
+    shares = fair_table.sum(axis=0)
+    mass = profiles.mass
+    groups = profiles.groups
     wanted = np.divide(
         fair_table, shares, out=np.zeros_like(fair_table), where=shares > 0
     )
@@ -140,9 +143,7 @@ def with_labels(problem: Problem, labels: Reals) -> Problem:
 
     # The parts of a row stay one row: squared weights are shared out like the rest, or
     # rows would seem to be gained.
-    rows, squares = (
-        shared(problem.table.collect().rows),
-        shared(problem.counted.collect().squares),
-    )
+    rows = shared(problem.table.collect().rows)
+    squares = shared(problem.counted.collect().squares)
     counts = np.asarray((profiles.mass * labels.T).ravel())
     return replace(problem, table=Table(profiles.labelled(), counts, rows, squares))

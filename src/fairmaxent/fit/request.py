@@ -442,10 +442,8 @@ class Request:
             "estimate": (values.Estimate, values.OutputOption),
         }
         for name, (kind, choice) in plans.items():
-            plan, allowed = (
-                getattr(self, name),
-                f"pass one of the choices, {kind.__name__}(…), or None",
-            )
+            plan = getattr(self, name)
+            allowed = f"pass one of the choices, {kind.__name__}(…), or None"
             if not isinstance(plan, str | kind | None):
                 raise InputError(Option(name), f" is {shown(plan)}; {allowed}")
             if isinstance(plan, str):
@@ -456,7 +454,10 @@ class Request:
                     " is for a single outcome; name only one, or leave this out",
                 )
         self._set(model=values.checked_model(self), **for_release(self))
-        rules = () if self.forbid is None else self.forbid
+        if self.forbid is None:
+            rules = ()
+        else:
+            rules = self.forbid
         if not isinstance(rules, list | tuple) or not all(
             isinstance(rule, Mapping) and rule for rule in rules
         ):
@@ -519,21 +520,23 @@ class Request:
     @property
     def relabelling(self) -> values.Relabel | None:
         """How outcomes are relabelled; None: rows keep theirs and are reweighed."""
-        return values.Relabel() if isinstance(self.relabel, str) else self.relabel
+        if isinstance(self.relabel, str):
+            return values.Relabel()
+        return self.relabel
 
     @property
     def training(self) -> values.Model | None:
         """The model that the table is made for."""
-        return values.Model(self.model) if isinstance(self.model, str) else self.model
+        if isinstance(self.model, str):
+            return values.Model(self.model)
+        return self.model
 
     @property
     def estimating(self) -> values.Estimate | None:
         """What is estimated of a model trained on the result; None: nothing."""
-        return (
-            values.Estimate(output=self.estimate)
-            if isinstance(self.estimate, str)
-            else self.estimate
-        )
+        if isinstance(self.estimate, str):
+            return values.Estimate(output=self.estimate)
+        return self.estimate
 
     def words(self) -> Iterator[str]:
         """What was asked for besides rates, one sentence each."""
@@ -573,11 +576,10 @@ class Request:
             for name, value in vars(self).items()
             if isinstance(value, Collection)
         }
-        privacy = (
-            None
-            if self.privacy is None
-            else replace(self.privacy, ledger=None, budget=None)
-        )
+        if self.privacy is None:
+            privacy = None
+        else:
+            privacy = replace(self.privacy, ledger=None, budget=None)
         return replace(
             self, **copy.deepcopy(asked), privacy=privacy, domain=None, progress=None
         )

@@ -34,6 +34,9 @@ from fairmaxent.maxent.priors.mixture import rows_of
 
 _NOTHING = 1e-9  # a part of a row that is the solver's
 _MODE_ROWS = Option("mode", "rows")
+LARGEST_TOP_UP = 10_000_000  # more rows are not added to anybody's table
+# totals that are tried one after the other; nearly always the first one will do
+_MOST_TRIALS = 10_000
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -92,28 +95,33 @@ class Solved:
         """Which rows are in a saved model, as the end of a sentence that begins with
         "it holds"; all have some.
         """
-        size, details = f"{self.table.size:,}", self.distribution.details
+        size = f"{self.table.size:,}"
+        details = self.distribution.details
         if self.request.privacy is not None:
             return (
                 f"no row of the data, but {size} drawn from noisy counts; it is private"
                 f" with {self.request.privacy}"
             )
-        exact = (
-            []
-            if details is None
-            else [repr(self.domain.names[index]) for index in sorted(details.positions)]
-        )
-        more = f" and {len(exact) - 3} more columns" if len(exact) > 4 else ""
-        rows = (
-            f"all {size} rows"
-            if self.table.keeps_rows
-            else f"the distinct rows among {size}"
-        )
-        how = (
-            f"with the exact values of {', '.join(exact[: 3 if more else 4])}{more}"
-            if exact
-            else "as levels"
-        )
+        if details is None:
+            exact = []
+        else:
+            exact = [
+                repr(self.domain.names[index]) for index in sorted(details.positions)
+            ]
+        if len(exact) > 4:
+            more = f" and {len(exact) - 3} more columns"
+        else:
+            more = ""
+        if self.table.keeps_rows:
+            rows = f"all {size} rows"
+        else:
+            rows = f"the distinct rows among {size}"
+        if exact:
+            how = (
+                f"with the exact values of {', '.join(exact[: 3 if more else 4])}{more}"
+            )
+        else:
+            how = "as levels"
         return f"{rows}, {how}; protect it like the table itself"
 
 
@@ -125,7 +133,8 @@ def spread_over_rows(fit: Solved, fair: Reals | None = None) -> Reals:
     # on these rows.
     if fair is None:
         _refuse_filled_cells(fit)
-        rows, request = fit.weighted.collect(), fit.request
+        rows = fit.weighted.collect()
+        request = fit.request
         # If nothing is asked of columns outside the fair table, the weights w meet the
         # target θ^w as they are.
         if isinstance(request, Request) and set(request.target or ()) <= set(
@@ -158,7 +167,8 @@ def weigh_rows(fit: Solved, weights: Reals, frame: nw.DataFrame[Any], name: str)
             " show; turn it into levels "
         )
         raise InputError(f"{none}before the fit, or use ", _MODE_ROWS)
-    table, blocks = fit.table.collect(), fit.roles.blocks
+    table = fit.table.collect()
+    blocks = fit.roles.blocks
     distinct_row = match_rows(
         table.codes, blocks.pool(fit.domain.encode(frame)), blocks.levels
     )
@@ -200,7 +210,9 @@ def weigh_lazily(fit: Solved, weights: Reals | None, lazy: Lazy, name: str) -> A
     for column in fit.columns:
         check_column(lazy, column)
     check_weight_name(name, names_of(lazy))
-    blocks, scale, weight = fit.roles.blocks, fit.weight_scale, fit.request.weight
+    blocks = fit.roles.blocks
+    scale = fit.weight_scale
+    weight = fit.request.weight
     if weights is not None:
         table = fit.table.collect()
         return join_weights(
@@ -218,7 +230,8 @@ def weigh_lazily(fit: Solved, weights: Reals | None, lazy: Lazy, name: str) -> A
     from fairmaxent.engines.cluster_output import weigh_rows
 
     _refuse_filled_cells(fit)
-    alone, rules = rows_alone(fit), fit.problem.rules
+    alone = rows_alone(fit)
+    rules = fit.problem.rules
     (fair,), (old,) = (
         rows.tables([(0,)], blocks.levels)
         for rows in (fit.weighted, fit.problem.counted)
@@ -273,7 +286,8 @@ def rows_alone(fit: Solved) -> Distribution:
     rows = rows_of(prior) or row_prior(fit.distribution.blocks, fit.weighted)
     if rows is prior:  # C = 0 already
         return fit.distribution
-    features, target = fit.optimum.dual.features, fit.target
+    features = fit.optimum.dual.features
+    target = fit.target
     if isinstance(fit.request, Request):
         features, target = asked_of_rows(fit.problem, fit.weighted, fit.target)
     try:
@@ -292,11 +306,6 @@ def rows_alone(fit: Solved) -> Distribution:
             "weights alone cannot meet the target: ", problem, *instead
         ) from problem
     return Distribution.of(fit.domain, optimum)
-
-
-LARGEST_TOP_UP = 10_000_000  # more rows are not added to anybody's table
-# totals that are tried one after the other; nearly always the first one will do
-_MOST_TRIALS = 10_000
 
 
 def missing_rows(fit: Solved, sums: Sums) -> NDArray[np.intp]:
@@ -357,7 +366,8 @@ def fair_counts(fair: Reals, total: int, least: Reals) -> Reals | None:
     array([3., 2.])
     """
     wanted = np.round(fair * total, 9)
-    counts, most = np.maximum(np.floor(wanted), least), np.ceil(wanted)
+    counts = np.maximum(np.floor(wanted), least)
+    most = np.ceil(wanted)
     short = total - int(counts.sum())
     open_cells = np.flatnonzero(counts < most)
     if (counts > most).any() or not 0 <= short <= len(open_cells):

@@ -21,6 +21,58 @@ from fairmaxent.privacy.budget import Ledger
 REACHED = 1e-6  # solvers stop a little short of an exact rate
 SHOWN_GROUPS = 12
 _NOTHING = 1e-6  # a difference that is the solver's, relative to the largest mean
+# ---------------------------------------------------------------- decisions of a
+# student
+_LIKELY = (
+    "Rows count partly for each outcome, by how likely it is: outcomes, and rows to"
+    " add, teach this model less."
+)
+_WAYS = {
+    "none": (
+        "The table stays as it is: from no other that was tried would this model decide"
+        " more equally."
+    ),
+    "tilt": "Each row keeps its outcome, and weights teach the model.",
+    "soft tilt": _LIKELY,
+    "along": (
+        "Rows count partly for each outcome: weights alone, or rows to add, teach less"
+        " if groups are not seen."
+    ),
+    "soft along": _LIKELY,
+}
+_FLATTERED = (
+    "What is expected may be too favourable: what is likely was learned from the people"
+    " who are compared."
+)
+_MEANINGS = {
+    "accuracy": ("Accuracy", "share of people whose outcome it predicts correctly"),
+    "auc": ("AUC", "how well it ranks people: 0.5 is chance, 1 is perfect"),
+    "by_predictions": (
+        "Statistical rate of its predictions",
+        "lowest share of {} among its predictions in any group, divided by the highest",
+    ),
+    "by_probabilities": (
+        "Statistical rate of its probabilities",
+        "the same for the mean probability of {}",
+    ),
+    "equal_opportunity": (
+        "Equal opportunity",
+        "how equally often it recognises people who have {}, across groups",
+    ),
+    "equalised_odds": (
+        "Equalised odds",
+        "the same, and how equally often it mistakes other people for them",
+    ),
+    "calibration_gap": (
+        "Calibration gap",
+        (
+            "how much groups differ in observed minus predicted rate; 0 means no"
+            " difference"
+        ),
+    ),
+}
+# what is shown if there is little room
+_MAIN = ("accuracy", "auc", "by_predictions", "by_probabilities")
 
 
 # ---------------------------------------------------------------- rates
@@ -58,11 +110,9 @@ def rates_table(lines: Sequence[RateLine], heads: tuple[str, str, str]) -> Table
     judged = any(line.state for line in lines)
     rows = []
     for line in lines:
-        wanted, before, reached = (
-            rate_text(line.wanted, nothing="any"),
-            rate_text(line.before),
-            rate_text(line.reached),
-        )
+        wanted = rate_text(line.wanted, nothing="any")
+        before = rate_text(line.before)
+        reached = rate_text(line.reached)
         rows.append((line.label, wanted, before, reached, line.state)[: 4 + judged])
     return Table("Rates, 1 is equal", ("", *heads, "")[: 4 + judged], tuple(rows))
 
@@ -71,11 +121,9 @@ def rate_text(value: float | None, digits: int = 4, *, nothing: str = "–") -> 
     """Write a rate; a dash, say, if there is nothing to compare, and no sign before a
     zero.
     """
-    return (
-        nothing
-        if value is None or np.isnan(value)
-        else f"{round(value, digits) + 0.0:.{digits}f}"
-    )
+    if value is None or np.isnan(value):
+        return nothing
+    return f"{round(value, digits) + 0.0:.{digits}f}"
 
 
 # ---------------------------------------------------------------- costs
@@ -102,7 +150,10 @@ def cost_blocks(
         for name, cost in (*named, (f"worst cell: {worst_cell.name}", worst_cell))
     ]
     hidden = len(groups) - len(worst)
-    rest = [Paragraph(f"and {hidden:,} more groups{more}")] if hidden else []
+    if hidden:
+        rest = [Paragraph(f"and {hidden:,} more groups{more}")]
+    else:
+        rest = []
     return [
         Table(
             "Costs by group",
@@ -176,11 +227,10 @@ def mean_lines(means: Sequence[GroupMean], roles: Roles) -> Iterator[str]:
     strata = np.ndindex(*(roles.attributes[axis].size for axis in axes))
     # Groups of one stratum are compared with each other; the name of a group ends with
     # that of its stratum.
-    ends = (
-        [f", {roles.describe_group(axes, stratum)}" for stratum in strata]
-        if axes
-        else [""]
-    )
+    if axes:
+        ends = [f", {roles.describe_group(axes, stratum)}" for stratum in strata]
+    else:
+        ends = [""]
     for grouping in dict.fromkeys(mean.grouping for mean in means):
         parts = [
             [
@@ -204,35 +254,6 @@ def mean_lines(means: Sequence[GroupMean], roles: Roles) -> Iterator[str]:
             f" {before:.4g} apart in the data,"
             f" {'equal' if equal else f'up to {after:.4g} apart'} by the fair weights."
         )
-
-
-# ---------------------------------------------------------------- decisions of a
-# student
-
-
-_LIKELY = (
-    "Rows count partly for each outcome, by how likely it is: outcomes, and rows to"
-    " add, teach this model less."
-)
-_WAYS = {
-    "none": (
-        "The table stays as it is: from no other that was tried would this model decide"
-        " more equally."
-    ),
-    "tilt": "Each row keeps its outcome, and weights teach the model.",
-    "soft tilt": _LIKELY,
-    "along": (
-        "Rows count partly for each outcome: weights alone, or rows to add, teach less"
-        " if groups are not seen."
-    ),
-    "soft along": _LIKELY,
-}
-
-
-_FLATTERED = (
-    "What is expected may be too favourable: what is likely was learned from the people"
-    " who are compared."
-)
 
 
 def beyond_lines(decisions: Decisions | None) -> Iterator[str]:
@@ -289,16 +310,19 @@ def decisions_table(decisions: Decisions, digits: int = 4) -> Table:
     rows = []
     parts: list[DecidedRate | DecidedShare] = [*decisions.rates, *decisions.shares]
     for part in parts:
-        interval = (
-            ""
-            if part.low is None or part.high is None
-            else f"{part.low:.{digits}f} to {part.high:.{digits}f}"
-        )
+        if part.low is None or part.high is None:
+            interval = ""
+        else:
+            interval = f"{part.low:.{digits}f} to {part.high:.{digits}f}"
         if isinstance(part, DecidedRate):
             wanted = rate_text(part.wanted, digits, nothing="any")
-            name, expected, taught = f"rate of {part.grouping}", part.rate, ""
+            name = f"rate of {part.grouping}"
+            expected = part.rate
+            taught = ""
         else:
-            name, wanted, expected = f"{part.outcome} for {part.group}", "", part.share
+            name = f"{part.outcome} for {part.group}"
+            wanted = ""
+            expected = part.share
             taught = rate_text(part.taught, digits)
         rows.append((name, wanted, rate_text(expected, digits), interval, taught))
     heads = ("", "wanted", "expected", "95 % interval", "in the table")
@@ -331,38 +355,9 @@ class Expected(NamedTuple):
 
 def range_text(span: Range | None) -> str:
     """Write a range."""
-    return "–" if span is None else f"{span[0]:.2f} to {span[1]:.2f}"
-
-
-_MEANINGS = {
-    "accuracy": ("Accuracy", "share of people whose outcome it predicts correctly"),
-    "auc": ("AUC", "how well it ranks people: 0.5 is chance, 1 is perfect"),
-    "by_predictions": (
-        "Statistical rate of its predictions",
-        "lowest share of {} among its predictions in any group, divided by the highest",
-    ),
-    "by_probabilities": (
-        "Statistical rate of its probabilities",
-        "the same for the mean probability of {}",
-    ),
-    "equal_opportunity": (
-        "Equal opportunity",
-        "how equally often it recognises people who have {}, across groups",
-    ),
-    "equalised_odds": (
-        "Equalised odds",
-        "the same, and how equally often it mistakes other people for them",
-    ),
-    "calibration_gap": (
-        "Calibration gap",
-        (
-            "how much groups differ in observed minus predicted rate; 0 means no"
-            " difference"
-        ),
-    ),
-}
-# what is shown if there is little room
-_MAIN = ("accuracy", "auc", "by_predictions", "by_probabilities")
+    if span is None:
+        return "–"
+    return f"{span[0]:.2f} to {span[1]:.2f}"
 
 
 def expected_lines(
@@ -375,7 +370,8 @@ def expected_lines(
     meanings name the outcome.
     """
     for kind in kinds:
-        name, meaning = _MEANINGS[kind][0], _MEANINGS[kind][1].replace("{}", favourable)
+        name = _MEANINGS[kind][0]
+        meaning = _MEANINGS[kind][1].replace("{}", favourable)
         for grouping in (
             [None]
             if kind in ("accuracy", "auc")

@@ -61,11 +61,16 @@ from fairmaxent.maxent.priors.rows import Rows
 from fairmaxent.maxent.solvers import Solution, Status
 from fairmaxent.plain_text import visible
 
-FORMAT, VERSION = "fairmaxent model", 1
+FORMAT = "fairmaxent model"
+VERSION = 1
 
 # Other machines add in another order; nobody sees a smaller difference.
-_RELATIVE, _ABSOLUTE = 1e-6, 1e-9
+_RELATIVE = 1e-6
+_ABSOLUTE = 1e-9
 _LARGEST_RESIDUAL = 1e-6  # solvers stop far below
+# of a certificate: they follow from the rest, and are no plain values
+_MADE_AGAIN = ("measure", "table")
+_COUNTS = ("folds", "rounds", "trainings", "people", "measured_on")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -90,10 +95,6 @@ class _Model:
     weight_scale: float
 
 
-# of a certificate: they follow from the rest, and are no plain values
-_MADE_AGAIN = ("measure", "table")
-
-
 def save(
     fit: Solved,
     certificate: Certificate,
@@ -113,14 +114,16 @@ def save(
 
 
 def _packed(fit: Solved) -> tuple[Record, Arrays]:
-    weighted, details = fit.weighted.collect(), fit.distribution.details
-    prior, base, in_use = fit.optimum.dual.prior, {}, None
+    weighted = fit.weighted.collect()
+    details = fit.distribution.details
+    prior = fit.optimum.dual.prior
+    base = {}
+    in_use = None
     if not isinstance(prior, Rows):
-        made_of: Any = (
-            prior.parts[0]
-            if isinstance(prior, Mixture) and fit.request.C < 1
-            else prior
-        )
+        if isinstance(prior, Mixture) and fit.request.C < 1:
+            made_of: Any = prior.parts[0]
+        else:
+            made_of = prior
         base = made_of.pack()
     elif prior.rows != np.count_nonzero(weighted.counts):
         every_row = Rows.of(fit.roles.blocks, weighted)
@@ -189,7 +192,8 @@ def load(
 
 
 def _restored(stored: _Model) -> Solved:
-    request, domain = stored.request, stored.domain
+    request = stored.request
+    domain = stored.domain
     check_domain(domain)
     roles = Roles.of(
         domain,
@@ -208,12 +212,10 @@ def _restored(stored: _Model) -> Solved:
         set(request.kept_names) <= set(named),
     )
     _check_table(stored, roles.blocks)
-    table, design, blocks, share = (
-        stored.table,
-        stored.design_weights,
-        roles.blocks,
-        request.C,
-    )
+    table = stored.table
+    design = stored.design_weights
+    blocks = roles.blocks
+    share = request.C
     positions = _restored_positions(stored, blocks)
     problem = Problem.of(
         request,
@@ -230,10 +232,11 @@ def _restored(stored: _Model) -> Solved:
     elif stored.rows_in_use is not None:
         prior = rows.only(sound(stored.rows_in_use, "b", (rows.rows,)))
     optimum = Optimum(Dual(prior, features, features.mean(target)), stored.solution)
-    profiles, by_cell = (
-        (None if stored.soft is None else problem.profiles),
-        problem.values is not None,
-    )
+    if stored.soft is None:
+        profiles = None
+    else:
+        profiles = problem.profiles
+    by_cell = problem.values is not None
     distribution = Distribution.of(domain, optimum).detailed(
         positions, table, design, profiles, by_cell=by_cell
     )
@@ -255,7 +258,9 @@ def _check_table(stored: _Model, blocks: Blocks) -> None:
     """Refuse rows that are not distinct and in order, and sums that no weights of so
     many rows have.
     """
-    table, weight, size = stored.table, stored.weight_column, len(stored.table.codes)
+    size = len(stored.table.codes)
+    weight = stored.weight_column
+    table = stored.table
     for column, levels in zip(
         sound(table.codes, "u", (size, len(blocks.levels))).T,
         blocks.levels,
@@ -278,11 +283,9 @@ def _check_table(stored: _Model, blocks: Blocks) -> None:
         masses(sums, size) for sums in (table.rows, table.counts, table.squares)
     )
     peaks = masses(table.largest, size)
-    design = (
-        None
-        if stored.design_weights is None
-        else masses(stored.design_weights, table.size)
-    )
+    design = None
+    if stored.design_weights is not None:
+        design = masses(stored.design_weights, table.size)
     fits = (
         0 < counts.sum() < np.inf
         and rows.all()
@@ -320,7 +323,8 @@ def _restored_positions(stored: _Model, blocks: Blocks) -> Positions | None:
     codes = blocks.unpool(stored.table.codes)[stored.table.inverse]
     positions = {int(index): array for index, array in stored.positions.items()}
     for index, array in positions.items():
-        starts, level = stored.domain.attributes[index].level_starts, codes[:, index]
+        starts = stored.domain.attributes[index].level_starts
+        level = codes[:, index]
         sound(
             sound(array, "u", (len(codes),)) - starts[level], "i", (len(codes),), low=0
         )
@@ -332,7 +336,8 @@ def _relabelled(stored: _Model, problem: Problem) -> Problem:
     """The problem with the labels of the profiles; soft labels π and how outcomes were
     split must be possible.
     """
-    soft, labels = stored.soft, stored.labels
+    soft = stored.soft
+    labels = stored.labels
     if soft is None or labels is None:
         require("soft labels are not complete", soft is labels)
         return problem
@@ -355,7 +360,8 @@ def _check_distribution(fit: Solved) -> None:
     """Probabilities that are none, a prior that is none, multipliers that do not reach
     the target.
     """
-    blocks, tilted = fit.roles.blocks, fit.distribution.tilted
+    blocks = fit.roles.blocks
+    tilted = fit.distribution.tilted
     for levels in (tilted.levels, fit.target):
         for part in blocks.split(levels):
             require(
@@ -366,7 +372,8 @@ def _check_distribution(fit: Solved) -> None:
                 "a probability is outside its range",
                 bool(((part >= 0) & (part <= 1 + 1e-9)).all()),
             )
-    dual, solution = fit.optimum.dual, fit.optimum.solution
+    dual = fit.optimum.dual
+    solution = fit.optimum.solution
     for component in (
         dual.prior.parts if isinstance(dual.prior, Mixture) else (dual.prior,)
     ):
@@ -404,7 +411,8 @@ def _check_told(fit: Solved, told: Told) -> None:
     """Refuse what no fit can say of these columns and cells, and numbers that no
     trained model can have.
     """
-    problem, ledger = fit.problem, told.privacy
+    problem = fit.problem
+    ledger = told.privacy
     kept = set(fit.columns).intersection(told.left_out_columns)
     require(
         "the certificate says of a column that it was left out, but the model has it",
@@ -451,9 +459,6 @@ def _check_told(fit: Solved, told: Told) -> None:
             " its range",
             fits,
         )
-
-
-_COUNTS = ("folds", "rounds", "trainings", "people", "measured_on")
 
 
 def _numbers(value: Any, name: str = "") -> Iterator[tuple[str, float]]:

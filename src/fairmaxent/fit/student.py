@@ -103,18 +103,14 @@ def teach(frame: Any, data: Reading, request: Request, progress: Progress) -> Ta
     good, bad = _levels(problem)
     empirical = problem.empirical.reshape(-1, task.groups)
     parts = closed.weight * (1 - closed.good), closed.weight * closed.good
-    tilted, scale = (
-        empirical * task.factor,
-        empirical[[bad, good]].sum() / task.weight.sum(),
-    )
+    tilted = empirical * task.factor
+    scale = empirical[[bad, good]].sum() / task.weight.sum()
     tilted[[bad, good]] = [
         scale * tally(task.group, part, task.groups) for part in parts
     ]
-    labels = (
-        _labels(problem, task, closed, good, bad)
-        if closed.way not in ("none", "tilt")
-        else None
-    )
+    labels = None
+    if closed.way not in ("none", "tilt"):
+        labels = _labels(problem, task, closed, good, bad)
     taught = np.asarray(tilted / tilted.sum()).reshape(problem.empirical.shape)
     decided = _decided(closed.shares, task.mass, good, bad, len(empirical))
     decisions = _decisions(problem, request, closed, decided, taught, student)
@@ -127,14 +123,16 @@ def _task(
     """What the student is to learn, from whom, and its name; people without weight or a
     known outcome are left out.
     """
-    plan, table = request.training, data.table
+    plan = request.training
+    table = data.table
     assert plan is not None
     if not isinstance(table, Table) or not table.keeps_rows:
         raise InputError(
             Option("model"), " needs the table in memory; collect it first"
         )
     good, bad = _levels(problem)
-    outcomes, groups = len(problem.empirical), problem.empirical[0].size
+    outcomes = len(problem.empirical)
+    groups = problem.empirical[0].size
     outcome, group = (
         part[table.inverse].astype(np.intp)
         for part in np.divmod(table.codes[:, 0], groups)
@@ -145,18 +143,19 @@ def _task(
     )
     weight = share[table.inverse] * (1.0 if data.design is None else data.design)
     known = np.flatnonzero(np.isin(outcome, (good, bad)) & (weight > 0))
-    is_good, group = outcome[known] == good, group[known]
-    hidden = [] if plan.sees_protected else request.protected_names
-    hidden += [] if request.weight is None else [request.weight]
-    profile, positions = (
-        problem.profiles.profile_of_row[table.inverse[known]],
-        data.positions,
-    )
-    own = (
-        None
-        if positions is None
-        else {index: place[known] for index, place in positions.items()}
-    )
+    is_good = outcome[known] == good
+    group = group[known]
+    if plan.sees_protected:
+        hidden = []
+    else:
+        hidden = request.protected_names
+    if request.weight is not None:
+        hidden += [request.weight]
+    profile = problem.profiles.profile_of_row[table.inverse[known]]
+    positions = data.positions
+    own = None
+    if positions is not None:
+        own = {index: place[known] for index, place in positions.items()}
     inputs = Inputs.of(problem.roles, problem.profiles.codes[profile], own)
     teacher = ScikitLabeller(
         problem.roles, None, blind=not plan.sees_protected, calm=True
@@ -170,7 +169,8 @@ def _task(
 
     whom = frames.open_frame(frame)[known], request.outcome, is_good, plan.estimator
     classroom = Classroom.of(*whom, hidden=hidden, unused=data.left_out)
-    everywhere, measure = np.ones(problem.empirical.shape), problem.measure
+    everywhere = np.ones(problem.empirical.shape)
+    measure = problem.measure
     inside = np.any(
         [
             measure.groups_compared(everywhere, grouping)
@@ -226,16 +226,13 @@ def _levels(problem: Problem) -> tuple[int, int]:
     levels = [
         level for level in range(problem.blocks.shape(0)[0]) if level not in unknown
     ]
-    favourable, coded = (
-        problem.measure.favourable,
-        problem.roles.attributes[0].is_value_coded,
-    )
+    favourable = problem.measure.favourable
+    coded = problem.roles.attributes[0].is_value_coded
     if len(levels) != 2 or not coded:
-        what = (
-            f"levels, not of {len(levels)}"
-            if coded
-            else "values, not of ranges of numbers"
-        )
+        if coded:
+            what = f"levels, not of {len(levels)}"
+        else:
+            what = "values, not of ranges of numbers"
         raise InputError(Option("model"), f" needs an outcome of two {what}")
     if len(favourable) != 1:
         raise InputError(
@@ -264,7 +261,8 @@ def fair_shares(problem: Problem, decided: Reals) -> Reals:
     if len(used) < 2:  # the same is decided for everybody already
         result[used] = 1.0
         return result
-    wanted, rows = problem.wanted(), {int(level): row for row, level in enumerate(used)}
+    wanted = problem.wanted()
+    rows = {int(level): row for row, level in enumerate(used)}
     left_out = {
         axis: level if axis else rows.get(level)
         for axis, level in problem.measure.left_out
@@ -304,7 +302,9 @@ def _decisions(
     student: str,
 ) -> Decisions:
     """Take the rates of the decisions, and how certain they are."""
-    measure, shape, plan = problem.measure, problem.blocks.shape(0), request.training
+    measure = problem.measure
+    shape = problem.blocks.shape(0)
+    plan = request.training
     assert plan is not None
     # A person counts for less where students decide differently from round to round.
     chance = closed.shares * (1 - closed.shares)
@@ -317,7 +317,9 @@ def _decisions(
         decided * decided.sum(axis=0), size, out=np.zeros_like(decided), where=size > 0
     )
     tables = [table.reshape(shape) for table in (decided, squares, taught)]
-    rates, shares, unsure = [], [], []
+    rates = []
+    shares = []
+    unsure = []
     (good,), outcome, rng = (
         measure.favourable,
         problem.roles.attributes[0],
@@ -334,7 +336,8 @@ def _decisions(
         )
         sizes = np.nan_to_num(effective_rows(weight.sum(axis=0), squared.sum(axis=0)))
         share, of_table = (outcome_rates(table, (1,))[good] for table in (weight, own))
-        present, overall = np.isfinite(share), float(weight[good].sum() / weight.sum())
+        present = np.isfinite(share)
+        overall = float(weight[good].sum() / weight.sum())
         promised = present & (sizes >= FEW) & (overall * sizes >= _DECIDED)
         ends = (
             np.nan_to_num(share) * sizes + 0.5,
@@ -360,7 +363,8 @@ def _decisions(
                 of_table[index],
             )
             shares.append(DecidedShare(name, *whom, *map(float, numbers)))
-            unsure += [] if promised[index] else [whom[0]]
+            if not promised[index]:
+                unsure += [whom[0]]
     return Decisions(
         student=student,
         sees_protected=plan.sees_protected,
@@ -391,9 +395,9 @@ def _expected_rate(
     not, by chance, and of several groups the worst counts: what is expected is below
     the ratio of the estimates.
     """
-    known, strata = (
-        share[promised],
-        int(np.prod([problem.blocks.sizes[index] for index in problem.roles.strata])),
+    known = share[promised]
+    strata = int(
+        np.prod([problem.blocks.sizes[index] for index in problem.roles.strata])
     )
     vacuous = not known.size or bool(known.max() <= 0 or known.min() >= 1)
     stratum = np.arange(len(share)) % strata
@@ -413,9 +417,11 @@ def _expected_rate(
         for least, most in ends
         if least != most
     )
-    low, high = (
-        np.quantile(worst, _ENDS) if surely else (np.quantile(worst, _ENDS[0]), 1.0)
-    )
+    if surely:
+        low, high = np.quantile(worst, _ENDS)
+    else:
+        low = np.quantile(worst, _ENDS[0])
+        high = 1.0
     return DecidedRate(
         name, wanted, float(worst.mean()), float(low), float(high), vacuous
     )

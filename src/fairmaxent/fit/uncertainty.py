@@ -118,7 +118,8 @@ def measure_uncertainty(
 ) -> Uncertainty:
     """Make many tables like the data's, make each of them fair, and take quantiles."""
     check_confidence(confidence)
-    count, fewest = check_count(replicates), int(np.ceil(2 / (1 - confidence)))
+    count = check_count(replicates)
+    fewest = int(np.ceil(2 / (1 - confidence)))
     if count < fewest:
         few = (
             f" is too few for a confidence of {confidence}; use {fewest} or more, 200"
@@ -138,7 +139,8 @@ def measure_uncertainty(
         )
         raise InputError("uncertainty() is not available with ", Option("model"), why)
     cells = _cells(problem)
-    before, after = [], []
+    before = []
+    after = []
     for masses in _replicated_masses(cells, problem, count, rng):
         replicate = replace(problem, table=replace(cells, counts=masses))
         try:
@@ -153,10 +155,8 @@ def measure_uncertainty(
             " too many for intervals; ask for lower rates, or merge small groups"
         )
     tail = (1 - confidence) / 2
-    old, new = (
-        np.stack([problem.data_table, *before]),
-        np.stack([fit.distribution.root_table, *after]),
-    )
+    old = np.stack([problem.data_table, *before])
+    new = np.stack([fit.distribution.root_table, *after])
     # the same cells in both, as they are read side by side
     seen = np.any([*old, *new], axis=0)
     spans = [_spans(problem, tables, seen, tail) for tables in (old, new)]
@@ -223,8 +223,12 @@ def _spans(problem: Problem, tables: Reals, seen: Mask, tail: float) -> TableSpa
     """Intervals of a table, given with its replicates behind it along the first axis;
     of cells, those to show.
     """
-    roles, measure = problem.roles, problem.measure
-    outcomes, groups, representation, statistical = {}, {}, {}, {}
+    roles = problem.roles
+    measure = problem.measure
+    outcomes = {}
+    groups = {}
+    representation = {}
+    statistical = {}
 
     def span(values: Reals) -> Span:
         low, high = _quantiles(values, tail)
@@ -283,19 +287,20 @@ def _smallest_ratio(comparisons: list[Reals], tail: float) -> Span:
     # The pair that looks worst is partly the unluckiest one, so quantiles of the
     # smallest ratio itself would be too low. Of many groups, those of the lowest and
     # the highest rates are compared.
-    value, low, high = 1.0, 1.0, 1.0
+    value = 1.0
+    low = 1.0
+    high = 1.0
     for rates in comparisons:
         order = np.argsort(rates[0])
-        few, many = rates[:, order[:_PAIRED], None], rates[:, None, order[-_PAIRED:]]
+        few = rates[:, order[:_PAIRED], None]
+        many = rates[:, None, order[-_PAIRED:]]
         different = order[:_PAIRED, None] != order[None, -_PAIRED:]
         ratios = np.divide(
             few, many, out=np.ones((len(rates), *different.shape)), where=many > 0
         )[:, different]
         if ratios.size:
             lows, highs = _quantiles(ratios, tail)
-            value, low, high = (
-                min(value, ratios[0].min()),
-                min(low, lows.min()),
-                min(high, highs.min()),
-            )
+            value = min(value, ratios[0].min())
+            low = min(low, lows.min())
+            high = min(high, highs.min())
     return Span(float(value), float(min(low, value)), float(max(high, value)))

@@ -58,7 +58,9 @@ def checked(data: Any, policy: Policy, name: str = "check") -> CheckResult:
     )
     sure = 1 - (1 - policy.confidence) / lines
     now = _Counted.of(data, policy)
-    before = None if policy.against is None else _Counted.of(policy.against, policy)
+    before = None
+    if policy.against is not None:
+        before = _Counted.of(policy.against, policy)
     findings = []
     for kind, columns, limit in limits:
         rate = now.rate(kind, columns, sure)
@@ -78,7 +80,9 @@ def checked(data: Any, policy: Policy, name: str = "check") -> CheckResult:
                     then,
                 )
             )
-    file = os.fspath(data) if isinstance(data, str | os.PathLike) else None
+    file = None
+    if isinstance(data, str | os.PathLike):
+        file = os.fspath(data)
     return CheckResult(name, policy, tuple(findings), int(now.sums.rows.sum()), file)
 
 
@@ -120,11 +124,11 @@ def _answer(rate: Rate, limit: float, *, confident: bool) -> Answer:
     """
     if len({group.group for group in rate.groups}) < 2:
         return "cannot tell"
-    low, high = (
-        rate.interval
-        if confident and rate.interval is not None
-        else (rate.value, rate.value)
-    )
+    if confident and rate.interval is not None:
+        low, high = rate.interval
+    else:
+        low = rate.value
+        high = rate.value
     if low >= limit - _ROUNDING:
         return "pass"
     return "fail" if high < limit - _ROUNDING else "cannot tell"
@@ -162,26 +166,32 @@ class _Counted:
         """
         if isinstance(data, str | os.PathLike):
             scanned = scan_table(data)
-            data = read_table(data).frame if scanned is None else scanned
+            if scanned is None:
+                data = read_table(data).frame
+            else:
+                data = scanned
         lazy = lazy_frame.open_lazy(data)
-        table: Any = frames.open_frame(data) if lazy is None else lazy
-        outcome: Any = (
-            policy.outcome if policy.predictions is None else policy.predictions
-        )
+        if lazy is None:
+            table: Any = frames.open_frame(data)
+        else:
+            table = lazy
+        if policy.predictions is None:
+            outcome: Any = policy.outcome
+        else:
+            outcome = policy.predictions
         if not isinstance(outcome, str):
             if lazy is not None:
                 raise InputError(
                     "predictions of a lazy frame are one of its columns; add them to"
                     " it, and name that"
                 )
-            values, outcome = (
-                outcome_column(table, outcome),
-                lazy_frame.fresh_name("predictions", table.columns),
-            )
+            values = outcome_column(table, outcome)
+            outcome = lazy_frame.fresh_name("predictions", table.columns)
             table = table.with_columns(values.alias(outcome))
-        within = (
-            [policy.within] if isinstance(policy.within, str) else policy.within or ()
-        )
+        if isinstance(policy.within, str):
+            within = [policy.within]
+        else:
+            within = policy.within or ()
         names = list(dict.fromkeys([outcome, *policy.protected, *within]))
         for name in names:
             lazy_frame.check_column(table, name)
@@ -201,7 +211,8 @@ class _Counted:
 
     def rate(self, kind: str, columns: tuple[str, ...], confidence: float) -> Rate:
         """A rate of the groups of some columns."""
-        policy, protected = self.policy, list(columns)
+        policy = self.policy
+        protected = list(columns)
         how: Any = {
             name: getattr(policy, name) for name in ("within", "missing", "domain")
         }
@@ -216,7 +227,8 @@ class _Counted:
         """How many people like these would tell, with a chance of `_POWER`; None if no
         number would.
         """
-        normal, apart = NormalDist(), abs(rate.value - limit)
+        normal = NormalDist()
+        apart = abs(rate.value - limit)
         surer = (
             2 * normal.cdf(normal.inv_cdf((1 + sure) / 2) + normal.inv_cdf(_POWER)) - 1
         )
@@ -235,11 +247,9 @@ class _Counted:
             for group in rate.groups
             if group.outcome == rate.worst.outcome
         )
-        return (
-            int(np.ceil(factor * people))
-            if apart > _ROUNDING and len(rate.groups) > 1
-            else None
-        )
+        if apart > _ROUNDING and len(rate.groups) > 1:
+            return int(np.ceil(factor * people))
+        return None
 
 
 def _aggregated(table: Any, names: list[str], weight: str | None) -> nw.DataFrame[Any]:
@@ -249,11 +259,13 @@ def _aggregated(table: Any, names: list[str], weight: str | None) -> nw.DataFram
     rows, mass, squares = (
         lazy_frame.fresh_name(name, names) for name in ("rows", "mass", "squares")
     )
-    is_lazy, sums = isinstance(table, nw.LazyFrame), [nw.len().alias(rows)]
+    is_lazy = isinstance(table, nw.LazyFrame)
+    sums = [nw.len().alias(rows)]
     if weight is not None:
-        refuse_odd_weights = (
-            lazy_counts.average_weight if is_lazy else frames.read_weights
-        )
+        if is_lazy:
+            refuse_odd_weights = lazy_counts.average_weight
+        else:
+            refuse_odd_weights = frames.read_weights
         refuse_odd_weights(table, weight)
         design = nw.col(weight).cast(nw.Float64)
         columns = (
@@ -261,9 +273,9 @@ def _aggregated(table: Any, names: list[str], weight: str | None) -> nw.DataFram
             design.alias(mass),
             (design * design).alias(squares),
         )
-        table, sums = (
-            table.select(*names, *columns),
-            [nw.col(name).sum() for name in (rows, mass, squares)],
-        )
+        table = table.select(*names, *columns)
+        sums = [nw.col(name).sum() for name in (rows, mass, squares)]
     counted = table.group_by(*names).agg(*sums)
-    return lazy_frame.collect(counted) if is_lazy else counted
+    if is_lazy:
+        return lazy_frame.collect(counted)
+    return counted

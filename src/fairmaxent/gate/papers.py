@@ -54,7 +54,8 @@ def document(fit: Fit, kind: str, data: str | os.PathLike[str] | None = None) ->
             Option("data"),
             " out",
         )
-    template, facts = TEMPLATES[kind], _facts(fit)
+    template = TEMPLATES[kind]
+    facts = _facts(fit)
     if kind == "croissant":
         return json_text(_croissant(fit, template, facts, data)) + "\n"
     sections = tuple(
@@ -106,12 +107,11 @@ def _name(fit: Fit) -> str:
 
 def _facts(fit: Fit) -> Facts:
     """Everything that a document can say, by name."""
-    certificate, roles = fit.certificate, fit.roles
+    certificate = fit.certificate
+    roles = fit.roles
     asked: Any = fit.request
-    names, wanted = (
-        ", ".join(fit.columns),
-        [rate for rate in certificate.rate_lines if rate.wanted is not None],
-    )
+    names = ", ".join(fit.columns)
+    wanted = [rate for rate in certificate.rate_lines if rate.wanted is not None]
     changes = group_changes(fit)
     shares = {
         change.name: (change.share_before, change.share_after) for change in changes
@@ -171,7 +171,8 @@ def _impact(fit: Fit, axes: Grouping) -> tuple[Table, str]:
     for axis, attribute in enumerate((outcome, *columns)):
         if attribute.missing is not None:
             np.moveaxis(people, axis, 0)[attribute.missing] = 0.0
-    good, heads = list(fit.problem.measure.favourable), ("Selected", "Selection rate")
+    good = list(fit.problem.measure.favourable)
+    heads = ("Selected", "Selection rate")
     # a score: who is above the median of all
     if outcome.kind == "numeric" and fit.request.favourable is None:
         scores = (
@@ -187,7 +188,8 @@ def _impact(fit: Fit, axes: Grouping) -> tuple[Table, str]:
             "Above the median" if outcome.is_value_coded else "Above the median's bin",
             "Scoring rate",
         )
-    counts, chosen = people.sum(axis=0), people[good].sum(axis=0)
+    counts = people.sum(axis=0)
+    chosen = people[good].sum(axis=0)
     rates = np.divide(chosen, counts, out=np.zeros_like(chosen), where=counts > 0)
     rows = tuple(
         (

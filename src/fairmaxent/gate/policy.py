@@ -26,7 +26,8 @@ from fairmaxent.fit.request import Request
 from fairmaxent.metrics.intervals import check_confidence
 from fairmaxent.options import documented, info_of, option, refuse_unknown
 
-PROJECT, SECTION = "pyproject.toml", "tool.fairmaxent.check"
+PROJECT = "pyproject.toml"
+SECTION = "tool.fairmaxent.check"
 _LIMIT = "Smallest ratio allowed between the groups'"
 _KINDS = ("statistical_rate", "representation_rate")
 _ASKED = {field.name: field for field in dataclasses.fields(Request)}
@@ -144,17 +145,19 @@ class Policy:
         """Each rate that is checked: kind, columns, limit; None if it may only be no
         worse than before.
         """
-        groupings = (
-            [tuple(self.protected)]
-            if self.groups == "joint"
-            else [(name,) for name in self.protected]
-        )
+        if self.groups == "joint":
+            groupings = [tuple(self.protected)]
+        else:
+            groupings = [(name,) for name in self.protected]
         limits = {
             kind: rates for kind in _KINDS if (rates := getattr(self, kind)) is not None
         }
         for kind, rates in (limits or {"statistical_rate": None}).items():
             for columns in groupings:
-                limit = rates.get(columns[0]) if isinstance(rates, Mapping) else rates
+                if isinstance(rates, Mapping):
+                    limit = rates.get(columns[0])
+                else:
+                    limit = rates
                 if limit is not None or not limits:
                     yield kind, columns, limit
 
@@ -184,7 +187,10 @@ def read_policies(
         ) from problem
     for key in SECTION.split(".") if place.name == PROJECT else ():
         section = section.get(key, {})
-    sections = {"check": section} if "protected" in section else section
+    if "protected" in section:
+        sections = {"check": section}
+    else:
+        sections = section
     if not sections or not all(
         isinstance(values, dict) for values in sections.values()
     ):

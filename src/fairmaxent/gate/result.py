@@ -47,7 +47,9 @@ class Finding:
         """How many people would be needed, if the answer is "cannot tell"; None: no
         number of them would do.
         """
-        return self.ask() if self.answer == "cannot tell" else None
+        if self.answer == "cannot tell":
+            return self.ask()
+        return None
 
     @property
     def name(self) -> str:
@@ -60,7 +62,8 @@ class Finding:
     @property
     def sentence(self) -> str:
         """What was found, in a sentence or two."""
-        rate, limit = self.rate, f"the limit of {self.limit:g}"
+        rate = self.rate
+        limit = f"the limit of {self.limit:g}"
         ends = [
             (end, rate.worst.outcome, rate.worst.stratum)
             for end in (rate.worst.lowest, rate.worst.highest)
@@ -218,19 +221,16 @@ def _sarif(results: Sequence[CheckResult]) -> str:
     """SARIF 2.1.0: a result for each limit, at the first line of its table."""
     listed = []
     for result, found in ((one, found) for one in results for found in one.findings):
-        place = (
-            PROJECT
-            if result.file in (None, "-")
-            else str(result.file).replace(os.sep, "/")
-        )
+        if result.file in (None, "-"):
+            place = PROJECT
+        else:
+            place = str(result.file).replace(os.sep, "/")
         location = {
             "artifactLocation": {"uri": quote(place)},
             "region": {"startLine": 1},
         }
-        level, text = (
-            "error" if found.answer == "fail" else "none",
-            visible(f"{result.name}: {found.sentence}"),
-        )
+        level = "error" if found.answer == "fail" else "none"
+        text = visible(f"{result.name}: {found.sentence}")
         judged = {
             "ruleId": found.kind,
             "kind": _KINDS[found.answer],
@@ -249,10 +249,8 @@ def _sarif(results: Sequence[CheckResult]) -> str:
 
 
 def _json(results: Sequence[CheckResult]) -> str:
-    names, found = (
-        ("name", "answer", "file", "rows"),
-        [[part.to_dict() for part in one.findings] for one in results],
-    )
+    names = ("name", "answer", "file", "rows")
+    found = [[part.to_dict() for part in one.findings] for one in results]
     checks = [
         {name: getattr(one, name) for name in names} | {"findings": found.pop(0)}
         for one in results

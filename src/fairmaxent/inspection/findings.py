@@ -42,8 +42,10 @@ from fairmaxent.plain_text import plain_json
 
 # Rough cost of a fit on one core: a cell of the table in seconds and bytes, a pair of
 # features in both.
-_CELL_SECONDS, _PAIR_SECONDS = 3e-7, 2e-6
-_CELL_BYTES, _PAIR_BYTES = 110, 32
+_CELL_SECONDS = 3e-7
+_PAIR_SECONDS = 2e-6
+_CELL_BYTES = 110
+_PAIR_BYTES = 32
 _DURATIONS = (
     (1, "under a second"),
     (10, "a few seconds"),
@@ -55,6 +57,20 @@ _EXACT = 2**53  # larger whole numbers are no longer exact for many readers of J
 
 
 Spelling = Callable[[Option], str]
+# equal group sizes are proposed if nobody is set apart, and if rows then count at most
+# that many times
+_FEW_TIMES = 5
+_VERDICTS = 3
+_PROXIES = 5  # shown for each protected column
+_CELLS = 3
+# characters of a line, and at least of the levels in it
+_WIDTH = 80
+_LEVELS = 16
+_TITLES: dict[Role, str] = {
+    "outcome": "outcome",
+    "favourable": "good outcome",
+    "protected": "protected",
+}
 
 
 @dataclass(frozen=True)
@@ -74,11 +90,10 @@ class Cost:
         time = next(
             (words for bound, words in _DURATIONS if self.seconds < bound), _TOO_LONG
         )
-        memory = (
-            f"about {self.megabytes:,.0f} MB"
-            if self.megabytes > 100
-            else "little memory"
-        )
+        if self.megabytes > 100:
+            memory = f"about {self.megabytes:,.0f} MB"
+        else:
+            memory = "little memory"
         return f"{time}, {memory}"
 
     @property
@@ -97,29 +112,24 @@ class Cost:
         numbers of JSON is None.
         """
         size = self.domain_size
-        rounded = (
-            size
-            if size < _EXACT
-            else float(size)
-            if size < sys.float_info.max
-            else None
-        )
+        if size < _EXACT:
+            rounded = size
+        else:
+            rounded = None
+            if size < sys.float_info.max:
+                rounded = float(size)
         return {**vars(self), "domain_size": rounded, "words": self.words}
 
 
 def cost(roles: Roles, codes: Codes) -> Cost:
     """Estimate what fitting these rows takes."""
-    distinct, levels = len(roles.compress(codes).codes), roles.blocks.levels
-    cells, pairs = codes.shape[0] * codes.shape[1], sum(levels) ** 2
+    distinct = len(roles.compress(codes).codes)
+    levels = roles.blocks.levels
+    cells = codes.shape[0] * codes.shape[1]
+    pairs = sum(levels) ** 2
     seconds = cells * _CELL_SECONDS + pairs * _PAIR_SECONDS
     megabytes = (cells * _CELL_BYTES + pairs * _PAIR_BYTES) / 1e6
     return Cost(distinct, sum(levels), levels[0], roles.domain.size, seconds, megabytes)
-
-
-# equal group sizes are proposed if nobody is set apart, and if rows then count at most
-# that many times
-_FEW_TIMES = 5
-_VERDICTS = 3
 
 
 @dataclass(frozen=True)
@@ -202,7 +212,11 @@ class Inspection:
             )
             rates[grouping.name] = None if is_small else 1.0
         different = set(rates.values())
-        return rates if len(different) > 1 else different.pop() if different else None
+        if len(different) > 1:
+            return rates
+        if different:
+            return different.pop()
+        return None
 
     def proposed(self, role: str) -> tuple[Proposal, ...]:
         """What is proposed for a role, candidates included."""
@@ -210,11 +224,9 @@ class Inspection:
 
     def role_of(self, name: str) -> str:
         """The role of a column, an empty text if it has none."""
-        return (
-            "outcome"
-            if name == self.outcome
-            else "protected" * (name in self.protected)
-        )
+        if name == self.outcome:
+            return "outcome"
+        return "protected" * (name in self.protected)
 
     def to_dict(self, spell: Spelling = str) -> dict[str, Any]:
         """Everything as plain values, for JSON; ``spell`` writes the options that hints
@@ -252,27 +264,18 @@ class Inspection:
         return inspection_text(self)
 
 
-_PROXIES = 5  # shown for each protected column
-_CELLS = 3
-_WIDTH, _LEVELS = 80, 16  # characters of a line, and at least of the levels in it
-_TITLES: dict[Role, str] = {
-    "outcome": "outcome",
-    "favourable": "good outcome",
-    "protected": "protected",
-}
-
-
 def inspection_text(
     inspection: Inspection, spell: Spelling = str, *, notes: Sequence[str] = ()
 ) -> str:
     """Everything that was seen, with options spelled by ``spell``; ``notes`` say how
     the table was read.
     """
-    answer, sections = (
-        map(Paragraph, answers(inspection, spell)),
-        inspection_sections(inspection, spell),
-    )
-    takes = [] if inspection.cost is None else [Paragraph(inspection.cost.sentence)]
+    answer = map(Paragraph, answers(inspection, spell))
+    sections = inspection_sections(inspection, spell)
+    if inspection.cost is None:
+        takes = []
+    else:
+        takes = [Paragraph(inspection.cost.sentence)]
     cautious = [
         Note(f"Note: {line}") for line in (*notes, *cautions(inspection, spell))
     ]
@@ -299,21 +302,15 @@ def inspection_sections(
         for one in inspection.groupings
     }
     seen = [(one.name, (_rates(one), *apart[one.name])) for one in inspection.groupings]
-    seen += (
-        [("Columns that predict a group", tuple(_proxies(inspection)))]
-        if inspection.groupings
-        else []
-    )
+    if inspection.groupings:
+        seen += [("Columns that predict a group", tuple(_proxies(inspection)))]
     size = (
         f"{counted(inspection.rows, 'row')},"
         f" {counted(len(inspection.columns), 'column')}"
     )
     seen.append(("All columns", (Paragraph(size), _columns(inspection, room))))
-    seen += (
-        [("What is proposed", (_proposals(inspection, spell),))]
-        if inspection.proposals
-        else []
-    )
+    if inspection.proposals:
+        seen += [("What is proposed", (_proposals(inspection, spell),))]
     return [
         Section(f"part-{number}", title, title, blocks)
         for number, (title, blocks) in enumerate(seen)
@@ -339,11 +336,10 @@ def _columns(inspection: Inspection, room: int | None) -> Table:
     )
     table = []
     for row, column in zip(rows, inspection.columns, strict=True):
-        levels = (
-            "an identifier?"
-            if column.identifier
-            else cell_text(", ".join(column.shown[:100]))
-        )
+        if column.identifier:
+            levels = "an identifier?"
+        else:
+            levels = cell_text(", ".join(column.shown[:100]))
         table.append((*row, cut(levels, room)))
     return Table("Columns", (*heads, "such as"), tuple(table))
 
@@ -361,7 +357,8 @@ def _proposals(inspection: Inspection, spell: Spelling) -> Table:
             why = proposal.reason
             if proposal.edges is not None:
                 why += f": {spell(Option('bins', {str(proposal.value): list(proposal.edges)}))}"
-            why += " (a guess: please check)" if proposal.confidence == "guess" else ""
+            if proposal.confidence == "guess":
+                why += " (a guess: please check)"
             sure = "" if proposal.confidence == "likely" else "?"
             rows.append((f"{title}{sure}", cut(cell_text(proposal.value), 30), why))
     return Table("Proposals", ("proposed", "which", "why"), tuple(rows))
@@ -398,7 +395,8 @@ def _rates(grouping: GroupingRates) -> Block:
     shares = {group.group: group for group in grouping.representation.groups}
     rows = []
     for group in grouping.statistical.groups:
-        share, ends = shares[group.group], map(percent, group.interval or ())
+        share = shares[group.group]
+        ends = map(percent, group.interval or ())
         cells = (
             cell_text(share.count),
             percent(share.rate),
@@ -437,7 +435,10 @@ def cautions(inspection: Inspection, spell: Spelling) -> tuple[str, ...]:
     """What to watch out for."""
     hints = (spelled(hint.parts, spell) for hint in inspection.hints)
     empty = inspection.empty_cells
-    more = f" and {len(empty) - _CELLS} more" if len(empty) > _CELLS else ""
+    if len(empty) > _CELLS:
+        more = f" and {len(empty) - _CELLS} more"
+    else:
+        more = ""
     unseen = (
         "no row has these combinations, so nothing is known about such people:"
         f" {'; '.join(empty[:_CELLS])}{more}"
@@ -473,34 +474,42 @@ def inspect(
     >>> look.outcome, look.favourable, look.protected
     ('hired', ('yes',), ('sex',))
     """
-    given = [] if protected is None else read_columns("protected", protected)
+    if protected is None:
+        given = []
+    else:
+        given = read_columns("protected", protected)
     check_roles(outcome if outcome is not None else "", given, weight)
     opened = frames.open_frame(frame)
     raw = frames.read_weights(opened, weight)
-    design = None if raw is None else frames.in_range(raw)
+    design = None
+    if raw is not None:
+        design = frames.in_range(raw)
     domain, encoded, _ = read_domain(opened, domain, weight=weight, weights=design)
     codes = encoded.codes
-    outcomes = () if outcome is not None else propose_outcome(domain, given)
+    if outcome is not None:
+        outcomes = ()
+    else:
+        outcomes = propose_outcome(domain, given)
     outcome = outcome or next(
         (str(value) for value in _chosen(outcomes, "outcome")), None
     )
-    likely = (
-        ()
-        if outcome is None or favourable is not None
-        else propose_favourable(domain.attribute(outcome))
-    )
+    if outcome is None or favourable is not None:
+        likely = ()
+    else:
+        likely = propose_favourable(domain.attribute(outcome))
     proposals = (
         *outcomes,
         *likely,
         *(() if given else propose_protected(domain, outcome, len(opened))),
     )
     names = given or [str(value) for value in _chosen(proposals, "protected")]
-    good = (
-        favourable
-        if favourable is not None
-        else [*_chosen(proposals, "favourable")] or None
-    )
-    roles = Roles.of(domain, outcome, names) if outcome is not None and names else None
+    if favourable is not None:
+        good = favourable
+    else:
+        good = [*_chosen(proposals, "favourable")] or None
+    roles = None
+    if outcome is not None and names:
+        roles = Roles.of(domain, outcome, names)
     taken = [*([outcome] if outcome is not None else []), *names]
     identifiers = set(domain.identifiers) - set(taken)
     hints = [
@@ -510,7 +519,10 @@ def inspect(
 
     groupings = []
     for axes in () if roles is None else roles.groupings(groups):
-        columns = [roles.names[axis] for axis in axes] if roles else []
+        if roles:
+            columns = [roles.names[axis] for axis in axes]
+        else:
+            columns = []
         how: Any = {
             "groups": "joint",
             "weight": weight,
@@ -529,17 +541,19 @@ def inspect(
         groupings.append(GroupingRates(" × ".join(columns), shares, rates, verdict))
     summaries = []
     for attribute, column in zip(domain.attributes, codes.T, strict=True):
-        missing = (
-            0
-            if attribute.missing is None
-            else int(np.count_nonzero(column == attribute.missing))
-        )
+        if attribute.missing is None:
+            missing = 0
+        else:
+            missing = int(np.count_nonzero(column == attribute.missing))
         sizes = (
             attribute.size,
             len(attribute.counts) - (attribute.missing is not None),
             missing,
         )
-        shown = () if attribute.name in identifiers else attribute.labels
+        if attribute.name in identifiers:
+            shown = ()
+        else:
+            shown = attribute.labels
         summaries.append(
             ColumnSummary(
                 attribute.name,

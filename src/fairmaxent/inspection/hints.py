@@ -23,6 +23,20 @@ from fairmaxent.plain_text import visible
 
 # A column that predicts at least this share of a protected one is worth naming.
 NOTABLE = 0.01
+HintKind = Literal[
+    "identifier",
+    "missing",
+    "similar levels",
+    "total",
+    "leak",
+    "many outcomes",
+    "weights",
+]
+# a column that predicts so much of another's entropy says it nearly always
+LEAKS = 0.75
+_SHOWN = 5  # of a list
+_MANY_OUTCOMES = 5
+_BETWEEN_LETTERS = re.compile(r"(?<=[^\W\d])[-_./' ]+(?=[^\W\d])")
 
 
 @dataclass(frozen=True)
@@ -55,11 +69,10 @@ def predictors(
 ) -> Iterator[tuple[int, float]]:
     """How well each other column predicts one, by their numbers."""
     sizes = roles.domain.sizes
-    rows = (
-        len(codes)
-        if design is None
-        else float(effective_rows(design.sum(), (design**2).sum()))
-    )
+    if design is None:
+        rows = len(codes)
+    else:
+        rows = float(effective_rows(design.sum(), (design**2).sum()))
     for other in range(len(sizes)):
         if other != wanted:
             table = tally(
@@ -86,30 +99,14 @@ def predicted_share(table: Reals, rows: float) -> float:
     0.0
     """
     joint = table / table.sum()
-    first, second = joint.sum(axis=1), joint.sum(axis=0)
+    first = joint.sum(axis=1)
+    second = joint.sum(axis=0)
     total = entropy(first)
     chance = (np.count_nonzero(first) - 1) * (np.count_nonzero(second) - 1) / (2 * rows)
     if total <= chance:
         return 0.0
     predicted = total + entropy(second) - entropy(joint.ravel())
     return float(np.clip((predicted - chance) / (total - chance), 0.0, 1.0))
-
-
-HintKind = Literal[
-    "identifier",
-    "missing",
-    "similar levels",
-    "total",
-    "leak",
-    "many outcomes",
-    "weights",
-]
-
-# a column that predicts so much of another's entropy says it nearly always
-LEAKS = 0.75
-_SHOWN = 5  # of a list
-_MANY_OUTCOMES = 5
-_BETWEEN_LETTERS = re.compile(r"(?<=[^\W\d])[-_./' ]+(?=[^\W\d])")
 
 
 @dataclass(frozen=True)
@@ -174,7 +171,9 @@ def column_hints(
 def role_hints(roles: Roles, codes: Codes, design: Reals | None) -> Iterator[Hint]:
     """What can be said once the outcome and the protected columns are known."""
     outcome = roles.domain.attributes[roles.outcome]
-    edges = halves(outcome) if len(known_levels(outcome)) > _MANY_OUTCOMES else None
+    edges = None
+    if len(known_levels(outcome)) > _MANY_OUTCOMES:
+        edges = halves(outcome)
     if edges is not None:
         what = (
             f"the outcome {outcome.name!r} has {len(known_levels(outcome))} levels,"
@@ -193,11 +192,17 @@ def leak_hints(roles: Roles, codes: Codes, design: Reals | None) -> Iterator[Hin
     """Columns that all but say the outcome: a model that may use them looks better than
     it is.
     """
-    names, found = roles.domain.names, predictors(roles, roles.outcome, codes, design)
+    names = roles.domain.names
+    found = predictors(roles, roles.outcome, codes, design)
     strong = (names[other] for other, strength in found if strength >= LEAKS)
     leaks = [name for name in strong if name not in roles.domain.identifiers]
     if leaks:
-        verb, them = ("predicts", "it") if len(leaks) == 1 else ("predict", "them")
+        if len(leaks) == 1:
+            verb = "predicts"
+            them = "it"
+        else:
+            verb = "predict"
+            them = "them"
         what = (
             f"{listed(map(shown, leaks), 'column')} {verb} the outcome nearly perfectly"
         )
@@ -271,15 +276,21 @@ def _totals(frame: frames.Frame, domain: Domain) -> Iterator[Hint]:
     """A level called total, or a last row that is one: a sum of other rows is no
     person.
     """
-    last = frame.row(len(frame) - 1) if len(frame) else ()
+    if len(frame):
+        last = frame.row(len(frame) - 1)
+    else:
+        last = ()
     names = list(frame.columns)
     for attribute in domain.attributes:
         if attribute.kind not in ("categorical", "ordered"):
             continue
-        levels = (
-            known_levels(attribute) if attribute.name not in domain.identifiers else []
-        )
-        end = last[names.index(attribute.name)] if attribute.name in names else None
+        if attribute.name not in domain.identifiers:
+            levels = known_levels(attribute)
+        else:
+            levels = []
+        end = None
+        if attribute.name in names:
+            end = last[names.index(attribute.name)]
         texts = [*levels, *([end] if isinstance(end, str) else [])]
         total = next(filter(is_total, texts), None)
         if total is not None:
@@ -293,7 +304,10 @@ def _totals(frame: frames.Frame, domain: Domain) -> Iterator[Hint]:
 def listed(items: Iterable[str], noun: str) -> str:
     """Write a list in words, with a number of further things if it is long."""
     texts = list(items)
-    texts[_SHOWN:] = (
-        [counted(len(texts) - _SHOWN, f"more {noun}")] if len(texts) > _SHOWN else []
-    )
-    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
+    if len(texts) > _SHOWN:
+        texts[_SHOWN:] = [counted(len(texts) - _SHOWN, f"more {noun}")]
+    else:
+        texts[_SHOWN:] = []
+    if len(texts) == 1:
+        return texts[0]
+    return f"{', '.join(texts[:-1])} and {texts[-1]}"

@@ -32,10 +32,14 @@ Meaning = Literal["good", "bad", "yes", "no", "high", "low"]
 
 # Points of a candidate for the outcome: from how many on it is proposed, and by how
 # many it must lead.
-_LIKELY, _GUESS, _LEAD = 4.0, 3.5, 1.0
-_CANDIDATE, _CANDIDATES = 2.0, 4
+_LIKELY = 4.0
+_GUESS = 3.5
+_LEAD = 1.0
+_CANDIDATE = 2.0
+_CANDIDATES = 4
 _FEW_LEVELS = 5
-_MOST_GROUPS, _MOST_PROTECTED = 10, 3
+_MOST_GROUPS = 10
+_MOST_PROTECTED = 3
 _ROWS_IN_CELL = 20
 _PAIRS: tuple[tuple[Meaning, Meaning], ...] = (
     ("good", "bad"),
@@ -113,7 +117,10 @@ def _scored(attribute: Attribute, *, is_last: bool) -> tuple[float, Proposal] | 
         edges = halves(attribute)
         if edges is None or not (named or is_last):
             return None
-        reason = f"its name ({named!r})" if named else "the last column"
+        if named:
+            reason = f"its name ({named!r})"
+        else:
+            reason = "the last column"
         reason += ", but numbers have to be cut in two"
         return _CANDIDATE, Proposal(
             "outcome", attribute.name, reason, "candidate", edges
@@ -158,10 +165,8 @@ def _quantile_edges(
     if attribute.kind != "numeric" or not attribute.values.dtype.is_numeric():
         return None
     count = len(attribute.counts) - (attribute.missing is not None)
-    numbers, counts = (
-        frames.to_numbers(attribute.values)[:count],
-        attribute.counts[:count],
-    )
+    numbers = frames.to_numbers(attribute.values)[:count]
+    counts = attribute.counts[:count]
     if len(numbers) < 2:
         return None
     order = np.argsort(numbers, kind="stable")
@@ -183,7 +188,10 @@ def propose_protected(
     should have a few of them.
     """
     proposals: list[Proposal] = []
-    cells = 2 if outcome is None else len(known_levels(domain.attribute(outcome)))
+    if outcome is None:
+        cells = 2
+    else:
+        cells = len(known_levels(domain.attribute(outcome)))
     columns = [
         column
         for column in domain.attributes
@@ -221,14 +229,13 @@ def _protected(attribute: Attribute) -> Proposal | None:
     by_value = attribute.kind == "categorical" and are_groups(levels)
     if len(levels) < 2 or not (named or maybe or by_value):
         return None
-    reason = (
-        f"its name ({named or maybe!r})"
-        if named or maybe
-        else f"its values ({', '.join(levels[:3])})"
-    )
-    edges = (
-        None if attribute.is_value_coded else _quantile_edges(attribute, (1 / 3, 2 / 3))
-    )
+    if named or maybe:
+        reason = f"its name ({named or maybe!r})"
+    else:
+        reason = f"its values ({', '.join(levels[:3])})"
+    edges = None
+    if not attribute.is_value_coded:
+        edges = _quantile_edges(attribute, (1 / 3, 2 / 3))
     if edges is not None:
         reason = f"{reason}, but numbers have to be cut into a few groups"
         return Proposal("protected", attribute.name, reason, "candidate", edges)
@@ -239,7 +246,10 @@ def _protected(attribute: Attribute) -> Proposal | None:
             f"{reason}, but many groups: merge some first",
             "candidate",
         )
-    confidence: Confidence = "likely" if named else "guess" if by_value else "candidate"
+    if named:
+        confidence: Confidence = "likely"
+    else:
+        confidence = "guess" if by_value else "candidate"
     return Proposal("protected", attribute.name, reason, confidence)
 
 
@@ -258,7 +268,8 @@ def propose_favourable(attribute: Attribute) -> tuple[Proposal, ...]:
         good = [number for number, meaning in enumerate(meanings) if meaning == wanted]
         if not good and len(levels) == 2 and meanings.count(OPPOSITES[wanted]) == 1:
             other = meanings.index(OPPOSITES[wanted])
-            good, reason = [1 - other], f"{levels[other]!r} is the opposite"
+            good = [1 - other]
+            reason = f"{levels[other]!r} is the opposite"
         if 0 < len(good) < len(levels):
             return tuple(
                 Proposal("favourable", values[number], reason, confidence)
@@ -298,14 +309,14 @@ def _readings(name: str) -> list[tuple[Meaning, Confidence, str]]:
             ("low", "guess", f"{bad!r} is bad to have"),
         ]
     sure: Confidence = "likely" if good is not None else "guess"
-    because = (
-        f"{good!r} is good to have"
-        if good is not None
-        else "yes is usually the good outcome"
-    )
-    money_because = (
-        f"more {money} is better" if money is not None else "more is usually better"
-    )
+    if good is not None:
+        because = f"{good!r} is good to have"
+    else:
+        because = "yes is usually the good outcome"
+    if money is not None:
+        money_because = f"more {money} is better"
+    else:
+        money_because = "more is usually better"
     return [
         clear,
         ("yes", sure, because),
@@ -336,7 +347,8 @@ def named_in(name: str, key: str) -> str | None:
     ('default', 'ausfall')
     >>> named_in("bracelet", "protected")
     """
-    words, vocabulary = words_in(name), words_for(key)
+    words = words_in(name)
+    vocabulary = words_for(key)
     exact = next((word for word in words if word in vocabulary), None)
     if exact is not None:
         return exact
@@ -365,7 +377,9 @@ def meaning_of(level: str) -> Meaning | None:
         ):
             return amount
     words = re.findall(r"-?\w+", text.replace("_", " "))
-    whole = _meaning_of_word("".join(words)) if len(words) <= 2 else None
+    whole = None
+    if len(words) <= 2:
+        whole = _meaning_of_word("".join(words))
     if whole is not None:
         return whole
     negated = bool(words) and words[0] in words_for("negations")
@@ -377,7 +391,9 @@ def meaning_of(level: str) -> Meaning | None:
     if len(words) < 2 or len(meanings) != 1:
         return None
     meaning = meanings.pop()
-    return OPPOSITES[meaning] if negated else meaning
+    if negated:
+        return OPPOSITES[meaning]
+    return meaning
 
 
 def _meaning_of_word(word: str) -> Meaning | None:

@@ -45,18 +45,17 @@ class Verdict:
         """The largest ratio that the rows do not contradict; 1 (equal rates): the gap
         may well be chance.
         """
-        return (
-            1.0
-            if self.gap is None or self.gap.interval is None
-            else self.gap.interval[1]
-        )
+        if self.gap is None or self.gap.interval is None:
+            return 1.0
+        return self.gap.interval[1]
 
     @property
     def headline(self) -> str:
         """The gap, and whether it may be chance; nothing if there is none."""
         if self.gap is None or self.gap.interval is None:
             return ""
-        pair, interval = self.gap.worst, self.gap.interval
+        pair = self.gap.worst
+        interval = self.gap.interval
         least, most = (
             _named(pair.columns, group) for group in (pair.lowest, pair.highest)
         )
@@ -66,11 +65,10 @@ class Verdict:
             if interval[0] < _CLEAR
             else "the table shows no clear gap"
         )
-        chance = (
-            f"may well be chance: {unclear}"
-            if self.most == 1
-            else "is unlikely to be chance"
-        )
+        if self.most == 1:
+            chance = f"may well be chance: {unclear}"
+        else:
+            chance = "is unlikely to be chance"
         gap = (
             f"have {_named([self.outcome], [pair.outcome])} {ratio} times as often as"
             f" people with {most}"
@@ -91,11 +89,10 @@ class Verdict:
             "The largest group was compared with each other one, and the clearest gap"
             " is told." * (self.others > 1)
         )
-        apart = (
-            f"Too little is known to say anything about {listed(few, 'group')}."
-            if few
-            else ""
-        )
+        if few:
+            apart = f"Too little is known to say anything about {listed(few, 'group')}."
+        else:
+            apart = ""
         return f"{each} {apart}".strip()
 
     def __str__(self) -> str:
@@ -108,7 +105,8 @@ def judge(
     """Compare the largest group with each other one that is large enough, for each
     outcome of the table.
     """
-    labels, sizes = table.rows.labels, table.effective.sizes
+    labels = table.rows.labels
+    sizes = table.effective.sizes
     shares = {labels.index(group.group): group for group in representation.groups}
     pooled = np.nansum(sizes * table.rates, axis=1, keepdims=True) / np.nansum(
         sizes, axis=1, keepdims=True
@@ -158,6 +156,6 @@ def _named(columns: Sequence[str], levels: Sequence[object]) -> str:
 
 def _digits(ratio: float) -> str:
     """Two digits, or more in order not to look like 0 or 1."""
-    return (
-        f"{ratio:.2f}" if ratio in (0, 1) or 0.005 <= ratio < 0.995 else f"{ratio:.4f}"
-    )
+    if ratio in (0, 1) or 0.005 <= ratio < 0.995:
+        return f"{ratio:.2f}"
+    return f"{ratio:.4f}"

@@ -92,4 +92,6 @@ class Dual:
         rows than this.
         """
         prior = self.prior.thinned(rows)
-        return self if prior is self.prior else Dual(prior, self.features, self.target)
+        if prior is self.prior:
+            return self
+        return Dual(prior, self.features, self.target)

@@ -188,7 +188,10 @@ class _Entries:
 
 def _assemble(blocks: Blocks, matrices: Sequence[_Entries], possible: Mask) -> Features:
     """Stack the features of all blocks into one sparse matrix, feature by feature."""
-    starts, levels, values, entries = [], [], [], 0
+    starts = []
+    levels = []
+    values = []
+    entries = 0
     for part, matrix in zip(blocks.slices, matrices, strict=True):
         starts.append(
             entries + np.searchsorted(matrix.features, np.arange(matrix.shape[1]))
@@ -218,9 +221,9 @@ def _attribute_features(
 
 
 def _features_of(scores: Reals | None, levels: Reals) -> _Entries:
-    return (
-        _indicators(levels) if scores is None else _Entries.of(_moment(scores, levels))
-    )
+    if scores is None:
+        return _indicators(levels)
+    return _Entries.of(_moment(scores, levels))
 
 
 def _indicators(levels: Reals) -> _Entries:
@@ -245,7 +248,12 @@ def _moment(scores: Reals, levels: Reals) -> Reals:
     total = mass.sum() or 1.0
     mean = (mass @ values) / total
     spread = np.sqrt((mass @ (values - mean) ** 2) / total)
-    columns = [np.where(absent, 0.0, (values - mean) / spread)] if spread > 0 else []
+    if spread > 0:
+        columns = [np.where(absent, 0.0, (values - mean) / spread)]
+    else:
+        columns = []
     if 0 < total < levels.sum():
         columns.append(absent.astype(np.float64))
-    return np.column_stack(columns) if columns else np.empty((len(scores), 0))
+    if columns:
+        return np.column_stack(columns)
+    return np.empty((len(scores), 0))

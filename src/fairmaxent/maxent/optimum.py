@@ -148,9 +148,10 @@ def _rows_in_use(
         bounds=[(0, 1)] * rows + [(0, None)] * (rows + 1),
         method="highs",
     )
-    used: Mask = (
-        program.x[:rows] > 0.5 if program.status == 0 else np.zeros(rows, dtype=bool)
-    )
+    if program.status == 0:
+        used: Mask = program.x[:rows] > 0.5
+    else:
+        used = np.zeros(rows, dtype=bool)
     if not used.any():
         raise _infeasible_rows(values, features, levels, describe)
     return prior.only(used)

@@ -25,6 +25,12 @@ from fairmaxent.maxent.dual import Dual, Point, SearchPoint
 # Below this residual a solver that can make no further progress has met the limits of
 # float64, not a problem.
 ROUNDING = 1e-9
+Step = Callable[[Point], Point | None]
+Product = Callable[[Reals], Reals]  # of a matrix with a vector
+_SHORT = 0.3  # of the slope that is left after a step that was too short
+P = TypeVar("P", bound=SearchPoint)
+_MEMORY = 12  # changes of the gradient that are remembered
+_ENDED = 1e-11  # a residual that is no reason to ask all rows for a Hessian
 
 
 class Status(StrEnum):
@@ -55,12 +61,6 @@ class Solver(Protocol):
         """Minimise from λ = 0."""
 
 
-Step = Callable[[Point], Point | None]
-Product = Callable[[Reals], Reals]  # of a matrix with a vector
-
-_SHORT = 0.3  # of the slope that is left after a step that was too short
-
-
 def iterate(
     dual: Dual, step: Step, *, method: str, tolerance: float, max_iterations: int
 ) -> Solution:
@@ -70,7 +70,8 @@ def iterate(
     h(λ*) = −KL(p*‖q) ≥ −L_q where a solution exists (proof of Lemma 4.2), and a lower
     value proves that there is none.
     """
-    point, reached = dual.start, 0.0
+    point = dual.start
+    reached = 0.0
     floor = dual.prior.log_floor() - 1e-6
     status = Status.OUT_OF_ITERATIONS
     iterations = 0
@@ -87,7 +88,10 @@ def iterate(
             break
         following = step(point)
         if following is None:
-            status = Status.CONVERGED if point.residual <= ROUNDING else Status.STALLED
+            if point.residual <= ROUNDING:
+                status = Status.CONVERGED
+            else:
+                status = Status.STALLED
             break
         point = following
     return Solution(
@@ -102,9 +106,6 @@ def _way(start: float, now: float, tolerance: float) -> float:
     if now <= tolerance:
         return 1.0
     return max(0.0, log(start / now) / log(start / max(tolerance, 1e-300)))
-
-
-P = TypeVar("P", bound=SearchPoint)
 
 
 def backtrack(
@@ -133,7 +134,10 @@ def backtrack(
         trial = at(point.multipliers + length * direction)
         if size(trial) <= falls * size(point) and trial.value <= point.value + rounding:
             short = float(trial.gradient @ direction) < _SHORT * slope
-            farther = at(point.multipliers + 2 * length * direction) if short else trial
+            if short:
+                farther = at(point.multipliers + 2 * length * direction)
+            else:
+                farther = trial
             return farther if size(farther) < size(trial) else trial
         if (
             trial.value <= point.value + 1e-4 * length * slope
@@ -158,7 +162,8 @@ def conjugate_gradients(
     zero where the dual is flat; there we stop with what we have, a descent direction
     already.
     """
-    residual, direction = -gradient, np.zeros(len(gradient))
+    residual = -gradient
+    direction = np.zeros(len(gradient))
     search = precondition(residual)
     power = float(residual @ search)
     for _ in range(most):
@@ -171,7 +176,8 @@ def conjugate_gradients(
         if float(np.linalg.norm(residual)) <= enough:
             break
         scaled = precondition(residual)
-        previous, power = power, float(residual @ scaled)
+        previous = power
+        power = float(residual @ scaled)
         search = scaled + (power / previous) * search
     return direction
 
@@ -190,7 +196,8 @@ class Newton:
         def step(point: Point) -> Point | None:
             nonlocal last
             if last is not None and last.finishes(point, self.tolerance):
-                following, last = backtrack(dual.at, point, last.direction(point)), None
+                following = backtrack(dual.at, point, last.direction(point))
+                last = None
                 if following is not None:
                     return following
             last = _Last(regularised(point.hessian()), point.residual)
@@ -248,10 +255,6 @@ def regularised(hessian: Reals) -> Reals:
         "the Hessian of the dual is not a covariance; please report this with the data"
         " that led to it"
     )
-
-
-_MEMORY = 12  # changes of the gradient that are remembered
-_ENDED = 1e-11  # a residual that is no reason to ask all rows for a Hessian
 
 
 @dataclass(frozen=True)
@@ -313,7 +316,8 @@ def _inverse(point: Point, thinned: Dual) -> Reals:
     unseen there stands alone.
     """
     hessian = thinned.at(point.multipliers).hessian()
-    rough, exact = np.diag(hessian), point.variance()
+    rough = np.diag(hessian)
+    exact = point.variance()
     seen = rough > 1e-12 * exact
     scale = np.sqrt(np.divide(exact, rough, out=np.zeros_like(exact), where=seen))
     hessian = hessian * np.outer(scale, scale)

@@ -121,8 +121,14 @@ class Odds(Number):
         return max(self.true_positive.difference, self.false_positive.difference)
 
     def _words(self) -> str:
-        true, false = self.true_positive, self.false_positive
-        kind, worse = ("true", true) if true.value <= false.value else ("false", false)
+        true = self.true_positive
+        false = self.false_positive
+        if true.value <= false.value:
+            kind = "true"
+            worse = true
+        else:
+            kind = "false"
+            worse = false
         left_out = rates.left_out_text([*true.left_out, *false.left_out])
         return (
             f"{self.value:.3f}{interval_text(self.interval)}: {kind} positives,"
@@ -262,7 +268,12 @@ def _positives(
         if not any(
             table.compared >= min(2, len(table.rows.labels)) for table in tables
         ):
-            kind, rows_with = ("true", "with") if true else ("false", "without")
+            if true:
+                kind = "true"
+                rows_with = "with"
+            else:
+                kind = "false"
+                rows_with = "without"
             few = f"fewer than two groups have rows {rows_with} the favourable outcome"
             raise LevelError(
                 f"{kind} positive rates cannot be compared: {few}. Add rows, or merge"
@@ -341,7 +352,10 @@ class Disparity(Number):
         names = ", ".join(
             stratum_text(stratum).removeprefix(" within ") for stratum in self.left_out
         )
-        alike = f"; everybody or nobody has the outcome in {names}" if names else ""
+        if names:
+            alike = f"; everybody or nobody has the outcome in {names}"
+        else:
+            alike = ""
         return (
             f"{self.value:.3f}: {' × '.join(self.worst.columns)},"
             f" {rates.group_text(self.worst.group)}{alike}"
@@ -398,7 +412,8 @@ def _disparities(
     none.
     """
     size = len(rows.labels)
-    sizes, by_stratum = [], {}
+    sizes = []
+    by_stratum = {}
     for levels, of_stratum in rows.strata:
         part = rows.only(of_stratum)
         accepted = part.levels[0] == favourable

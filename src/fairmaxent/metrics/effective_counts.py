@@ -85,7 +85,8 @@ class EffectiveCounts:
 
     def deviance(self, rates: Reals) -> Reals:
         """Twice the log-likelihood that is lost if the rates were these."""
-        chances, total = self._chances(rates), self.positives + self.negatives
+        chances = self._chances(rates)
+        total = self.positives + self.negatives
         with np.errstate(divide="ignore", invalid="ignore"):
             sides = ((self.positives, chances), (self.negatives, 1 - chances))
             first, second = (
@@ -121,7 +122,8 @@ class WeightSums:
         """Add up the rows of each outcome and group; if they are ``counted``, each
         stands for the rows behind it.
         """
-        cells, size = outcome * shape[1] + group, shape[0] * shape[1]
+        cells = outcome * shape[1] + group
+        size = shape[0] * shape[1]
         if counted is not None:
             sums = (
                 tally(cells, np.where(weights > 0, part, 0.0), size)
@@ -201,10 +203,8 @@ class WeightSums:
         mean weight, and freedom.
         """
         relative = _quotient(self.rows * self.squares, self.weight**2)
-        deviations, freedom = (
-            self.rows * np.fmax(relative - 1, 0.0),
-            np.maximum(self.rows - 1, 0.0),
-        )
+        deviations = self.rows * np.fmax(relative - 1, 0.0)
+        freedom = np.maximum(self.rows - 1, 0.0)
         if together:
             return deviations.sum(axis=-1, keepdims=True), freedom.sum(
                 axis=-1, keepdims=True

@@ -35,6 +35,8 @@ from fairmaxent.metrics.groups import (
 from fairmaxent.plain_text import visible
 
 _TINY = 1e-150  # in place of no weight at all, so that its square is not zero
+# whether rows have the outcome, their probabilities, their weights
+ScoredRows = tuple[Mask, Reals, Reals]
 
 
 @dataclass(frozen=True)
@@ -75,13 +77,16 @@ class Pair(Spoken):
     stratum: StratumLevels = ()
 
     def _words(self) -> str:
-        about = (
-            "" if self.outcome is None else f" for outcome {value_text(self.outcome)}"
-        )
-        lowest, highest = group_text(self.lowest), group_text(self.highest)
-        groups = (
-            "all groups equal" if lowest == highest else f"{lowest} against {highest}"
-        )
+        if self.outcome is None:
+            about = ""
+        else:
+            about = f" for outcome {value_text(self.outcome)}"
+        lowest = group_text(self.lowest)
+        highest = group_text(self.highest)
+        if lowest == highest:
+            groups = "all groups equal"
+        else:
+            groups = f"{lowest} against {highest}"
         return (
             f"{' × '.join(self.columns)}, {groups}{about}{stratum_text(self.stratum)}"
         )
@@ -99,7 +104,9 @@ class Number(Spoken):
         return round(self.value, digits)
 
     def __format__(self, how: str) -> str:
-        return format(self.value, how) if how else str(self)
+        if how:
+            return format(self.value, how)
+        return str(self)
 
     def __lt__(self, other: float) -> bool:
         return self.value < float(other)
@@ -166,7 +173,9 @@ def left_out_text(groups: Sequence[GroupRate]) -> str:
         name + (f" in {len(own)} strata" if len(own) > 1 else min(own))
         for name, own in sorted(strata.items())
     ]
-    return f"; not compared: {', '.join(names)}" if names else ""
+    if names:
+        return f"; not compared: {', '.join(names)}"
+    return ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,7 +218,8 @@ class GroupedTable:
         # an outcome that nobody compared has is left out, such as missing
         if favourable is None:
             chosen = [code for code in chosen if sums.weight[code].any()] or chosen
-        rates, effective = outcome_rates(sums.weight, (1,)), sums.against_others()
+        rates = outcome_rates(sums.weight, (1,))
+        effective = sums.against_others()
         names = [outcomes[code] for code in chosen]
         return cls(
             rows,
@@ -247,17 +257,17 @@ class GroupedTable:
         # because it is estimated.
         if ((chance == 0) | (chance == 1)).all():
             return cls.of_positives(rows, chance == 1, outcome)
-        group, weight, size = rows.group, rows.weights, len(rows.labels)
+        group = rows.group
+        weight = rows.weights
+        size = len(rows.labels)
         mass, positive = (tally(group, weight * value, size) for value in (1.0, chance))
         mean = positive / np.maximum(mass, np.finfo(float).tiny)
         squares, deviations = (
             tally(group, weight**2 * value, size)
             for value in (1.0, (chance - mean[group]) ** 2)
         )
-        count, variance = (
-            effective_rows(mass, squares),
-            deviations / np.maximum(mass, _TINY) ** 2,
-        )
+        count = effective_rows(mass, squares)
+        variance = deviations / np.maximum(mass, _TINY) ** 2
         freedom = count - 1
         widened = (
             variance
@@ -282,10 +292,8 @@ class GroupedTable:
     def comparisons(self) -> Iterator[intervals.Compared]:
         """The groups that have a rate, for each outcome."""
         for number, row in enumerate(self.rates):
-            repeats, counts = (
-                number == 1 and self.is_two_sided,
-                self.effective[number, ~np.isnan(row)],
-            )
+            repeats = number == 1 and self.is_two_sided
+            counts = self.effective[number, ~np.isnan(row)]
             yield intervals.Compared(
                 counts, are_shares=self.are_shares, repeats=repeats
             )
@@ -295,23 +303,24 @@ class GroupedTable:
         with no confidence, the others.
         """
         exact = self.rows.exact
-        counted = None if self.rows.counted is None else self.rows.counted.rows
+        if self.rows.counted is None:
+            counted = None
+        else:
+            counted = self.rows.counted.rows
         counts = np.bincount(self.rows.group, counted, minlength=len(self.rows.labels))
-        ends = (
-            None
-            if exact or confidence is None
-            else intervals.share_interval(self.effective, confidence)
-        )
+        ends = None
+        if not (exact or confidence is None):
+            ends = intervals.share_interval(self.effective, confidence)
         for row, column in np.argwhere(
             np.isnan(self.rates) == (confidence is None)
         ).tolist():
             named = self.rows.columns, self.rows.labels[column], self.outcomes[row]
-            count = None if exact else int(counts[column])
-            interval = (
-                None
-                if ends is None
-                else (float(ends[0][row, column]), float(ends[1][row, column]))
-            )
+            count = None
+            if not exact:
+                count = int(counts[column])
+            interval = None
+            if ends is not None:
+                interval = (float(ends[0][row, column]), float(ends[1][row, column]))
             yield GroupRate(
                 *named,
                 float(self.rates[row, column]),
@@ -328,11 +337,10 @@ def worst_ratio(tables: Iterable[GroupedTable], confidence: float) -> Rate:
     for table in tables:
         if not table.compared:
             names = " × ".join(map(repr, table.rows.columns))
-            what = (
-                f"a group of {names}"
-                if table.are_shares
-                else f"both an outcome and a group of {names}"
-            )
+            if table.are_shares:
+                what = f"a group of {names}"
+            else:
+                what = f"both an outcome and a group of {names}"
             advice = "name other columns, or fill their gaps"
             raise LevelError(
                 f"no row has {what}, so there is nothing to compare; {advice}"
@@ -348,7 +356,9 @@ def worst_ratio(tables: Iterable[GroupedTable], confidence: float) -> Rate:
     ratios = [smallest_over_largest(table.rates) for table in tables]
     values = [float(np.nanmin(ratio)) for ratio in ratios]
     at = first_smallest(values)
-    value, table, outcome = min(values), tables[at], first_smallest(ratios[at])
+    value = min(values)
+    table = tables[at]
+    outcome = first_smallest(ratios[at])
     lowest, highest = (
         table.rows.labels[find(table.rates[outcome])]
         for find in (first_smallest, first_largest)
@@ -368,10 +378,6 @@ def worst_ratio(tables: Iterable[GroupedTable], confidence: float) -> Rate:
         group for table in alone for group in table.group_rates(confidence)
     )
     return Rate(value, interval, worst, groups, (*without_rate, *without_others))
-
-
-# whether rows have the outcome, their probabilities, their weights
-ScoredRows = tuple[Mask, Reals, Reals]
 
 
 @dataclass(frozen=True)
@@ -479,10 +485,12 @@ def _calibrated(
     sums = WeightSums.of(1 - positive, rows.group, rows.weights, (2, len(rows.labels)))
     counts = sums.against_others()[0, :]
     low, high = intervals.share_interval(counts, confidence)
-    groups, scored = [], {}
+    groups = []
+    scored = {}
     for number in np.flatnonzero(sums.weight.sum(axis=0)):
         own = rows.group == number
-        weights, bins = rows.weights[own], bin_of[own]
+        weights = rows.weights[own]
+        bins = bin_of[own]
         scored[number] = happened, promised, _ = positive[own], chance[own], weights
         mass = float(weights.sum())
         surpluses = tally(bins, weights * (happened - promised), 0)

@@ -133,7 +133,8 @@ class Comparison:
             *(name for columns in self.groupings for name in columns),
             *read_within(self.within),
         ]
-        names += [self.outcome] if isinstance(self.outcome, str) else []
+        if isinstance(self.outcome, str):
+            names += [self.outcome]
         for name in names:
             if names.count(name) > 1:
                 roles = (
@@ -153,7 +154,9 @@ class Comparison:
             raise ColumnError(
                 Option("protected"), " names no column; name at least one"
             )
-        return [names] if self.groups == "joint" else [(name,) for name in names]
+        if self.groups == "joint":
+            return [names]
+        return [(name,) for name in names]
 
     def grouped(self, data: Any, *, by_levels: bool = True) -> Iterator[GroupedRows]:
         """The rows of a frame, or the cells of a fit's exact marginals, by each
@@ -181,19 +184,22 @@ class Comparison:
                 "a fitted distribution has no rows to predict; name its outcome column,"
                 " or pass a frame"
             )
-        frame, weight = frames.open_frame(data), self.weight
+        frame = frames.open_frame(data)
+        weight = self.weight
         if isinstance(weight, WeightSums):
             return replace(
                 self._with_levels(frame, weight.weight, outcome_is, exact=False),
                 counted=weight,
             )
         named = isinstance(weight, str | None)
-        weights = (
-            frames.read_weights(frame, weight)
-            if named
-            else frames.check_weights(weight, len(frame))
-        )
-        weights = np.ones(len(frame)) if weights is None else frames.in_range(weights)
+        if named:
+            weights = frames.read_weights(frame, weight)
+        else:
+            weights = frames.check_weights(weight, len(frame))
+        if weights is None:
+            weights = np.ones(len(frame))
+        else:
+            weights = frames.in_range(weights)
         return self._with_levels(frame, weights, outcome_is, exact=False)
 
     def _open_marginal(
@@ -204,7 +210,10 @@ class Comparison:
                 "a fitted distribution has no rows to weight; leave out ",
                 Option("weight"),
             )
-        outcome = () if self.outcome is None else (self.outcome,)
+        if self.outcome is None:
+            outcome = ()
+        else:
+            outcome = (self.outcome,)
         marginal = frames.open_frame(
             distribution.marginal((*outcome, *columns, *read_within(self.within)))
         )
@@ -217,10 +226,8 @@ class Comparison:
                 and not attribute.is_value_coded
                 and attribute.name in marginal.columns
             ):
-                values, label = (
-                    nw.col(attribute.name),
-                    attribute.labels[attribute.missing],
-                )
+                values = nw.col(attribute.name)
+                label = attribute.labels[attribute.missing]
                 marginal = marginal.with_columns(
                     nw.when(values != label).then(values).alias(attribute.name)
                 )
@@ -349,12 +356,11 @@ def stratum_text(levels: StratumLevels) -> str:
     """A stratum in words, to be put after what is compared; nothing if there is
     none.
     """
-    return (
-        " within "
-        + ", ".join(f"{column} = {value_text(value)}" for column, value in levels)
-        if levels
-        else ""
-    )
+    if levels:
+        return " within " + ", ".join(
+            f"{column} = {value_text(value)}" for column, value in levels
+        )
+    return ""
 
 
 def _distribution_of(data: Any) -> Any:
@@ -420,12 +426,14 @@ def levels_of(series: frames.Column, domain: Domain | None) -> Levels:
     if domain is not None and series.name in domain.names:
         attribute = domain.attribute(series.name)
         codes = np.append(attribute.levels_of(values), -1)[codes]
-        raw = (
-            attribute.values.to_list() if attribute.is_value_coded else attribute.labels
-        )
+        if attribute.is_value_coded:
+            raw = attribute.values.to_list()
+        else:
+            raw = attribute.labels
         labels = list(raw[: attribute.size - (attribute.missing is not None)])
     if (codes < 0).any():
-        codes, labels = np.where(codes < 0, len(labels), codes), [*labels, MISSING]
+        codes = np.where(codes < 0, len(labels), codes)
+        labels = [*labels, MISSING]
     return codes, labels
 
 
@@ -452,9 +460,9 @@ def favourable_codes(outcomes: list[object], favourable: object) -> list[int]:
 
 def listed(values: object) -> list[object]:
     """Values as a list; a single one may come alone."""
-    return (
-        list(values) if isinstance(values, list | tuple | set | frozenset) else [values]
-    )
+    if isinstance(values, list | tuple | set | frozenset):
+        return list(values)
+    return [values]
 
 
 def code_of(levels: list[object], value: object) -> int | None:
@@ -462,7 +470,9 @@ def code_of(levels: list[object], value: object) -> int | None:
     level.
     """
     if value is MISSING:  # which comes last, after a text that reads the same
-        return len(levels) - 1 if levels and levels[-1] is MISSING else None
+        if levels and levels[-1] is MISSING:
+            return len(levels) - 1
+        return None
     equal = [code for code, level in enumerate(levels) if level == value]
     if equal:  # True and 1 are equal, but two levels if a column has both
         return min(
@@ -472,4 +482,6 @@ def code_of(levels: list[object], value: object) -> int | None:
             ),
         )
     texts = [value_text(level) for level in levels]
-    return texts.index(value_text(value)) if value_text(value) in texts else None
+    if value_text(value) in texts:
+        return texts.index(value_text(value))
+    return None

@@ -67,14 +67,16 @@ class Compared:
         """Score of each pair of groups: of the log ratio of their rates, or of the
         difference of their surpluses.
         """
-        base = np.zeros(self.groups) if self.expected is None else self.expected
+        if self.expected is None:
+            base = np.zeros(self.groups)
+        else:
+            base = self.expected
         first, second = _pairs(_extreme_groups(self.counts, base, confidence))
-        one, other = self.counts[..., first], self.counts[..., second]
+        one = self.counts[..., first]
+        other = self.counts[..., second]
         if self.expected is not None:
-            shift, added = (
-                base[..., first] - base[..., second],
-                self._added(first, second),
-            )
+            shift = base[..., first] - base[..., second]
+            added = self._added(first, second)
             return lambda difference: difference_score(
                 one, other, difference + shift, added
             )
@@ -90,7 +92,10 @@ class Compared:
         """Largest difference that exact intervals of all rates allow, all of which hold
         together.
         """
-        expected = 0.0 if self.expected is None else self.expected
+        if self.expected is None:
+            expected = 0.0
+        else:
+            expected = self.expected
         low, high = (
             end - expected
             for end in exact_interval(self.counts, confidence ** (1 / self.groups))
@@ -105,11 +110,9 @@ class Compared:
         return np.asarray((apart + added).max(axis=-1, initial=0.0))
 
     def _added(self, first: Codes, second: Codes) -> Reals:
-        return (
-            np.zeros(())
-            if self.added is None
-            else np.asarray(self.added[..., first] + self.added[..., second])
-        )
+        if self.added is None:
+            return np.zeros(())
+        return np.asarray(self.added[..., first] + self.added[..., second])
 
 
 def check_confidence(confidence: float) -> None:
@@ -124,11 +127,9 @@ def check_confidence(confidence: float) -> None:
 
 def interval_text(interval: Interval | None) -> str:
     """An interval in words, to be put after its value; nothing for an exact value."""
-    return (
-        ""
-        if interval is None
-        else f" (between {interval[0]:.3f} and {interval[1]:.3f})"
-    )
+    if interval is None:
+        return ""
+    return f" (between {interval[0]:.3f} and {interval[1]:.3f})"
 
 
 def share_interval(counts: EffectiveCounts, confidence: float) -> tuple[Reals, Reals]:
@@ -153,7 +154,8 @@ def exact_interval(counts: EffectiveCounts, confidence: float) -> tuple[Reals, R
     """
     from scipy.special import betaincinv  # slow to import
 
-    positives, negatives = counts.positives, counts.negatives
+    positives = counts.positives
+    negatives = counts.negatives
     tail = (1 - confidence) / 2
     low = np.where(
         positives > 0, betaincinv(np.maximum(positives, 1e-9), negatives + 1, tail), 0.0
@@ -203,10 +205,8 @@ def _distance_ends(
         return np.zeros(()), np.zeros(())
     scores = [compared.score(confidence) for compared in several]
     counted = [compared.groups for compared in several if not compared.repeats]
-    at_once, pairs = (
-        sum(k**2 // 4 for k in counted),
-        sum(k * (k - 1) // 2 for k in counted),
-    )
+    at_once = sum(k**2 // 4 for k in counted)
+    pairs = sum(k * (k - 1) // 2 for k in counted)
     separations, limits = _limits_beyond(1 - confidence, at_once, pairs)
     within = _normal_quantile((1 + confidence) / 2)
 
@@ -269,7 +269,8 @@ def _first(
     """Smallest value from 0 to `largest` that passes, given that every larger one does
     too; else `largest`.
     """
-    low, high = np.zeros(shape), np.full(shape, largest)
+    low = np.zeros(shape)
+    high = np.full(shape, largest)
     # A few values cost as much as one and narrow faster; of many values, as few as
     # possible are computed.
     points = 40 if math.prod(shape) * pairs <= 200 else 2
@@ -277,10 +278,8 @@ def _first(
     for _ in range(math.ceil(-math.log(_PRECISION) / math.log(points + 1))):
         failed = (~passed(low + steps * (high - low))).sum(axis=0)
         width = (high - low) / (points + 1)
-        low, high = (
-            low + failed * width,
-            np.where(failed < points, low + (failed + 1) * width, high),
-        )
+        high = np.where(failed < points, low + (failed + 1) * width, high)
+        low = low + failed * width
     return np.where(high == largest, largest, low)
 
 

@@ -28,6 +28,8 @@ from fairmaxent.metrics.definitions import (
 )
 from fairmaxent.metrics.groups import code_of, favourable_codes, outcome_column
 
+FairnessMetric = Literal["statistical_rate", "equal_opportunity", "equalised_odds"]
+
 
 def _rate_of_predictions(
     frame: Any,
@@ -54,7 +56,6 @@ def _rate_of_predictions(
     return min(rates, default=1.0)
 
 
-FairnessMetric = Literal["statistical_rate", "equal_opportunity", "equalised_odds"]
 _OF_PREDICTIONS: dict[FairnessMetric, Callable[..., SupportsFloat]] = {
     "statistical_rate": _rate_of_predictions,
     "equal_opportunity": equal_opportunity,
@@ -133,14 +134,15 @@ class FairScorer:
         people = _people(X, self.protected, sensitive_features)
         frame = nw.from_native(people, eager_only=True)
         predictions = outcome_column(frame, estimator.predict(X))
-        flat = (
-            frames.columns_of(y, frame.implementation)[0].to_native()
-            if frames.is_table(y)
-            else y
-        )
+        if frames.is_table(y):
+            flat = frames.columns_of(y, frame.implementation)[0].to_native()
+        else:
+            flat = y
         # scikit-learn also takes tables of one column
         outcomes = outcome_column(frame, flat, what="outcomes")
-        weight = None if sample_weight is None else np.asarray(sample_weight)
+        weight = None
+        if sample_weight is not None:
+            weight = np.asarray(sample_weight)
         options: dict[str, Any] = {
             "favourable": self.favourable,
             "groups": self.groups,
@@ -155,7 +157,10 @@ class FairScorer:
             return fairness
         from sklearn.metrics import get_scorer  # slow to import
 
-        weighted = {} if sample_weight is None else {"sample_weight": sample_weight}
+        if sample_weight is None:
+            weighted = {}
+        else:
+            weighted = {"sample_weight": sample_weight}
         score = float(get_scorer(self.base)(estimator, X, y, **weighted))
         return score - self.penalty * max(0.0, self.rate - fairness)
 
@@ -212,9 +217,10 @@ def _people(X: Any, protected: Any, sensitive_features: Any) -> Any:
             )
             raise InputError(Option("protected"), what)
         return _as_table(protected.loc[index], X)
-    names: Any = (
-        [protected] if isinstance(protected, str | int | np.integer) else protected
-    )
+    if isinstance(protected, str | int | np.integer):
+        names: Any = [protected]
+    else:
+        names = protected
     if not isinstance(names, Sequence):
         advice = "pass names or positions of columns of X, or a pandas series or table"
         raise ColumnError(

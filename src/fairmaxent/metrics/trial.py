@@ -28,6 +28,7 @@ _MOST_TIMES = 40  # that anybody is drawn in a replicate; more is as good as imp
 # quantiles by which a distribution is drawn from: much faster than numpy's own draws
 _FINE = 1 << 16
 OVERALL = ""  # the name under which a score of all people together is kept
+Scores = dict[str, dict[str, Reals]]  # by quantity, and by grouping or OVERALL
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,6 @@ class Score:
     high: float
 
 
-Scores = dict[str, dict[str, Reals]]  # by quantity, and by grouping or OVERALL
 ExpectedScores = dict[str, dict[str, Score]]
 
 
@@ -102,7 +102,8 @@ class Trial:
         """Sums in replicates of the table; ``elsewhere``: over as many other people as
         a fold holds.
         """
-        rng, people = np.random.default_rng([_STREAM, 0]), len(self.truth)
+        rng = np.random.default_rng([_STREAM, 0])
+        people = len(self.truth)
         times = _multiplicities(1.0 / self.folds if elsewhere else None)
         step = max(1, _AT_ONCE // max(people, 1))
         shapes = [(min(step, count - start), people) for start in range(0, count, step)]
@@ -190,9 +191,10 @@ class Trial:
             complete = per_round[~np.isnan(per_round).any(axis=1)]
             if not len(complete) or np.isnan(replicates).all():
                 return 0.0
-            variance = (
-                complete.var(axis=1, ddof=1).mean() if complete.shape[1] > 1 else 0.0
-            )
+            if complete.shape[1] > 1:
+                variance = complete.var(axis=1, ddof=1).mean()
+            else:
+                variance = 0.0
             return float(np.sqrt(max(0.0, variance - people * np.nanvar(replicates))))
 
         return {
@@ -207,10 +209,8 @@ class Trial:
         """Sum the features of people, each met so many times, by group: (samples,
         kinds, outcomes, groups).
         """
-        count, order = (
-            len(next(iter(self.groupings.values()))),
-            np.argsort(self.group, kind="stable"),
-        )
+        count = len(next(iter(self.groupings.values())))
+        order = np.argsort(self.group, kind="stable")
         starts = np.searchsorted(self.group[order], np.arange(count + 1))
         result = np.empty((len(times), features.shape[1], count))
         for group in range(count):
@@ -229,18 +229,15 @@ class Trial:
         """
         features = []
         for run in self.runs:
-            predicted, kinds = (
-                predict_outcomes(run.chances, self.favourable, self.threshold),
-                [],
-            )
+            predicted = predict_outcomes(run.chances, self.favourable, self.threshold)
+            kinds = []
             for y in self.favourable:
-                actual, decided, chance = (
-                    self.truth == y,
-                    predicted == y,
-                    run.chances[:, y],
-                )
+                actual = self.truth == y
+                decided = predicted == y
+                chance = run.chances[:, y]
                 above, below = _placements(actual, chance, self.weights)
-                ones, correct = np.ones(len(actual)), predicted == self.truth
+                ones = np.ones(len(actual))
+                correct = predicted == self.truth
                 kinds.append(
                     [
                         ones,
@@ -311,10 +308,8 @@ def _placements(positive: Mask, score: Reals, weights: Reals) -> tuple[Reals, Re
     )
     below = np.cumsum(negatives) - negatives / 2
     above = positives.sum() - np.cumsum(positives) + positives / 2
-    won, lost = (
-        below[rank] / max(negatives.sum(), 1e-300),
-        above[rank] / max(positives.sum(), 1e-300),
-    )
+    won = below[rank] / max(negatives.sum(), 1e-300)
+    lost = above[rank] / max(positives.sum(), 1e-300)
     return np.where(positive, won, 0.0), np.where(positive, 0.0, lost)
 
 

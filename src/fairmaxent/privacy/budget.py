@@ -24,6 +24,7 @@ _SMALLEST_EPSILON = 1e-6
 _LARGEST_DELTA = 0.1
 _SMALLEST_DELTA = 1e-300
 _MOST_ROWS = 1_000_000  # of one person
+Mechanism = Literal["discrete Gaussian", "noisy maximum"]
 
 
 @documented
@@ -193,7 +194,10 @@ def epsilon_of(rho: float, delta: float) -> float:
     low, high = _order_bounds(delta)
     for _ in range(200):
         middle = (low + high) / 2
-        low, high = (middle, high) if _rho_at(middle, delta) > rho else (low, middle)
+        if _rho_at(middle, delta) > rho:
+            low = middle
+        else:
+            high = middle
     return max(0.0, _epsilon_at(low, rho, delta))
 
 
@@ -206,11 +210,10 @@ def rho_of(epsilon: float, delta: float) -> float:
     low, high = _order_bounds(delta)
     for _ in range(200):
         middle = (low + high) / 2
-        low, high = (
-            (middle, high)
-            if _epsilon_at(middle, _rho_at(middle, delta), delta) > epsilon
-            else (low, middle)
-        )
+        if _epsilon_at(middle, _rho_at(middle, delta), delta) > epsilon:
+            low = middle
+        else:
+            high = middle
     return _rho_at(high, delta) * (1 - 1e-12)
 
 
@@ -234,9 +237,6 @@ def _epsilon_at(t: float, rho: float, delta: float) -> float:
     return (
         rho * order + t - math.log(order) - (math.log(delta) + math.log(order)) / beyond
     )
-
-
-Mechanism = Literal["discrete Gaussian", "noisy maximum"]
 
 
 @dataclass(frozen=True)

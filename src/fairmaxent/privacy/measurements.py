@@ -38,6 +38,38 @@ from fairmaxent.data.table import Counted, Reals
 from fairmaxent.errors import DependencyError, InputError
 from fairmaxent.privacy.budget import Spent
 
+# Shares of the budget, chosen on public tables (Adult, German credit, COMPAS, ACS; see
+# benchmarks/privacy.py): for the table of outcome and groups; at most, for pairs, which
+# get half of it if they are off by so many rows for each row; for choosing them, as a
+# part of it. The rest goes to each column alone, and to each with outcome and groups.
+# That later shares depend on earlier answers is allowed, as ρ in all is fixed (Feldman
+# and Zrnic 2021).
+ROOT_SHARE = 0.05
+_MOST_FOR_PAIRS = 0.32
+_HALVING_ERROR = 0.3
+_FOR_CHOOSING = 0.15
+# Among tables of one kind, the sum of their expected errors is least if the budget
+# grows like cells^(2/3).
+_POWER = 2 / 3
+# Rows by which a table may be off, for each row that there is: a pair with the root, a
+# column with the root, and with the outcome.
+_CLEAR = 0.4
+_CLEAR_GROUPS = 0.2
+_CLEAR_OUTCOMES = 0.125
+# columns that are counted with the outcome at least; for choosing them, as a part
+_FEWEST = 4
+_FOR_COLUMNS = 0.2
+Pair = tuple[int, int]
+Expected = Callable[[Pair], Reals]
+Rhos = tuple[float, float]
+_ERROR_SHARE = 1 / 3
+_HUB_ERROR_SHARE = 1.0
+_GRID = 2.0**20
+_GRID_SENSITIVITY = 2.0**-19
+_AT_ONCE = 64  # pairs counted in one pass over the rows
+_LARGEST_HUB = 32  # levels
+_LARGEST_FAMILY = 1 << 20  # cells of root, hub, parent and child
+
 
 class Noise(Protocol):
     """What protects the rows; tests put others in its place."""
@@ -70,7 +102,8 @@ class OpenDP:
 
     def counts(self, table: Reals, scale: float) -> Reals:
         """Whole counts with discrete Gaussian noise."""
-        dp, whole = self._dp, np.round(table).astype(np.int64)
+        dp = self._dp
+        whole = np.round(table).astype(np.int64)
         space = (
             dp.domains.vector_domain(dp.domains.atom_domain(T="i64")),
             dp.metrics.l2_distance(T="f64"),
@@ -109,25 +142,6 @@ def _check_cost(stated: float, scale: float) -> None:
             f"OpenDP charges {stated:.6g} for noise of scale {scale:.6g}, and the"
             " ledger another amount"
         )
-
-
-# Shares of the budget, chosen on public tables (Adult, German credit, COMPAS, ACS; see
-# benchmarks/privacy.py): for the table of outcome and groups; at most, for pairs, which
-# get half of it if they are off by so many rows for each row; for choosing them, as a
-# part of it. The rest goes to each column alone, and to each with outcome and groups.
-# That later shares depend on earlier answers is allowed, as ρ in all is fixed (Feldman
-# and Zrnic 2021).
-ROOT_SHARE, _MOST_FOR_PAIRS, _HALVING_ERROR, _FOR_CHOOSING = 0.05, 0.32, 0.3, 0.15
-# Among tables of one kind, the sum of their expected errors is least if the budget
-# grows like cells^(2/3).
-_POWER = 2 / 3
-# Rows by which a table may be off, for each row that there is: a pair with the root, a
-# column with the root, and with the outcome.
-_CLEAR, _CLEAR_GROUPS, _CLEAR_OUTCOMES = 0.4, 0.2, 0.125
-# columns that are counted with the outcome at least; for choosing them, as a part
-_FEWEST, _FOR_COLUMNS = 4, 0.2
-
-Pair = tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +191,8 @@ class NoisyCounter:
         every = len(self.levels) - 1
         if not every or self.clear(rho, rows, _CLEAR_GROUPS) >= every:
             return self, every
-        levels, names = (outcomes, *self.levels[1:]), (name, *self.names[1:])
+        levels = (outcomes, *self.levels[1:])
+        names = (name, *self.names[1:])
         coarse = replace(
             self, levels=levels, names=names, groups=self.levels[0] // outcomes
         )
@@ -220,7 +235,8 @@ class NoisyCounter:
         if not forced and self.clear(
             rho * rest * (1 - pairs), rows, _CLEAR_GROUPS
         ) < len(sizes):
-            pairs, rest = 0.0, 0.5
+            pairs = 0.0
+            rest = 0.5
         return np.array(
             [rest * (1 + pairs), rest * (1 - pairs), pairs * _FOR_CHOOSING, pairs]
         )
@@ -258,10 +274,8 @@ class NoisyCounter:
             scale_of(rho * share, self.sensitivity) for share in shares / shares.sum()
         ]
         tables = self.exact(wanted)
-        names, k = (
-            (" × ".join(self.names[block] for block in blocks) for blocks in wanted),
-            self.sensitivity,
-        )
+        names = (" × ".join(self.names[block] for block in blocks) for blocks in wanted)
+        k = self.sensitivity
         return [
             NoisyTable(
                 self.noise.counts(table, scale),
@@ -271,23 +285,14 @@ class NoisyCounter:
         ]
 
 
-Expected = Callable[[Pair], Reals]
-Rhos = tuple[float, float]
-
-_ERROR_SHARE, _HUB_ERROR_SHARE = 1 / 3, 1.0
-_GRID, _GRID_SENSITIVITY = 2.0**20, 2.0**-19
-_AT_ONCE = 64  # pairs counted in one pass over the rows
-_LARGEST_HUB = 32  # levels
-_LARGEST_FAMILY = 1 << 20  # cells of root, hub, parent and child
-
-
 def choose_columns(
     counter: NoisyCounter, root: Reals, few: int, rho: float
 ) -> tuple[list[int], list[Spent]]:
     """Choose a few columns that say most about the root, of about these counts; ρ is
     for measuring them, too.
     """
-    waiting, chosen = list(range(1, len(counter.levels))), []
+    waiting = list(range(1, len(counter.levels)))
+    chosen = []
     if few >= len(waiting):
         return waiting, []
     p = np.floor(root / root.sum() * _GRID / 2)[:, None] * 2 / _GRID
@@ -304,10 +309,8 @@ def choose_columns(
         for t in tables
     ]
     sensitivity = counter.sensitivity + _GRID_SENSITIVITY
-    scale, measured = (
-        scale_of(rho * _FOR_COLUMNS / few, sensitivity),
-        f"which column to count with {counter.names[0]}",
-    )
+    scale = scale_of(rho * _FOR_COLUMNS / few, sensitivity)
+    measured = f"which column to count with {counter.names[0]}"
     for _ in range(few):
         best = counter.noise.choice(
             np.array([scores[block - 1] for block in waiting]), scale
@@ -364,7 +367,8 @@ def _scores(
     error of measuring it for ρ.
     """
     scores: dict[Pair, float] = {}
-    pairs, scale = list(combinations(blocks, 2)), scale_of(rho, counter.sensitivity)
+    pairs = list(combinations(blocks, 2))
+    scale = scale_of(rho, counter.sensitivity)
     for start in range(0, len(pairs), _AT_ONCE):
         some = pairs[start : start + _AT_ONCE]
         for pair, table in zip(some, counter.exact(some), strict=True):
@@ -402,7 +406,8 @@ def choose_edges(
         share=_ERROR_SHARE,
     )
     sensitivity = counter.sensitivity + _GRID_SENSITIVITY
-    scale, spent = scale_of(rhos[0] / missing, sensitivity), []
+    scale = scale_of(rhos[0] / missing, sensitivity)
+    spent = []
     for _ in range(missing):
         open_pairs = [
             pair for pair in scores if _top(forest, pair[0]) != _top(forest, pair[1])
@@ -446,7 +451,10 @@ def parents_of(edges: Sequence[Pair], blocks: Sequence[int]) -> dict[int, int]:
         near[second].append(first)
     parents: dict[int, int] = {}
     for top in sorted(near, key=lambda block: (-len(near[block]), block)):
-        waiting = [] if top in parents else [top]
+        if top in parents:
+            waiting = []
+        else:
+            waiting = [top]
         parents.setdefault(top, 0)
         while waiting:
             block = waiting.pop()

@@ -45,7 +45,17 @@ _ROUNDS = 100
 _CLOSE = 1e-7  # of the total, at which margins agree
 # Groups of cells of similar size that are shrunk alike, at most; and cells in each at
 # least, or noise passes for more.
-_STEPS, _ALIKE = 20, 16
+_STEPS = 20
+_ALIKE = 16
+_PUBLIC = (
+    "the names and order of the columns",
+    "the levels and edges that were declared",
+    "which columns are the outcome and protected, and all other options of the request",
+)
+_ALL_DECLARED = "that every value in the table is declared"
+# More rows than these are not drawn one by one: each that is drawn then stands for
+# several.
+MOST_DRAWN = 1 << 20
 
 
 def on_simplex(counts: Reals, total: Reals | float) -> Reals:
@@ -98,9 +108,12 @@ def column_counts(
     last each level of the root moves away from the whole column. ``shape`` are the
     levels of those columns.
     """
-    roots, cells, variance = len(root), alone.counts[None], 0.0
+    roots = len(root)
+    cells = alone.counts[None]
+    variance = 0.0
     if counted is not None:
-        cells, variance = counted.counts, counted.variance
+        cells = counted.counts
+        variance = counted.variance
         share = variance / (len(cells) * variance + alone.variance)
         cells = cells + share * (alone.counts - cells.sum(axis=0))
     column = on_simplex(cells.sum(axis=0), root.sum()) + FLOOR
@@ -108,7 +121,10 @@ def column_counts(
     cells = cells + (column - cells.sum(axis=0)) / len(cells)
     table = np.outer(root, column / column.sum()).reshape(*shape, -1)
     # columns of the root that cells tell apart
-    told = len(shape) if len(cells) == roots else int(counted is not None)
+    if len(cells) == roots:
+        told = len(shape)
+    else:
+        told = int(counted is not None)
     cells_of = cells.reshape(*shape[:told], *[1] * (len(shape) - told), -1)
     for axis in range(told):
         others = tuple(other for other in range(len(shape)) if other != axis)
@@ -171,7 +187,8 @@ def pair_counts(counts: Reals, expected: Reals, variance: float) -> Reals:
     Cells are shrunk to it as far as noise explains how they differ; this is decided for
     cells of similar size together.
     """
-    seen, towards = counts.ravel(), expected.ravel()
+    seen = counts.ravel()
+    towards = expected.ravel()
     result = np.empty_like(seen)
     for cells in np.array_split(
         np.argsort(towards, kind="stable"), max(1, min(_STEPS, seen.size // _ALIKE))
@@ -187,10 +204,8 @@ def shrunk(
     """Empirical Bayes: differences, about as large as ``sizes``, that noise explains
     are noise (James and Stein).
     """
-    difference, squares = (
-        counts - towards,
-        np.square(np.broadcast_to(sizes, counts.shape)),
-    )
+    difference = counts - towards
+    squares = np.square(np.broadcast_to(sizes, counts.shape))
     signal = squares * max(float(np.sum(difference**2 - variance) / squares.sum()), 0.0)
     return np.asarray(towards + difference * (signal / (signal + variance)))
 
@@ -290,14 +305,6 @@ class Columns:
         )
 
 
-_PUBLIC = (
-    "the names and order of the columns",
-    "the levels and edges that were declared",
-    "which columns are the outcome and protected, and all other options of the request",
-)
-_ALL_DECLARED = "that every value in the table is declared"
-
-
 @dataclass(frozen=True, eq=False)
 class PrivateModel:
     """How many rows there are, about, what they are like, and what it cost to learn
@@ -333,7 +340,8 @@ def learn_private_model(
         [(0,)], rho * (ROOT_SHARE if blocks.levels[1:] else 1.0)
     )
     rho *= 1 - ROOT_SHARE
-    rows, forced = max(root_alone.counts.sum(), 1.0), needed_edges(rules)
+    rows = max(root_alone.counts.sum(), 1.0)
+    forced = needed_edges(rules)
     *rho_columns, rho_choice, rho_pairs = rho * counter.shares(
         rho, rows, forced=bool(forced)
     )
@@ -355,11 +363,9 @@ def _columns(
 
     ``rhos`` are for the columns alone and for what is measured with them.
     """
-    shape, every, rows = (
-        roles.blocks.shape(0),
-        range(1, len(counter.levels)),
-        max(root_alone.counts.sum(), 1.0),
-    )
+    shape = roles.blocks.shape(0)
+    every = range(1, len(counter.levels))
+    rows = max(root_alone.counts.sum(), 1.0)
     alone = counter.measure([(block,) for block in every], rhos[0])
     counter, few = counter.for_columns(rhos[1], rows, shape[0], roles.names[0])
     parts = root_counts(root_alone, []).reshape(counter.levels[0], -1).sum(axis=1)
@@ -391,7 +397,9 @@ def _tree(
     """Choose and measure a hub, if that pays, and the edges of a tree; make the tree,
     and say what it cost.
     """
-    blocks, root, rows = roles.blocks, known.trunk, float(known.trunk.sum())
+    blocks = roles.blocks
+    root = known.trunk
+    rows = float(known.trunk.sum())
     tables, parents, (choice_rho, pairs_rho) = {}, {}, rhos
     worth = known.worth(blocks.shape(0)[0])
     hub, looks = choose_hub(
@@ -415,11 +423,13 @@ def _tree(
     )
     reached = {0: known.trunk[:, None]}
     for block, parent in tree.items():
-        mine, above = known.given_trunk[block], reached[parent]
+        mine = known.given_trunk[block]
+        above = reached[parent]
         table = family(known.given_trunk.get(parent, above), mine, measured.get(block))
         tables[block] = with_margin(table, above, mine.sum(axis=0))
         reached[block] = np.asarray((above[:, :, None] * tables[block]).sum(axis=1))
-    parents, order = parents | tree, range(1, len(blocks.levels))
+    parents = parents | tree
+    order = range(1, len(blocks.levels))
     looks += [*choices, *(table.spent for table in measured.values())]
     return (
         Tree.of(
@@ -451,11 +461,6 @@ def check_visible(model: PrivateModel, roles: Roles) -> None:
             )
 
 
-# More rows than these are not drawn one by one: each that is drawn then stands for
-# several.
-MOST_DRAWN = 1 << 20
-
-
 @dataclass(frozen=True, eq=False)
 class PrivateReading(Reading):
     """A table whose rows were drawn from a private model, with that model and what it
@@ -475,7 +480,8 @@ def private_reading(
     They are drawn by quota and evenly, so that their tables are close to those of the
     model.
     """
-    blocks, drawn = model.tree.blocks, min(model.rows, MOST_DRAWN)
+    blocks = model.tree.blocks
+    drawn = min(model.rows, MOST_DRAWN)
     tilted = model.tree.tilt(np.zeros(blocks.width))
     cells = shuffled_cells(quota(tilted.root.reshape(blocks.shape(0)), drawn, rng), rng)
     codes = tilted.draw(cells, rng, spread=True).codes.astype(

@@ -63,15 +63,15 @@ class Spending:
                 Option("ledger"),
                 f" is {shown(asked)}; pass the path of a file, or None",
             )
-        return (
-            Spending(os.fspath(asked))
-            if isinstance(asked, str | os.PathLike)
-            else asked
-        )
+        if isinstance(asked, str | os.PathLike):
+            return Spending(os.fspath(asked))
+        return asked
 
     def payments(self) -> list[Payment]:
         """What was paid; a ledger that is not there yet has nothing."""
-        return self._read()[1] if os.path.lexists(self.path) else []
+        if os.path.lexists(self.path):
+            return self._read()[1]
+        return []
 
     @property
     def rho(self) -> float:
@@ -80,7 +80,9 @@ class Spending:
 
     def check(self, privacy: Privacy) -> None:
         """Refuse a fit that is beyond the budget."""
-        spent, delta, budget = self.rho, privacy.delta, privacy.budget
+        spent = self.rho
+        delta = privacy.delta
+        budget = privacy.budget
         if budget is None or spent + privacy.rho <= rho_of(budget, delta):
             return
         left = (
@@ -122,14 +124,8 @@ class Spending:
                         f" {privacy.epsilon:g}, move that file away first"
                     )
             self.check(privacy)
-            when, cost = (
-                datetime.now(UTC).isoformat(timespec="seconds"),
-                (
-                    privacy.epsilon,
-                    privacy.delta,
-                    privacy.rho,
-                ),
-            )
+            when = datetime.now(UTC).isoformat(timespec="seconds")
+            cost = (privacy.epsilon, privacy.delta, privacy.rho)
             paid = dict(
                 zip(
                     _FIELDS,
@@ -222,8 +218,12 @@ def _content(key: bytes, payments: list[Payment]) -> bytes:
 
 def spent_so_far(path: str, delta: float) -> str:
     """What all fits in a ledger have spent together, for those who have the table."""
-    total, count = epsilon_of(Spending(path).rho, delta), len(Spending(path).payments())
-    fits = "1 private fit" if count == 1 else f"{count:,} private fits"
+    total = epsilon_of(Spending(path).rho, delta)
+    count = len(Spending(path).payments())
+    if count == 1:
+        fits = "1 private fit"
+    else:
+        fits = f"{count:,} private fits"
     return f"Spent on these people so far: ε = {total:.3g} (δ = {delta:g}), in {fits}"
 
 
@@ -231,7 +231,9 @@ class PaidNoise:
     """Noise that is paid for before its first number is drawn."""
 
     def __init__(self, noise: Any, pay: Callable[[], None]) -> None:
-        self._noise, self._pay, self._is_paid = noise, pay, False
+        self._noise = noise
+        self._pay = pay
+        self._is_paid = False
 
     def __getattr__(self, name: str) -> Any:
         if not self._is_paid:

@@ -18,6 +18,12 @@ from fairmaxent.plain_text import visible
 from fairmaxent.raking.margins import Crossed
 from fairmaxent.raking.problem import Bounds, RakingProblem, Survey
 
+_SHOWN = 3  # levels warned about one by one; the rest is counted
+_TABLE_LEVELS = 60  # that are printed
+# how far from a bound, relatively, a factor still counts as being there
+_AT_BOUND = 1e-9
+_HEADS = ("margin", "rows", "before", "wanted", "after", "effective rows")
+
 
 @dataclass(frozen=True)
 class MarginLevel:
@@ -43,13 +49,6 @@ class MarginResult(Crossed):
     def largest_error(self) -> float:
         """The largest difference between an achieved and a wanted share."""
         return max(abs(level.achieved - level.wanted) for level in self.levels)
-
-
-_SHOWN = 3  # levels warned about one by one; the rest is counted
-_TABLE_LEVELS = 60  # that are printed
-# how far from a bound, relatively, a factor still counts as being there
-_AT_BOUND = 1e-9
-_HEADS = ("margin", "rows", "before", "wanted", "after", "effective rows")
 
 
 @dataclass(frozen=True, repr=False)
@@ -115,7 +114,10 @@ class RakingCertificate:
             " weights may change with "
         )
         for number, (name, level) in enumerate(raised[:_SHOWN]):
-            people = "a single row" if level.rows == 1 else f"{level.rows:,} rows"
+            if level.rows == 1:
+                people = "a single row"
+            else:
+                people = f"{level.rows:,} rows"
             rests = (
                 f"{name} = {level.level}: {percent(level.achieved)} of the total weight"
                 f" rests on {people}"
@@ -128,11 +130,10 @@ class RakingCertificate:
             yield (raising,) if number else (raising, merge, Option("bounds"), ".")
         more = len(raised) - _SHOWN
         if more > 0:
-            which = (
-                "1 more level was raised"
-                if more == 1
-                else f"{more:,} more levels were raised"
-            )
+            if more == 1:
+                which = "1 more level was raised"
+            else:
+                which = f"{more:,} more levels were raised"
             line = (
                 f"fewer than {FEWEST_ROWS} effective rows, or {MOST_TIMES} times as"
                 " much"
@@ -170,11 +171,10 @@ class RakingCertificate:
                 rows.append(
                     (f"{margin.name} = {level.level}", *map(cell_text, numbers))
                 )
-        more = (
-            [f"and {len(rows) - _TABLE_LEVELS:,} more levels"]
-            if len(rows) > _TABLE_LEVELS
-            else []
-        )
+        if len(rows) > _TABLE_LEVELS:
+            more = [f"and {len(rows) - _TABLE_LEVELS:,} more levels"]
+        else:
+            more = []
         return [*table_lines(_HEADS, rows[:_TABLE_LEVELS]), *more]
 
     def summary(self) -> list[str]:
@@ -212,10 +212,12 @@ def certify(
     notes: tuple[str, ...],
 ) -> RakingCertificate:
     """Measure the new weights."""
-    table, bounds = survey.table, problem.bounds
+    table = survey.table
+    bounds = problem.bounds
     kept = table.counts > 0
     scale = total / survey.table.size
-    mass, squares = table.counts * factors, table.squares * factors**2
+    mass = table.counts * factors
+    squares = table.squares * factors**2
     worth = float(effective_rows(mass.sum(), squares.sum()))
     lightest, heaviest = (
         scale * (part * factors)[kept] for part in (survey.lightest, table.largest)

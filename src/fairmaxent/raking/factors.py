@@ -31,6 +31,22 @@ from fairmaxent.raking.problem import RakingDual, RakingPoint, RakingProblem, Su
 # precisely
 REACHED = 2e-9
 _TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+# Sets of margins to check before one is called the smallest; a set from which none can
+# be left out is taken otherwise.
+_MOST_SETS = 2_000
+_SHOWN = 6  # levels that a message lists
+TOLERANCE = 1e-14  # residual, as a share of the total, at which nothing is left to gain
+# residual below which a search that makes no more progress has met the limits of
+# float64
+ROUNDING = 1e-10
+DENSE_LEVELS = 2_000  # of all margins, up to which the Hessian is formed
+_MOST_PRODUCTS = 500
+_MOST_STEPS = 100
+_LEAST_DAMPING = 1e-13
+_MOST_DAMPING = 1e6
+_LEAST_SHARE = 1e-12  # of a level that is wanted at zero
+_PRICES = (1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8)  # ρ
+_TRIES = 2  # draws for each replicate wanted, before it is given up
 
 
 def smallest_miss(
@@ -45,9 +61,14 @@ def smallest_miss(
     """
     from scipy import optimize, sparse
 
-    sums, masses = _incidence(problem), problem.masses[problem.masses > 0]
-    low, high = problem.bounds.low, problem.bounds.high
-    counted = np.arange(len(problem.wanted)) if levels is None else levels
+    sums = _incidence(problem)
+    masses = problem.masses[problem.masses > 0]
+    low = problem.bounds.low
+    high = problem.bounds.high
+    if levels is None:
+        counted = np.arange(len(problem.wanted))
+    else:
+        counted = levels
     unit = sparse.eye_array(len(counted), format="csr")
     every = sparse.hstack([sums[counted], unit, -unit], format="csr")
     total = np.concatenate([np.ones(len(masses)), np.zeros(2 * len(counted))])[None, :]
@@ -76,14 +97,15 @@ def forced_cells(problem: RakingProblem) -> tuple[Mask, Mask]:
     # One linear program finds weights that are inside the bounds wherever that is
     # possible: they are scaled up freely (by κ), and the distance of each from its
     # bounds counts only up to 1.
-    sums, masses = _incidence(problem), problem.masses[problem.masses > 0]
-    bounds, cells = problem.bounds, len(masses)
+    sums = _incidence(problem)
+    masses = problem.masses[problem.masses > 0]
+    bounds = problem.bounds
+    cells = len(masses)
     above = math.isfinite(bounds.high)
-    unit, zero = sparse.eye_array(cells, format="csr"), sparse.csr_array((cells, cells))
-    wanted, nothing = (
-        sparse.csr_array(problem.wanted[:, None]),
-        sparse.csr_array((sums.shape[0], 2 * cells)),
-    )
+    unit = sparse.eye_array(cells, format="csr")
+    zero = sparse.csr_array((cells, cells))
+    wanted = sparse.csr_array(problem.wanted[:, None])
+    nothing = sparse.csr_array((sums.shape[0], 2 * cells))
     meet = sparse.hstack([sums, nothing, -wanted], format="csr")
     limits = [
         sparse.hstack(
@@ -134,12 +156,6 @@ def _incidence(problem: RakingProblem) -> Any:
         (np.ones(codes.size), (codes.ravel(), cells)),
         shape=(len(problem.wanted), len(codes)),
     )
-
-
-# Sets of margins to check before one is called the smallest; a set from which none can
-# be left out is taken otherwise.
-_MOST_SETS = 2_000
-_SHOWN = 6  # levels that a message lists
 
 
 def find_conflict(
@@ -211,11 +227,10 @@ def _smallest(problem: RakingProblem) -> tuple[int, ...] | None:
 
 def conflict_error(problem: RakingProblem, levels: Sequence[int]) -> ConflictError:
     """Say which margins contradict each other, where, and what to do."""
-    parts = (
-        _alone(problem, levels[0])
-        if len(problem.margins) == 1
-        else _together(problem, levels)
-    )
+    if len(problem.margins) == 1:
+        parts = _alone(problem, levels[0])
+    else:
+        parts = _together(problem, levels)
     names = tuple(margin.columns for margin in problem.margins)
     return ConflictError(
         *parts, margins=names, levels=tuple(map(problem.describe, levels))
@@ -223,7 +238,8 @@ def conflict_error(problem: RakingProblem, levels: Sequence[int]) -> ConflictErr
 
 
 def _alone(problem: RakingProblem, level: int) -> tuple[object, ...]:
-    wanted, name = float(problem.wanted[level]), problem.describe(level)
+    wanted = float(problem.wanted[level])
+    name = problem.describe(level)
     mass = float(problem.masses[problem.margins[0].cells == level].sum())
     closest = (", or use ", Option("relax", "all"), " to come as close as possible.")
     if mass == 0:
@@ -233,11 +249,10 @@ def _alone(problem: RakingProblem, level: int) -> tuple[object, ...]:
         )
         return (f"{reason} Merge it with another level", *closest)
     above = wanted > mass
-    limit = (
-        f"the largest allowed is {problem.bounds.high:g}"
-        if above
-        else f"the least is {problem.bounds.low:g}"
-    )
+    if above:
+        limit = f"the largest allowed is {problem.bounds.high:g}"
+    else:
+        limit = f"the least is {problem.bounds.low:g}"
     reason = (
         f"{name} has a share of {mass:.4g} and should have {wanted:.4g}, a factor of"
         f" {wanted / mass:.4g}"
@@ -256,21 +271,31 @@ def _together(problem: RakingProblem, levels: Sequence[int]) -> tuple[object, ..
         f"{problem.describe(level)} ({problem.wanted[level]:.4g})"
         for level in levels[:_SHOWN]
     ]
-    more = f" and {len(levels) - _SHOWN} more" if len(levels) > _SHOWN else ""
+    if len(levels) > _SHOWN:
+        more = f" and {len(levels) - _SHOWN} more"
+    else:
+        more = ""
     limited = problem.bounds.given
     reason = (
         "The bounds do not allow all of these shares"
         if limited
         else "These shares contradict each other"
     )
-    within = f" if factors are {problem.bounds.text}" if limited else ""
+    if limited:
+        within = f" if factors are {problem.bounds.text}"
+    else:
+        within = ""
     miss = smallest_miss(problem)[0] / 2
-    how_far = (
-        ""
-        if math.isinf(miss)
-        else f" The closest weights leave {miss:.3g} of the total in the wrong level."
-    )
-    widen = ("widen ", Option("bounds"), ", ") if limited else ()
+    if math.isinf(miss):
+        how_far = ""
+    else:
+        how_far = (
+            f" The closest weights leave {miss:.3g} of the total in the wrong level."
+        )
+    if limited:
+        widen = ("widen ", Option("bounds"), ", ")
+    else:
+        widen = ()
     return (
         (
             f"no weights meet these margins together{within}: {names}. {reason}: "
@@ -281,18 +306,6 @@ def _together(problem: RakingProblem, levels: Sequence[int]) -> tuple[object, ..
         Option("relax", "all"),
         " to come as close as possible.",
     )
-
-
-TOLERANCE = 1e-14  # residual, as a share of the total, at which nothing is left to gain
-# residual below which a search that makes no more progress has met the limits of
-# float64
-ROUNDING = 1e-10
-DENSE_LEVELS = 2_000  # of all margins, up to which the Hessian is formed
-_MOST_PRODUCTS = 500
-_MOST_STEPS = 100
-_LEAST_DAMPING = 1e-13
-_MOST_DAMPING = 1e6
-_LEAST_SHARE = 1e-12  # of a level that is wanted at zero
 
 
 def solve(dual: RakingDual, start: Reals | None = None) -> RakingPoint:
@@ -306,20 +319,20 @@ def solve(dual: RakingDual, start: Reals | None = None) -> RakingPoint:
     Without a solution the dual falls without end; the search then stops as soon as its
     value proves that.
     """
-    point, damping = (
-        dual.at(np.zeros(dual.blocks.width) if start is None else start),
-        _LEAST_DAMPING,
-    )
+    point = dual.at(np.zeros(dual.blocks.width) if start is None else start)
+    damping = _LEAST_DAMPING
     # h* = −Σ d (g log g − g) ≥ 1 − log max g, where g ≤ 1/min d.
-    floor = (
-        -np.inf
-        if dual.slack is not None
-        else 1 + float(np.log(dual.masses.min())) - 1e-6
-    )
+    if dual.slack is not None:
+        floor = -np.inf
+    else:
+        floor = 1 + float(np.log(dual.masses.min())) - 1e-6
     steps = 0
     while steps < _MOST_STEPS and point.residual > TOLERANCE and point.value >= floor:
         steps += 1
-        hessian = point.hessian() if dual.blocks.width <= DENSE_LEVELS else None
+        if dual.blocks.width <= DENSE_LEVELS:
+            hessian = point.hessian()
+        else:
+            hessian = None
         following = None
         while following is None and damping <= _MOST_DAMPING:
             direction = _direction(point, hessian, damping)
@@ -333,11 +346,10 @@ def solve(dual: RakingDual, start: Reals | None = None) -> RakingPoint:
                     size=attrgetter("distance"),
                     falls=0.99,
                 )
-            damping = (
-                damping * 100
-                if following is None
-                else max(damping / 100, _LEAST_DAMPING)
-            )
+            if following is None:
+                damping = damping * 100
+            else:
+                damping = max(damping / 100, _LEAST_DAMPING)
         if following is None:
             break
         point = following
@@ -364,9 +376,6 @@ def _direction(point: RakingPoint, hessian: Reals | None, damping: float) -> Rea
         return np.asarray(-np.linalg.solve(damped, point.gradient))
     except np.linalg.LinAlgError:
         return np.full(len(added), np.nan)
-
-
-_PRICES = (1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8)  # ρ
 
 
 def solve_relaxed(problem: RakingProblem) -> RakingPoint:
@@ -429,7 +438,9 @@ def find_factors(problem: RakingProblem, start: Reals | None = None) -> Factors:
         for number in range(len(problem.margins))
         if number not in problem.relaxed
     ]
-    conflict = find_conflict(exact.restricted(kept)) if kept else None
+    conflict = None
+    if kept:
+        conflict = find_conflict(exact.restricted(kept))
     if conflict is not None:
         raise conflict_error(*conflict)
     return Factors(
@@ -469,9 +480,6 @@ def _expanded(factors: Reals, used: Mask) -> Reals:
     return result
 
 
-_TRIES = 2  # draws for each replicate wanted, before it is given up
-
-
 def check_replicates(replicates: int, survey: Survey) -> None:
     """Refuse what cannot be drawn."""
     if (
@@ -509,15 +517,20 @@ def replicate_weights(
     each counts n/(n − 1) times as often as it was drawn. A draw that misses a level
     altogether cannot have the margins: another one is drawn instead.
     """
-    rows, cell = survey.table.size, survey.table.inverse
+    rows = survey.table.size
+    cell = survey.table.inverse
     result = np.empty((rows, count), order="F")
     done = failed = 0
     while done < count:
         if failed > _TRIES * count + 10:
-            within = (
-                f" with factors {problem.bounds.text}" if problem.bounds.given else ""
-            )
-            widen = (", widen ", Option("bounds")) if problem.bounds.given else ()
+            if problem.bounds.given:
+                within = f" with factors {problem.bounds.text}"
+            else:
+                within = ""
+            if problem.bounds.given:
+                widen = (", widen ", Option("bounds"))
+            else:
+                widen = ()
             cannot = (
                 f"{failed:,} of {failed + done:,} replicates cannot have the"
                 f" margins{within}"
@@ -530,7 +543,10 @@ def replicate_weights(
             )
             raise InfeasibleError(f"{cannot}, too many to be of use", *advice)
         drawn = tally(rng.integers(0, rows, rows - 1), None, rows) * (rows / (rows - 1))
-        base = drawn if survey.design is None else drawn * survey.design
+        if survey.design is None:
+            base = drawn
+        else:
+            base = drawn * survey.design
         masses = tally(cell, base, survey.table.distinct)
         try:
             if not masses.any():

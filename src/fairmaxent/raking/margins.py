@@ -36,6 +36,8 @@ _EXAMPLE = "{'sex': {'Female': 0.51, 'Male': 0.49}}"
 _ROUNDED = 0.01
 _EXACT = 1e-9
 _LARGEST = 1e290  # so that sums are finite
+_Entry = tuple[tuple[str, ...], Level, float]
+_SHOWN = 5  # levels that a message lists
 
 
 @dataclass(frozen=True)
@@ -92,9 +94,6 @@ def read_margins(margins: Any, names: Sequence[str]) -> tuple[Margin, ...]:
     return result
 
 
-_Entry = tuple[tuple[str, ...], Level, float]
-
-
 def _entries(margins: Any, names: Sequence[str]) -> Iterator[_Entry]:
     """Every known number, with its columns and levels."""
     if isinstance(margins, Mapping):
@@ -115,7 +114,10 @@ def _entries(margins: Any, names: Sequence[str]) -> Iterator[_Entry]:
 
 
 def _of_mapping(about: Any, values: Any) -> Iterator[_Entry]:
-    columns = (about,) if isinstance(about, str) else about
+    if isinstance(about, str):
+        columns = (about,)
+    else:
+        columns = about
     if (
         not isinstance(columns, tuple)
         or not columns
@@ -131,7 +133,10 @@ def _of_mapping(about: Any, values: Any) -> Iterator[_Entry]:
             " each level"
         )
     for level, value in values.items():
-        levels = level if isinstance(level, tuple) else (level,)
+        if isinstance(level, tuple):
+            levels = level
+        else:
+            levels = (level,)
         if len(levels) != len(columns):
             raise TargetError(
                 f"the margin of {' × '.join(columns)} has the level {shown(level)};"
@@ -159,14 +164,16 @@ def _of_table(table: nw.DataFrame[Any], names: Sequence[str]) -> Iterator[_Entry
             columns = tuple(name for name in others if not frames.is_missing(row[name]))
             levels = [row[name] for name in columns]
         else:
-            text = "" if frames.is_missing(row[named]) else row[named]
+            if frames.is_missing(row[named]):
+                text = ""
+            else:
+                text = row[named]
             # a column may have a comma in its name
             mark = "×" if "×" in str(text) else ","
-            columns = (
-                (text,)
-                if text in names
-                else tuple(part.strip() for part in str(text).split(mark) if text)
-            )
+            if text in names:
+                columns = (text,)
+            else:
+                columns = tuple(part.strip() for part in str(text).split(mark) if text)
             levels = [row[name] for name in others[: len(columns)]]
             rest = [row[name] for name in others[len(columns) :]]
             if len(levels) < len(columns) or (
@@ -187,7 +194,10 @@ def _of_table(table: nw.DataFrame[Any], names: Sequence[str]) -> Iterator[_Entry
 
 def _number(columns: Sequence[str], levels: Sequence[Any], value: Any) -> float:
     try:
-        number = math.nan if isinstance(value, bool | str) else float(value)
+        if isinstance(value, bool | str):
+            number = math.nan
+        else:
+            number = float(value)
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not 0 <= number <= _LARGEST:
@@ -262,14 +272,16 @@ def _share_notes(margin: Margin) -> list[str]:
         return [
             f"the margin of {margin.name} adds up to 100, and was read as percentages"
         ]
-    kind, whole = ("shares", 1) if total < 2 else ("percentages", 100)
+    if total < 2:
+        kind = "shares"
+        whole = 1
+    else:
+        kind = "percentages"
+        whole = 100
     return [
         f"the {kind} of {margin.name} add up to {total:.6g}, and were rescaled to"
         f" {whole}"
     ]
-
-
-_SHOWN = 5  # levels that a message lists
 
 
 @dataclass(frozen=True, eq=False)
@@ -307,7 +319,10 @@ def match_margin(margin: Margin, domain: Domain, table: Table) -> MarginTarget:
         texts = (
             "missing" if frames.is_missing(part) else value_text(part) for part in level
         )
-        label = ", ".join(texts) if None in codes else _labels(codes, attributes)
+        if None in codes:
+            label = ", ".join(texts)
+        else:
+            label = _labels(codes, attributes)
         if codes in listed:
             raise LevelError(
                 f"the margin of {margin.name} names {label} twice, spelt differently;"
@@ -334,10 +349,14 @@ def level_of(attribute: Attribute, value: Any) -> int | None:
     """Return the level of a value, or of its text: a table of margins may hold all
     levels as text, or as numbers.
     """
-    candidates = [value] if frames.is_missing(value) else [value, value_text(value)]
+    if frames.is_missing(value):
+        candidates = [value]
+    else:
+        candidates = [value, value_text(value)]
     if isinstance(value, str) and not attribute.values.dtype.is_numeric():
         truth = {"true": True, "false": False}.get(value.strip().lower())
-        candidates += [] if truth is None else [truth]
+        if truth is not None:
+            candidates += [truth]
     for candidate in candidates:
         with contextlib.suppress(LevelError):
             return attribute.level(candidate)
@@ -349,11 +368,10 @@ def _refuse_misspelt(
 ) -> None:
     """Name a level that differs from one of the data only by case or blanks."""
     for attribute, part, code in zip(attributes, level, codes, strict=True):
-        plain = (
-            {}
-            if code is not None
-            else {_plain(label): label for label in attribute.labels}
-        )
+        if code is not None:
+            plain = {}
+        else:
+            plain = {_plain(label): label for label in attribute.labels}
         label = plain.get(_plain(value_text(part)))
         if label is not None:
             raise LevelError(
@@ -390,10 +408,14 @@ def _with_missing(
             _labels(present[position].tolist(), attributes)
             for position in unknown[:_SHOWN]
         )
-        more = f" and {len(unknown) - _SHOWN} more" if len(unknown) > _SHOWN else ""
-        instead = (
-            f", but {', '.join([*absent][:_SHOWN])}, which no row has" if absent else ""
-        )
+        if len(unknown) > _SHOWN:
+            more = f" and {len(unknown) - _SHOWN} more"
+        else:
+            more = ""
+        if absent:
+            instead = f", but {', '.join([*absent][:_SHOWN])}, which no row has"
+        else:
+            instead = ""
         raise LevelError(
             f"the margin of {margin.name} does not list {listed}{more}, which rows of"
             f" the data have{instead}; add what is known of them (0 gives these rows no"

@@ -38,6 +38,10 @@ from fairmaxent.raking.margins import MarginTarget
 
 # a margin lists every level, so none is lumped together with others
 _MOST_LEVELS = 1 << 30
+# e^700 is close to the largest float64; a score beyond it is the step of a search that
+# went too far.
+_LARGEST_SCORE = 700.0
+_PAIR_MEMORY = 24  # bytes at the peak for each pair of levels
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,11 +61,9 @@ class Survey:
 def columns_of(frame: Any) -> list[str]:
     """Names of the columns of a table, wherever its rows are."""
     lazy = open_lazy(frame)
-    return (
-        frames.open_frame(frame).columns
-        if lazy is None
-        else lazy.collect_schema().names()
-    )
+    if lazy is None:
+        return frames.open_frame(frame).columns
+    return lazy.collect_schema().names()
 
 
 def read_survey(
@@ -116,15 +118,19 @@ def _read_in_memory(
 ) -> Survey:
     opened = frames.open_frame(frame)
     raw = frames.read_weights(opened, weight)
-    scale = 1.0 if raw is None else float(raw.mean())
-    design = None if raw is None else raw / scale
+    if raw is None:
+        scale = 1.0
+    else:
+        scale = float(raw.mean())
+    design = None
+    if raw is not None:
+        design = raw / scale
     learned, codes = _encoded(opened, columns, design, domain)
     table = Table.compress(codes, learned.sizes, design)
-    lightest = (
-        np.ones(table.distinct)
-        if design is None
-        else _lowest(table.inverse, design, table.distinct)
-    )
+    if design is None:
+        lightest = np.ones(table.distinct)
+    else:
+        lightest = _lowest(table.inverse, design, table.distinct)
     return Survey(frame, learned, table, lightest, design, weight, scale)
 
 
@@ -141,7 +147,10 @@ def _read_lazy(
     """Let the engine count the cells in one pass; only these come back."""
     for name in columns:
         check_column(lazy, name)
-    scale = 1.0 if weight is None else average_weight(lazy, weight)
+    if weight is None:
+        scale = 1.0
+    else:
+        scale = average_weight(lazy, weight)
     sums = ("rows", "mass", "squares", "most", "least")
     rows, mass, squares, most, least = (fresh_name(name, columns) for name in sums)
     totals = [nw.len().alias(rows)]
@@ -164,7 +173,10 @@ def _read_lazy(
     counted = collect(chosen.group_by(*columns).agg(*totals))
     if not len(counted):
         raise InputError("the table has no rows; pass at least one")
-    names = [rows] * 5 if weight is None else [rows, mass, squares, most, least]
+    if weight is None:
+        names = [rows] * 5
+    else:
+        names = [rows, mass, squares, most, least]
     parts = [numbers(counted, name) for name in names]
     if weight is None:
         parts[3] = parts[4] = np.ones(len(counted))
@@ -172,7 +184,8 @@ def _read_lazy(
     # Merge what an engine counts separately, such as the numbers of a bin, or null and
     # NaN.
     merged = Table.compress(codes, learned.sizes)
-    size, cell = merged.distinct, merged.inverse
+    size = merged.distinct
+    cell = merged.inverse
     size_of, weight_of, squared = (tally(cell, part, size) for part in parts[:3])
     table = Table(
         merged.codes, weight_of, size_of, squared, peaks=highest(cell, parts[3], size)
@@ -186,11 +199,6 @@ def _read_lazy(
         weight,
         scale,
     )
-
-
-# e^700 is close to the largest float64; a score beyond it is the step of a search that
-# went too far.
-_LARGEST_SCORE = 700.0
 
 
 @dataclass(frozen=True)
@@ -231,11 +239,9 @@ class Bounds:
         """The bounds in words."""
         if math.isinf(self.high):
             return f"at least {self.low:g}"
-        return (
-            f"at most {self.high:g}"
-            if self.low == 0
-            else f"between {self.low:g} and {self.high:g}"
-        )
+        if self.low == 0:
+            return f"at most {self.high:g}"
+        return f"between {self.low:g} and {self.high:g}"
 
 
 def read_bounds(bounds: Sequence[float | None] | None) -> Bounds:
@@ -248,10 +254,14 @@ def read_bounds(bounds: Sequence[float | None] | None) -> Bounds:
         return Bounds()
     try:
         low, high = bounds
-        low, high = (
-            0.0 if low is None else float(low),
-            (math.inf if high is None else float(high)),
-        )
+        if low is None:
+            low = 0.0
+        else:
+            low = float(low)
+        if high is None:
+            high = math.inf
+        else:
+            high = float(high)
     except (TypeError, ValueError) as problem:
         raise InputError(
             Option("bounds"), f" is {bounds!r}; give two numbers, such as (0.3, 3)"
@@ -263,9 +273,6 @@ def read_bounds(bounds: Sequence[float | None] | None) -> Bounds:
             " a number from 0 to 1, and then one from 1 on, such as (0.3, 3)",
         )
     return Bounds(low, high)
-
-
-_PAIR_MEMORY = 24  # bytes at the peak for each pair of levels
 
 
 @dataclass(frozen=True, eq=False)
@@ -324,7 +331,8 @@ class RakingPoint(SearchPoint):
         """d·Φ″(u) of each cell: Φ″(u) = g strictly between the bounds, and 0 where g is
         cut off.
         """
-        bounds, factors = self.dual.bounds, self.factors
+        bounds = self.dual.bounds
+        factors = self.factors
         return np.where(
             (factors > bounds.low) & (factors < bounds.high),
             self.dual.masses * factors,
@@ -334,7 +342,9 @@ class RakingPoint(SearchPoint):
     def times_hessian(self, vector: Reals) -> Reals:
         """H·v, without H: one pass over the cells."""
         result = self.dual.level_sums(self.curvature * self.dual.rows.scores(vector))
-        return result if self.dual.slack is None else result + self.dual.slack * vector
+        if self.dual.slack is None:
+            return result
+        return result + self.dual.slack * vector
 
     def hessian(self) -> Reals:
         """Σ d_c Φ″(u_c) over the cells that have both of two levels; one of its

@@ -42,6 +42,9 @@ from fairmaxent.raking.problem import (
 )
 
 WEIGHT_NAME = "raked_weight"
+ALL = "all"
+_LOST = 1e-12  # share of the old weights below which a level is lost in rounding
+Relax = str | Sequence[str | tuple[str, ...]] | None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -94,7 +97,9 @@ class Raking:
         opened = frames.open_frame(frame)
         cells = self._cells_of(opened)
         raw = frames.read_weights(opened, self.survey.weight)
-        design = None if raw is None else raw / self.survey.weight_scale
+        design = None
+        if raw is not None:
+            design = raw / self.survey.weight_scale
         columns = {name: self._scaled(self.factors[cells], design)}
         if self.replicated is not None:
             if not np.array_equal(cells, self.survey.table.inverse):
@@ -107,7 +112,8 @@ class Raking:
                 f"{name}_{number}": column
                 for number, column in enumerate(replicates, 1)
             }
-        like, added = opened.get_column(opened.columns[0]), []
+        like = opened.get_column(opened.columns[0])
+        added = []
         for column, numbers in columns.items():
             check_weight_name(column, opened.columns)
             added.append(frames.number_column(column, numbers, like))
@@ -132,7 +138,8 @@ class Raking:
         count = check_count(n)
         rng = generator(self.random_state if random_state is None else random_state)
         drawn = self.distribution.sample(count, given=given, random_state=rng, iid=iid)
-        weight, ones = self.survey.weight, None
+        weight = self.survey.weight
+        ones = None
         if weight is not None:
             first: Any = nw.from_native(self.survey.frame).select(weight).head(1)
             ones = frames.one_like(
@@ -152,23 +159,25 @@ class Raking:
         """The population that the weights describe, over all columns: exact marginals,
         means and draws.
         """
-        columns, weight = self.survey.domain.names, self.survey.weight
+        columns = self.survey.domain.names
+        weight = self.survey.weight
         lazy = open_lazy(self.survey.frame)
         if lazy is not None:  # its engine counts the rows
             name = fresh_name(WEIGHT_NAME, names_of(lazy))
             weighed: Any = open_lazy(self._weigh_lazily(lazy, name))
             with engine_errors(weighed):
-                counted = weighed if weight is None else weighed.drop(weight)
+                if weight is None:
+                    counted = weighed
+                else:
+                    counted = weighed.drop(weight)
                 domain, _ = without_identifiers(
                     learn_domain(counted, weight=name), columns
                 )
                 blocks = self._blocks(domain)
                 rows = Rows.of(blocks, count_rows(counted, domain, blocks, name))
                 return Distribution(domain, blocks, rows, np.zeros(blocks.width))
-        opened, weights = (
-            frames.open_frame(self.survey.frame),
-            self.weights() / self._per_row,
-        )
+        opened = frames.open_frame(self.survey.frame)
+        weights = self.weights() / self._per_row
         domain, encoded, _ = read_domain(
             opened, None, weight=weight, weights=weights, keep=columns
         )
@@ -238,17 +247,10 @@ class Raking:
                 "replicate weights belong to rows in memory; collect the table first"
             )
         check_weight_name(name, names_of(lazy))
-        blocks, weights = (
-            Blocks.rooted(survey.domain.sizes, (0,)),
-            self.factors * self._per_row,
-        )
+        blocks = Blocks.rooted(survey.domain.sizes, (0,))
+        weights = self.factors * self._per_row
         how: Any = {"weight": survey.weight, "scale": survey.weight_scale, "name": name}
         return join_weights(lazy, survey.domain, blocks, survey.table, weights, **how)
-
-
-ALL = "all"
-_LOST = 1e-12  # share of the old weights below which a level is lost in rounding
-Relax = str | Sequence[str | tuple[str, ...]] | None
 
 
 def rake(
@@ -317,7 +319,8 @@ def rake(
             )
             raise WeightError(f"{where}; check ", Option("weight"))
     factors = find_factors(problem)
-    total = float(survey.table.size) if total is None else total
+    if total is None:
+        total = float(survey.table.size)
     notes = (*rounded, *(note for target in targets for note in target.notes))
     certificate = certify(
         problem, survey, factors.values, total, missed=factors.missed, notes=notes
@@ -341,10 +344,11 @@ def _relaxed(relax: Relax, asked: Sequence[Margin]) -> frozenset[int]:
     relax = frames.plain_option("relax", relax)
     if relax is None or relax == ALL:
         return frozenset(range(len(asked)) if relax else ())
-    columns, wishes = (
-        [margin.columns for margin in asked],
-        ([relax] if isinstance(relax, str) else relax),
-    )
+    columns = [margin.columns for margin in asked]
+    if isinstance(relax, str):
+        wishes = [relax]
+    else:
+        wishes = relax
     if not isinstance(wishes, list | tuple) or not all(
         isinstance(wish, str | list | tuple) for wish in wishes
     ):

@@ -39,7 +39,8 @@ from numpy.typing import NDArray
 from fairmaxent.data.table import Mask, Reals, effective_rows, tally
 from fairmaxent.relabelling.soft_labels import quantile
 
-FOLDS, ROUNDS = 3, 3
+FOLDS = 3
+ROUNDS = 3
 _TEACHERS = 10  # folds of boosting for a student that learns by heart, its errors too
 # what is learned by heart decreases with the root of the people learned from
 _FEWER = np.sqrt(1 - 1 / FOLDS)
@@ -49,8 +50,11 @@ _FULL = {True: 4, False: 3}
 _STREAM = 20_180_223
 _MOST_TRAININGS = 25
 _DAMPING = 1.0, 0.8, 0.7, 0.5
-_FARTHEST, _STEP = 8.0, 3.0  # offsets, and steps of a group that is seen
-_BLIND_FARTHEST, _BLIND_STEP = 3.0, 0.3
+# offsets, and steps of a group that is seen
+_FARTHEST = 8.0
+_STEP = 3.0
+_BLIND_FARTHEST = 3.0
+_BLIND_STEP = 0.3
 _SMOOTH = 0.025  # width over which the decision of a model of the student turns
 # of the surprise in the outcomes that boosting must take away to be the teacher
 _BETTER = 0.03
@@ -58,7 +62,8 @@ _BY_HEART = 0.08  # more people whom a student judges rightly if it knows them
 _RELIABLE = 10.0  # people of a group at which half of a correction is made
 FEW = 30.0  # people of a group below which it does not steer the others
 # probabilities whose log-odds are taken, of a student and of a teacher
-_SMALLEST, _SURE = 1e-6, 0.01
+_SMALLEST = 1e-6
+_SURE = 0.01
 
 Way = Literal["none", "tilt", "soft tilt", "along", "soft along"]
 Rows = NDArray[np.intp]
@@ -120,18 +125,23 @@ class Task:
 
     def shares(self, decided: Reals | Mask, rows: Rows | None = None) -> Reals:
         """Share of each group that is decided for; 0 for a group without people."""
-        rows = np.arange(len(self.good)) if rows is None else rows
-        total, part = (
-            self._by_group(self.weight[rows], rows),
-            self._by_group(self.weight[rows] * decided, rows),
-        )
+        if rows is None:
+            rows = np.arange(len(self.good))
+        total = self._by_group(self.weight[rows], rows)
+        part = self._by_group(self.weight[rows] * decided, rows)
         return np.asarray(
             np.divide(part, total, out=np.zeros_like(total), where=total > 0)
         )
 
     def _by_group(self, values: Reals, rows: Rows | None = None) -> Reals:
-        chosen = self.compared if rows is None else self.compared[rows]
-        group = self.group if rows is None else self.group[rows]
+        if rows is None:
+            chosen = self.compared
+        else:
+            chosen = self.compared[rows]
+        if rows is None:
+            group = self.group
+        else:
+            group = self.group[rows]
         return tally(group[chosen], values[chosen], self.groups)
 
 
@@ -182,7 +192,8 @@ class Loop:
         """Find the offsets from which the student's decisions come closest to the
         wish.
         """
-        task, nothing = self.task, np.zeros(self.task.groups)
+        nothing = np.zeros(self.task.groups)
+        task = self.task
         scores = self.out_of_fold(nothing, 0)
         raw = np.clip(self.attempt(nothing).shares + self.bias(nothing), 0.0, 1.0)
         self.wanted = self._wished(scores, raw)
@@ -225,10 +236,8 @@ class Loop:
         it that counts as good.
         """
         task = self.task
-        weight, good = (
-            task.weight * task.factor[task.group],
-            task.good.astype(np.float64),
-        )
+        weight = task.weight * task.factor[task.group]
+        good = task.good.astype(np.float64)
         if not offsets.any():
             return "none", weight, good
         if not task.sees_group:
@@ -256,7 +265,9 @@ class Loop:
         """Log-odds of everybody by students who have not seen them, with folds of their
         own.
         """
-        task, scores, learned = self.task, np.empty(len(self.task.good)), []
+        learned = []
+        scores = np.empty(len(self.task.good))
+        task = self.task
         for rows, asked in self._folds(number):
             student = self._train(rows, offsets)
             scores[asked] = log_odds(student.chances(asked))
@@ -297,13 +308,8 @@ class Loop:
         """Groups that the student is judged by: not one of few people, or from whom
         only one outcome can be learned.
         """
-        task, mass = (
-            self.task,
-            (
-                self.task.weight * self.task.good,
-                self.task.weight * ~self.task.good,
-            ),
-        )
+        mass = (self.task.weight * self.task.good, self.task.weight * ~self.task.good)
+        task = self.task
         judged = (task.size >= FEW) & np.all(
             [tally(task.group, own, task.groups) > 0 for own in mass], axis=0
         )
@@ -328,8 +334,12 @@ class Loop:
         ratio = np.maximum(
             attempt.shares + self.bias(attempt.offsets), 1e-3
         ) / np.maximum(self.wanted, 1e-3)
-        ratio, mass = ratio[self._steers], (self.task.size * self.wanted)[self._steers]
-        level = float(mass @ ratio / mass.sum()) if mass.sum() > 0 else 1.0
+        ratio = ratio[self._steers]
+        mass = (self.task.size * self.wanted)[self._steers]
+        if mass.sum() > 0:
+            level = float(mass @ ratio / mass.sum())
+        else:
+            level = 1.0
         return 1 - float(ratio.min() / ratio.max()) + 0.5 * abs(level - 1)
 
     def first_offsets(self, scores: Reals, raw: Reals) -> Reals:
@@ -338,9 +348,13 @@ class Loop:
         """
         task = self.task
         if task.sees_group:
-            scores = scores if self.likely is None else log_odds(self.likely, _SURE)
+            if self.likely is not None:
+                scores = log_odds(self.likely, _SURE)
             return self.moved(np.zeros(task.groups), scores, raw, self.wanted, 1.0)
-        likely = 1 / (1 + np.exp(-scores)) if self.likely is None else self.likely
+        if self.likely is None:
+            likely = 1 / (1 + np.exp(-scores))
+        else:
+            likely = self.likely
         self.surrogate = Surrogate(
             task, likely, self._foretold(task.group, task.groups)
         )
@@ -361,7 +375,8 @@ class Loop:
         """η of everybody, by boosting, or by the student if it knows better, if that
         serves the student; see above.
         """
-        task, own = self.task, self._alike(1 / (1 + np.exp(-scores[:, None])))[:, 0]
+        task = self.task
+        own = self._alike(1 / (1 + np.exp(-scores[:, None])))[:, 0]
         likely = self._foretold(outcomes := task.good.astype(np.intp), 2)[:, 1]
         surprise = [
             -np.log(np.where(task.good, one, 1 - one).clip(_SURE)) @ task.weight
@@ -372,11 +387,9 @@ class Loop:
             for one in (self.tried[0].scores, scores)
         ]
         if right[0] - right[1] > _BY_HEART * task.weight.sum():
-            return (
-                self._foretold(outcomes, 2, _TEACHERS)[:, 1]
-                if surprise[0] < surprise[1]
-                else own
-            )
+            if surprise[0] < surprise[1]:
+                return self._foretold(outcomes, 2, _TEACHERS)[:, 1]
+            return own
         return likely if surprise[0] < (1 - _BETTER) * surprise[1] else None
 
     def _foretold(self, labels: Rows, size: int, folds: int = FOLDS) -> Reals:
@@ -389,7 +402,8 @@ class Loop:
 
     def _alike(self, chances: NDArray[Any]) -> Reals:
         """The mean in each profile."""
-        task, profiles = self.task, int(self.task.profile.max()) + 1
+        profiles = int(self.task.profile.max()) + 1
+        task = self.task
         sums = [tally(task.profile, task.weight * one, profiles) for one in chances.T]
         return (
             np.column_stack(sums)[task.profile]
@@ -414,10 +428,8 @@ class Loop:
         steps = np.zeros(task.groups)
         for group in np.flatnonzero((task.size > 0) & (shares != wanted)):
             members = (task.group == group) & task.compared & (task.weight > 0)
-            own, share = (
-                scores[members],
-                task.weight[members] / task.weight[members].sum(),
-            )
+            own = scores[members]
+            share = task.weight[members] / task.weight[members].sum()
             steps[group] = task.border - quantile(own, share, wanted[group])
         return np.clip(
             offsets + np.clip(reliable * steps, -_STEP, _STEP), -_FARTHEST, _FARTHEST
@@ -427,7 +439,8 @@ class Loop:
         """The wanted share of each group: fair, and overall what it is, or where the
         decisions are most accurate.
         """
-        task, fair = self.task, self.task.fair_shares(raw)
+        fair = self.task.fair_shares(raw)
+        task = self.task
         if task.decided == "best":
             cuts = np.quantile(scores, np.linspace(0.02, 0.98, 49))
             wishes = [task.fair_shares(task.shares(scores > cut)) for cut in cuts]
@@ -452,7 +465,8 @@ class Loop:
 
     def _accuracy(self, scores: Reals, wish: Reals) -> float:
         """Of decisions for the wanted share of each group."""
-        task, right = self.task, 0.0
+        task = self.task
+        right = 0.0
         for group in np.flatnonzero(task.size > 0):
             members = np.flatnonzero((task.group == group) & (task.weight > 0))
             asked = members[task.compared[members]]
@@ -522,7 +536,8 @@ class Surrogate:
             starts, key=lambda start: float(np.abs(wanted - self.shares(start)).max())
         )
         for _ in range(15):
-            self.slopes, missing = self._slopes(offsets), wanted - self.shares(offsets)
+            missing = wanted - self.shares(offsets)
+            self.slopes = self._slopes(offsets)
             if np.abs(missing).max() < 1e-3:
                 break
             offsets = self._step(offsets, missing)
@@ -534,7 +549,8 @@ class Surrogate:
         unless a slope would vanish).
         """
         if self.last is not None:
-            step, change = offsets - self.last[0], shares - self.last[1]
+            step = offsets - self.last[0]
+            change = shares - self.last[1]
             if np.linalg.norm(step) > 0.02:
                 slopes = self.slopes + 0.7 * np.outer(
                     change - self.slopes @ step, step

@@ -78,7 +78,8 @@ def choose_labeller(
 
     ``blind``: it does not see the protected columns.
     """
-    named, installed = isinstance(model, str), has_library("sklearn")
+    named = isinstance(model, str)
+    installed = has_library("sklearn")
     if (named and model == TREE) or (model is None and not installed):
         return TreeLabeller(roles, blind=blind)
     if named and not installed:
@@ -106,11 +107,10 @@ def check_model(
     if isinstance(model, type) or not (
         hasattr(model, "fit") and hasattr(model, "predict_proba")
     ):
-        shown = (
-            repr(model)
-            if isinstance(model, str)
-            else getattr(model, "__name__", type(model).__name__)
-        )
+        if isinstance(model, str):
+            shown = repr(model)
+        else:
+            shown = getattr(model, "__name__", type(model).__name__)
         raise InputError(
             f"{option} is {shown}, which cannot be fitted to predict probabilities;"
             " pass a classifier with fit and predict_proba, e.g."
@@ -123,14 +123,16 @@ def name_of(labeller: Labeller) -> str:
     """Name the model for reports and messages."""
     if not isinstance(labeller, ScikitLabeller):
         return "rooted tree"
-    return (
-        "gradient boosting" if labeller.model is None else type(labeller.model).__name__
-    )
+    if labeller.model is None:
+        return "gradient boosting"
+    return type(labeller.model).__name__
 
 
 def cross_fit(labeller: Labeller, people: People, *, folds: int = FOLDS) -> HeldOut:
     """Predict the outcomes of everybody by a model that has not seen them."""
-    records, weights, chances = [], [], []
+    records = []
+    weights = []
+    chances = []
     for held in people.deal(folds).T:
         predict = labeller.learn(people.lesson(people.size - held))
         records.append(np.flatnonzero(held))
@@ -185,11 +187,10 @@ class TreeLabeller:
         def predict(inputs: Inputs) -> Reals:
             logs = np.full((len(inputs), outcomes), -np.inf)
             for group in range(groups // strata) if self.blind else (None,):
-                z = (
-                    inputs.codes[:, 0]
-                    if group is None
-                    else group * strata + inputs.codes[:, 0] % strata
-                )
+                if group is None:
+                    z = inputs.codes[:, 0]
+                else:
+                    z = group * strata + inputs.codes[:, 0] % strata
                 by_outcome = [
                     tree.log_probability(_with_root(inputs.codes, z, y, groups))
                     for y in range(outcomes)
@@ -199,7 +200,10 @@ class TreeLabeller:
             # informative.
             unseen = np.isneginf(logs).all(axis=1)
             summed = shares.reshape(outcomes, -1, strata).sum(axis=1)
-            alone = np.tile(summed, groups // strata) if self.blind else shares
+            if self.blind:
+                alone = np.tile(summed, groups // strata)
+            else:
+                alone = shares
             logs[unseen] = np.log(alone.T[inputs.codes[unseen, 0]])
             return np.asarray(np.exp(logs - log_sum_exp(logs)[:, None]))
 
@@ -239,7 +243,10 @@ class ScikitLabeller:
                 column.kind not in ORDERED and column.size <= _CATEGORIES
                 for _, column in columns
             ]
-            slow = _CALM if self.calm else {}
+            if self.calm:
+                slow = _CALM
+            else:
+                slow = {}
             model = HistGradientBoostingClassifier(
                 categorical_features=categorical, random_state=0, **slow
             )
@@ -289,7 +296,10 @@ def _one_thread(model: Any) -> Iterator[None]:
     """On a busy machine threads wait for each other far longer than they save."""
     from threadpoolctl import threadpool_limits
 
-    last = model.steps[-1][1] if getattr(model, "steps", None) else model
+    if getattr(model, "steps", None):
+        last = model.steps[-1][1]
+    else:
+        last = model
     # For scikit-learn None is one thread; other libraries start as many as there are
     # cores, whatever the limit.
     free = getattr(last, "n_jobs", 0) is None and not type(last).__module__.startswith(
@@ -305,7 +315,10 @@ def _one_thread(model: Any) -> Iterator[None]:
 
 def _fit(model: Any, seen: Any, outcome: Any, weights: Reals) -> None:
     steps = getattr(model, "steps", None)
-    name = f"{steps[-1][0]}__sample_weight" if steps else "sample_weight"
+    if steps:
+        name = f"{steps[-1][0]}__sample_weight"
+    else:
+        name = "sample_weight"
     try:
         with _one_thread(model):
             model.fit(seen, outcome, **{name: weights})
@@ -436,10 +449,8 @@ def _built(name: str, seen: nw.DataFrame[Any]) -> Any:
     numbers = [column for column, kind in kinds if kind.is_numeric()]
     dates = [column for column, kind in kinds if kind.is_temporal()]
     texts = [column for column, _ in kinds if column not in (*numbers, *dates)]
-    stamps, known = (
-        preprocessing.FunctionTransformer(timestamps),
-        preprocessing.FunctionTransformer(without_na),
-    )
+    stamps = preprocessing.FunctionTransformer(timestamps)
+    known = preprocessing.FunctionTransformer(without_na)
     if name == BOOSTING:
         few = [seen.get_column(column).n_unique() <= _CATEGORIES for column in texts]
         unknown = {
@@ -468,9 +479,10 @@ def _built(name: str, seen: nw.DataFrame[Any]) -> Any:
     # A leaf has 1 % of the rows: a model that decides by a few people decides otherwise
     # about the next ones.
     rules = tree.DecisionTreeClassifier(min_samples_leaf=0.01, random_state=0)
-    model = (
-        linear_model.LogisticRegression(max_iter=1000) if name == LOGISTIC else rules
-    )
+    if name == LOGISTIC:
+        model = linear_model.LogisticRegression(max_iter=1000)
+    else:
+        model = rules
     return pipeline.make_pipeline(
         compose.make_column_transformer(*parts, sparse_threshold=0.0), model
     )
@@ -478,21 +490,17 @@ def _built(name: str, seen: nw.DataFrame[Any]) -> Any:
 
 def without_na(texts: Any) -> Any:
     """Texts whose gaps are None: scikit-learn does not know pandas' NA."""
-    return (
-        texts.astype(object).where(texts.notna(), None)
-        if hasattr(texts, "notna")
-        else texts
-    )
+    if hasattr(texts, "notna"):
+        return texts.astype(object).where(texts.notna(), None)
+    return texts
 
 
 def timestamps(dates: Any) -> Reals:
     """Dates as numbers; missing ones are NaN."""
     columns = nw.from_native(dates, eager_only=True).iter_columns()
-    return (
-        np.column_stack([_seconds(column) for column in columns])
-        if dates.shape[1]
-        else np.empty(dates.shape)
-    )
+    if dates.shape[1]:
+        return np.column_stack([_seconds(column) for column in columns])
+    return np.empty(dates.shape)
 
 
 def _seconds(column: nw.Series[Any]) -> Reals:

@@ -34,6 +34,17 @@ from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Blocks, Codes, Positions, Reals, Table, tally
 from fairmaxent.errors import InputError, Option
 
+ORDERED = ("numeric", "date")  # kinds of columns whose raw values are numbers
+# people that one model learns from; more are represented by that many
+LARGEST_LESSON = 100_000
+# Folds must have nothing to do with the data, which may be simulated with a plain seed
+# such as 0.
+_STREAM = 20200713
+Counts = NDArray[np.int64]
+# where κ is searched; the last one leaves the predictions as they are
+_STRENGTHS = np.geomspace(0.5, 1e6, 60)
+_SMALLEST = 1e-12  # of a probability whose logarithm is taken
+
 
 @dataclass(frozen=True, eq=False)
 class Profiles:
@@ -97,7 +108,8 @@ class Profiles:
             lacking.sum(axis=1, keepdims=True), np.finfo(float).tiny
         )
         profile = self.profile_of_row
-        part, scale = given_up[profile, self.outcomes, None], scale[profile]
+        part = given_up[profile, self.outcomes, None]
+        scale = scale[profile]
         scale[self.counts[profile, self.outcomes] <= 0] = 0.0
         return np.asarray(
             scale
@@ -127,9 +139,6 @@ def root_shape(blocks: Blocks) -> tuple[int, int]:
     """
     outcomes, *protected = blocks.shape(0)
     return outcomes, math.prod(protected)
-
-
-ORDERED = ("numeric", "date")  # kinds of columns whose raw values are numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,7 +190,8 @@ class Inputs:
         """
         columns: list[Any] = [np.empty((len(self), 0))]
         for index, attribute in seen_columns(self.roles, blind=blind):
-            level, numbers = self.levels[:, index], self.numbers.get(index)
+            level = self.levels[:, index]
+            numbers = self.numbers.get(index)
             if with_categories:
                 columns.append((level if numbers is None else numbers)[:, None])
             elif numbers is None:
@@ -198,7 +208,10 @@ class Inputs:
 
 def seen_columns(roles: Roles, *, blind: bool) -> Iterator[tuple[int, Attribute]]:
     """The columns that a model sees, with their positions in the domain."""
-    hidden = (roles.outcome, *roles.protected) if blind else (roles.outcome,)
+    if blind:
+        hidden = (roles.outcome, *roles.protected)
+    else:
+        hidden = (roles.outcome,)
     return (
         (index, column)
         for index, column in enumerate(roles.domain.attributes)
@@ -219,16 +232,6 @@ def _centre_and_spread(attribute: Attribute) -> tuple[float, float]:
         np.sqrt(np.average((np.nan_to_num(values) - centre) ** 2, weights=counts))
     )
     return centre, spread if spread > 0 else 1.0
-
-
-# people that one model learns from; more are represented by that many
-LARGEST_LESSON = 100_000
-
-# Folds must have nothing to do with the data, which may be simulated with a plain seed
-# such as 0.
-_STREAM = 20200713
-
-Counts = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,8 +273,10 @@ class People:
             weight = share[row] * (1.0 if design is None else design) * scale
             size = np.ones(len(row), dtype=np.int64)
         else:
-            row, positions = np.arange(len(counts)), None
-            weight, size = counts * scale, np.round(table.rows).astype(np.int64)
+            row = np.arange(len(counts))
+            positions = None
+            weight = counts * scale
+            size = np.round(table.rows).astype(np.int64)
         inputs = Inputs.of(
             roles, profiles.codes[profiles.profile_of_row[row]], positions
         )
@@ -343,11 +348,10 @@ class People:
         weight = (self.weight / np.maximum(self.size, 1))[record] * (
             members.sum() / max(len(record), 1)
         )
-        shares = (
-            np.eye(self.outcomes)[self.outcome[record]]
-            if labels is None
-            else labels[self.profile[record]]
-        )
+        if labels is None:
+            shares = np.eye(self.outcomes)[self.outcome[record]]
+        else:
+            shares = labels[self.profile[record]]
         return Lesson(self.inputs.take(record), weight[:, None] * shares)
 
 
@@ -385,11 +389,6 @@ def one_by_one(members: Counts, most: int) -> NDArray[np.intp]:
     )
 
 
-# where κ is searched; the last one leaves the predictions as they are
-_STRENGTHS = np.geomspace(0.5, 1e6, 60)
-_SMALLEST = 1e-12  # of a probability whose logarithm is taken
-
-
 def pooled_labels(people: People, held_out: HeldOut) -> Reals:
     """π(y | x, z) of each profile: the mean of its people's predictions, shrunk with
     its own counts.
@@ -421,7 +420,8 @@ def prior_strength(mean: Reals, counts: Reals) -> float:
     n − 1)) over all profiles.
     """
     several = counts.sum(axis=1) > 1
-    mean, counts = mean[several], counts[several]
+    mean = mean[several]
+    counts = counts[several]
     if not len(counts):
         return float(_STRENGTHS[-1])
     others = np.maximum(counts - 1, 0)

@@ -132,7 +132,9 @@ def _match_mean(means: _Means) -> _DualPoint:
     """Solve for μ with Σ share·g = wanted, by Newton's method on the convex dual."""
     point = means.start()
     for _ in range(_ITERATIONS):
-        better = None if point.miss <= _TOLERANCE else _newton_step(means, point)
+        better = None
+        if not (point.miss <= _TOLERANCE):
+            better = _newton_step(means, point)
         if better is None:
             break
         point = better
@@ -153,7 +155,8 @@ def _newton_step(means: _Means, point: _DualPoint) -> _DualPoint | None:
     """Go along Newton's direction as far as it helps; None if rounding hides any
     gain.
     """
-    kept, ridge = means.kept, max(1e-14 * float(np.trace(point.curvature)), 1e-13)
+    kept = means.kept
+    ridge = max(1e-14 * float(np.trace(point.curvature)), 1e-13)
     matrix = point.curvature[np.ix_(kept, kept)] + ridge * np.eye(kept.sum())
     direction = np.zeros(len(kept))  # with components clipped to ±10
     direction[kept] = np.clip(
@@ -191,7 +194,8 @@ def quantile(scores: Reals, share: Reals, above: float) -> float:
     finite = np.flatnonzero(np.isfinite(distinct))
     if not len(finite):  # no other outcome is possible for anybody
         return 0.0
-    first, last = finite[0], finite[-1]
+    first = finite[0]
+    last = finite[-1]
     levels = distinct[first : last + 1]
     cuts = np.concatenate(
         [[levels[0] + _MARGIN], (levels[1:] + levels[:-1]) / 2, [levels[-1] - _MARGIN]]

@@ -84,7 +84,8 @@ class DrawnBatches:
             ravel(self._domain.encode(frame), shape), None, self._cells.size
         )
         self._rows += len(frame)
-        self._first = frame if self._first is None else self._first
+        if self._first is None:
+            self._first = frame
 
     @property
     def table(self) -> Reals:
@@ -111,8 +112,14 @@ def deliver(
     if mode == "weights":
         # If an engine holds the rows, their weights have the table of the fit.
         exact = given is None and not fit.table.keeps_rows
-        weights = fit.weights() if given is None and not exact else given
-        table = fit.distribution.root_table if exact else weighted_table(fit, weights)
+        if given is None and not exact:
+            weights = fit.weights()
+        else:
+            weights = given
+        if exact:
+            table = fit.distribution.root_table
+        else:
+            table = weighted_table(fit, weights)
         return Delivered(
             mode, iid=False, seed=None, rows=0, frame=None, codes=None, table=table
         )
@@ -154,7 +161,10 @@ def weighted_table(fit: Fit, weights: Reals) -> Reals:
     outcome if relabelled.
     """
     outcomes, groups = root_shape(fit.roles.blocks)
-    shape = (fit.table.size,) if fit.soft is None else (fit.table.size, outcomes)
+    if fit.soft is None:
+        shape = (fit.table.size,)
+    else:
+        shape = (fit.table.size, outcomes)
     if np.shape(weights) != shape:
         each = "row" if fit.soft is None else "row and outcome"
         raise InputError(
@@ -177,7 +187,9 @@ def _shaped(fit: Fit, cells: Reals) -> Reals:
 
 def unless_nan(number: float) -> float | None:
     """The number, None if it is none."""
-    return None if np.isnan(number) else float(number)
+    if np.isnan(number):
+        return None
+    return float(number)
 
 
 # ---------------------------------------------------------------- rates
@@ -191,10 +203,8 @@ def delivered_rates(fit: Fit, table: Reals) -> Rates:
     share 0. It has no rate of an outcome, and an outcome that no row has compares
     nothing. Missing values count only if they are compared.
     """
-    measure, rates = (
-        fit.certificate.measure,
-        Rates(representation_rate={}, statistical_rate={}),
-    )
+    measure = fit.certificate.measure
+    rates = Rates(representation_rate={}, statistical_rate={})
     for name, axes in zip(measure.names, measure.groupings, strict=True):
         both = (
             measure.groups_compared(cells, axes)
@@ -214,7 +224,8 @@ def outcome_ratios(fit: Fit, table: Reals) -> dict[str, dict[str, float | None]]
     """The statistical rate of each outcome that is compared, by grouping; None where
     there is nothing to compare.
     """
-    measure, found = fit.certificate.measure, dict[str, dict[str, float | None]]()
+    measure = fit.certificate.measure
+    found = dict[str, dict[str, float | None]]()
     for name, axes in zip(measure.names, measure.groupings, strict=True):
         outcome = fit.roles.attributes[outcome_axis(axes)]
         rates = outcome_rates(measure.outcomes_compared(table, axes), axes)
@@ -230,11 +241,9 @@ def outcome_ratios(fit: Fit, table: Reals) -> dict[str, dict[str, float | None]]
 
 def absences(fit: Fit, table: Reals) -> Iterator[str]:
     """Name the groups and favourable outcomes of the fit that no delivered row has."""
-    measure, outcome, fair = (
-        fit.certificate.measure,
-        fit.roles.attributes[0],
-        fit.distribution.root_table,
-    )
+    measure = fit.certificate.measure
+    outcome = fit.roles.attributes[0]
+    fair = fit.distribution.root_table
     for _, axes in measure.of_first_outcome:
         for group in np.argwhere(
             (group_shares(fair, axes) > 0) & (group_shares(table, axes) == 0)
@@ -274,20 +283,23 @@ class Copies:
 
 def copies(fit: Fit, delivered: Delivered, data: Any) -> Copies | None:
     """Count the copies among the drawn rows; None where none was drawn."""
-    rows, drawn = fit.distinct_rows.codes, delivered.codes
+    rows = fit.distinct_rows.codes
+    drawn = delivered.codes
     if drawn is None or not len(drawn):
         return None
     is_seen = match_rows(rows, drawn.astype(rows.dtype), fit.roles.blocks.levels) >= 0
     known = len(drawn), float(is_seen.mean()), seen_mass(fit)
     if data is None:
         return Copies(*known, None, None, None)
-    lazy, twins = open_lazy(data), None
+    lazy = open_lazy(data)
+    twins = None
     if lazy is not None:
         # how many real rows equal each drawn one
         equal = _lazy_copies(fit, lazy, delivered.frame)
     else:
         real, new, people = _numbered(data, delivered.frame, fit.domain.names)
-        equal, twins = people[new], float((people[real] > 1).mean())
+        equal = people[new]
+        twins = float((people[real] > 1).mean())
     return Copies(*known, float((equal > 0).mean()), float((equal == 1).mean()), twins)
 
 
@@ -308,7 +320,8 @@ def checked_data(fit: Fit, data: Any) -> Any:
         return None
     if fit.certificate.privacy is not None:
         raise no_rows("a comparison with the data", private=True)
-    lazy, codes = open_lazy(data), None
+    lazy = open_lazy(data)
+    codes = None
     if lazy is None:
         try:
             encoded = fit.domain.encode(data)
@@ -348,7 +361,8 @@ def _numbered(
     """Number the rows of both tables by their raw values in some columns, and count the
     real rows of each number.
     """
-    real, new = frames.open_frame(data), frames.open_frame(sample)
+    real = frames.open_frame(data)
+    new = frames.open_frame(sample)
     columns = []
     for name in names:
         (old_codes, old_values), (codes, values) = (
@@ -384,11 +398,9 @@ def _lazy_copies(fit: Fit, data: Lazy, sample: Any) -> Reals:
             f"copies are not counted in {data.implementation.value} lazy frames, only"
             " polars ones; leave data out"
         )
-    polars, names, schema = (
-        frames.load_library("polars"),
-        list(fit.domain.names),
-        data.collect_schema(),
-    )
+    polars = frames.load_library("polars")
+    names = list(fit.domain.names)
+    schema = data.collect_schema()
     # Categories as texts, which have one hash wherever they come from.
     texts = [
         polars.col(name).cast(polars.String)
@@ -402,7 +414,8 @@ def _lazy_copies(fit: Fit, data: Lazy, sample: Any) -> Reals:
         .to_polars()
         .cast(dict(real.collect_schema()))
     )
-    counted, key = fresh_name("rows", names), polars.struct(names).hash()
+    counted = fresh_name("rows", names)
+    key = polars.struct(names).hash()
     # A join would hold far more of the table at a time.
     near = real.filter(key.is_in(new.select(key.unique().implode()).item()))
     counts = collect(nw.from_native(near.group_by(names).len(name=counted))).to_native()
@@ -435,13 +448,17 @@ def costs_of(fit: Fit, delivered: Delivered | None, data: Any) -> DeliveredCosts
     """Take the costs of what was delivered; None: nothing was, so they are those of the
     fitted distribution.
     """
-    table = fit.distribution.root_table if delivered is None else delivered.table
-    names, costs, measure = (
-        set(fit.certificate.filled_cells),
-        fit.certificate.costs,
-        fit.certificate.measure,
-    )
-    cells = np.ndindex(table.shape) if names else ()
+    if delivered is None:
+        table = fit.distribution.root_table
+    else:
+        table = delivered.table
+    names = set(fit.certificate.filled_cells)
+    costs = fit.certificate.costs
+    measure = fit.certificate.measure
+    if names:
+        cells = np.ndindex(table.shape)
+    else:
+        cells = ()
     filled = float(
         sum(table[cell] for cell in cells if fit.roles.describe_cell(cell) in names)
     )
@@ -457,24 +474,32 @@ def costs_of(fit: Fit, delivered: Delivered | None, data: Any) -> DeliveredCosts
         )
     )
     if costs is None or delivered is None:
-        groups, worst = (
-            ((), None) if costs is None else (costs.groups, costs.worst_cell)
-        )
+        if costs is None:
+            groups = ()
+            worst = None
+        else:
+            groups = costs.groups
+            worst = costs.worst_cell
         return DeliveredCosts(outcomes, groups, worst, filled, counted=False)
-    most, found = _most_copies(fit, delivered, data), {}
+    most = _most_copies(fit, delivered, data)
+    found = {}
     every = tuple(range(table.ndim))
     for axes in (every, *(axes for _, axes in measure.of_first_outcome)):
-        shares = table if axes is every else group_shares(table, axes)
+        if axes is every:
+            shares = table
+        else:
+            shares = group_shares(table, axes)
         others = tuple(axis - 1 for axis in every[1:] if axis not in axes)
-        by_group = (
-            None
-            if most is None
-            else most[0]
-            if axes is every
-            else np.asarray(most[1].max(axis=others))
-        )
+        by_group = None
+        if most is not None:
+            if axes is every:
+                by_group = most[0]
+            else:
+                by_group = np.asarray(most[1].max(axis=others))
         for group in np.ndindex(shares.shape):
-            times = None if by_group is None else float(by_group[group])
+            times = None
+            if by_group is not None:
+                times = float(by_group[group])
             found[fit.roles.describe_group(axes, group)] = (float(shares[group]), times)
 
     def updated(cost: GroupCost) -> GroupCost:
@@ -485,7 +510,8 @@ def costs_of(fit: Fit, delivered: Delivered | None, data: Any) -> DeliveredCosts
             cost, after=share, most_copies=expected if times is None else times
         )
 
-    groups, worst = tuple(map(updated, costs.groups)), updated(costs.worst_cell)
+    groups = tuple(map(updated, costs.groups))
+    worst = updated(costs.worst_cell)
     return DeliveredCosts(outcomes, groups, worst, filled, counted=most is not None)
 
 

@@ -40,8 +40,17 @@ _EFFECTIVE = (
 _RANGE = "95% range: where the rate among all such people lies, with 95% confidence."
 _NOISE = "These rates and counts are noisy, because the fit is private."
 # lines shown of each
-_DRAWN, _ALERTS, _WISHES, _RATES, _GROUPS, _CHANGES, _GROUPINGS = 12, 3, 5, 4, 4, 4, 2
-_TITLE, _LINE, _ALERT = 100, 220, 440  # characters of the title, a line and a warning
+_DRAWN = 12
+_ALERTS = 3
+_WISHES = 5
+_RATES = 4
+_GROUPS = 4
+_CHANGES = 4
+_GROUPINGS = 2
+# characters of the title, a line and a warning
+_TITLE = 100
+_LINE = 220
+_ALERT = 440
 _MOST = 2500  # characters in all that fit on a sheet in normal print
 
 Item = TypeVar("Item")
@@ -89,11 +98,8 @@ def first_page(report: Report) -> Document:
     )
     texts = [page.title, page.summary, *(value for _, value in page.filing)]
     for block in (block for answer in answers for block in answer.blocks):
-        texts += (
-            [cell for row in block.rows for cell in row]
-            if isinstance(block, Table)
-            else []
-        )
+        if isinstance(block, Table):
+            texts += [cell for row in block.rows for cell in row]
         texts += getattr(block, "items", [getattr(block, "text", "")])
     return replace(page, print_size=min(1.0, (_MOST / sum(map(len, texts))) ** 0.5))
 
@@ -108,7 +114,10 @@ def _answer(
     """One sentence as it is, several as a list; then a table, if numbers say it better,
     and what is said below it.
     """
-    first = Listing(tuple(lines)) if len(lines) > 1 else Paragraph("".join(lines))
+    if len(lines) > 1:
+        first = Listing(tuple(lines))
+    else:
+        first = Paragraph("".join(lines))
     return Section(
         key,
         question,
@@ -123,7 +132,10 @@ def _first(
     """The first items, and how many there are more; one item is not left out to say
     so.
     """
-    kept = items if len(items) <= room else items[: room - 1]
+    if len(items) <= room:
+        kept = items
+    else:
+        kept = items[: room - 1]
     left = len(items) - len(kept)
     return kept, (
         (f"{counted(left, f'more {what}')}: see the appendix.",) if left else ()
@@ -167,7 +179,8 @@ def _groups(report: Report) -> tuple[str, Section]:
         f"How often each group has {short_name(outcome)}", shown, about
     )
     left = len({change.about for change in report.groups}) - 1
-    more += (f"{counted(left, 'more outcome')}: see the appendix.",) if left else ()
+    if left:
+        more += (f"{counted(left, 'more outcome')}: see the appendix.",)
     section = Section(
         "groups", "Before and after", "Groups", (table, *map(Paragraph, more))
     )
@@ -191,18 +204,19 @@ def _in_people(groups: Sequence[GroupChange]) -> str:
         (number for number in (100, 1000) if number * min(rates, default=1.0) >= 1),
         10_000,
     )
-    parts, have = [], f" have {short_name(groups[0].about)}"
+    parts = []
+    have = f" have {short_name(groups[0].about)}"
     for group in sorted(largest, key=lambda group: group.rate_before):
         before, after = (
             f"{rounded(people * rate, 0):,.0f}"
             for rate in (group.rate_before, group.rate_after)
         )
-        who, have = (
-            f"f {people:,} people with {short_name(group.name)}, {before}{have}",
-            "",
-        )
+        who = f"f {people:,} people with {short_name(group.name)}, {before}{have}"
+        have = ""
         parts.append(f"{who} in the data and {after} in the result")
-    return f"O{'; o'.join(parts)}." if parts else ""
+    if parts:
+        return f"O{'; o'.join(parts)}."
+    return ""
 
 
 def _reached(report: Report) -> Section:
@@ -213,7 +227,8 @@ def _reached(report: Report) -> Section:
     rates, more = _first(
         sorted(asked or report.rates, key=lambda rate: bool(rate.met)), _RATES, "rate"
     )
-    rows, states = [], []
+    rows = []
+    states = []
     for rate in rates:
         grouping, (state, words) = short_name(rate.grouping), report.state(rate)
         name = f"How equal in size the groups of {grouping} are (representation rate)"
@@ -259,22 +274,28 @@ def _costs(report: Report) -> Section:
         "Effective rows",
         report.last_cost.capitalize(),
     )
-    table = Table("What it cost each group", heads, rows) if rows else None
-    notes = (_EFFECTIVE, *more) if rows else more
+    table = None
+    if rows:
+        table = Table("What it cost each group", heads, rows)
+    if rows:
+        notes = (_EFFECTIVE, *more)
+    else:
+        notes = more
     return _answer(
         "costs", "What it cost, and whom", tuple(_cost_lines(report)), table, notes
     )
 
 
 def _cost_lines(report: Report) -> Iterator[str]:
-    most, least = report.counting["most"], report.counting["least"]
+    most = report.counting["most"]
+    least = report.counting["least"]
     for share in report.costs.outcomes if len(report.costs.outcomes) == 1 else ():
-        before, after = percent(share.before), percent(share.after)
-        kept = (
-            f"as common as in the data ({before})"
-            if before == after
-            else f"{after} of the result, {before} before"
-        )
+        before = percent(share.before)
+        after = percent(share.after)
+        if before == after:
+            kept = f"as common as in the data ({before})"
+        else:
+            kept = f"{after} of the result, {before} before"
         yield f"{short_name(share.outcome)} is {kept}."
     if report.changed:
         for change in _all(report.changed, _CHANGES, "group"):
@@ -303,15 +324,16 @@ def _cost_lines(report: Report) -> Iterator[str]:
 
 def _factor(multiple: float) -> str:
     """Write how many times as large a share is; below one with two digits."""
-    return times(multiple) if multiple >= 0.995 else f"{rounded(multiple, 2):.2f}"
+    if multiple >= 0.995:
+        return times(multiple)
+    return f"{rounded(multiple, 2):.2f}"
 
 
 def _model(report: Report) -> Section:
-    estimate, decisions = report.certificate.estimate, report.certificate.decisions
-    question, outcome = (
-        "What a model trained on this will do",
-        short_name(report.favourable),
-    )
+    estimate = report.certificate.estimate
+    decisions = report.certificate.decisions
+    question = "What a model trained on this will do"
+    outcome = short_name(report.favourable)
     if estimate is None and decisions is not None:
         lines = tuple(
             f"It is made for {decisions.student}: among people it has not seen, the"
@@ -360,7 +382,10 @@ def _model(report: Report) -> Section:
         f"95% range, {trained}",
     )
     head = f"An estimate for {estimate.student}, on people that it has not seen:"
-    advice = [] if report.advice is None else [shortened(report.advice, _ALERT)]
+    if report.advice is None:
+        advice = []
+    else:
+        advice = [shortened(report.advice, _ALERT)]
     table = Table("What a model is expected to do", heads, tuple(rows))
     return _answer("model", question, (head,), table, (*advice, *more))
 
@@ -407,7 +432,8 @@ def _copies(report: Report) -> Iterator[str]:
 
 def _prohibitions(report: Report) -> Iterator[str]:
     """The uses that this result does not bear, the most dangerous first."""
-    copies, estimate = report.copies, report.certificate.estimate
+    copies = report.copies
+    estimate = report.certificate.estimate
     if report.promise is not None:
         yield (
             "together with another private fit of the same people without adding up"
@@ -421,9 +447,10 @@ def _prohibitions(report: Report) -> Iterator[str]:
                 if copies.same_values is not None
                 else "like real ones in every column"
             )
-            share = (
-                copies.same_levels if copies.same_values is None else copies.same_values
-            )
+            if copies.same_values is None:
+                share = copies.same_levels
+            else:
+                share = copies.same_values
             why = f"{percent(share)} of the rows are {alike}"
         yield (
             f"as anonymous data, and do not share it more widely than the data: {why}."
@@ -440,20 +467,27 @@ def _prohibitions(report: Report) -> Iterator[str]:
         short_name(group.name) for group in report.costs.groups if group.beyond_line
     ]
     if tiny:
-        others = f" and {counted(len(tiny) - 1, 'more group')}" if len(tiny) > 1 else ""
+        if len(tiny) > 1:
+            others = f" and {counted(len(tiny) - 1, 'more group')}"
+        else:
+            others = ""
         yield (
             f"to say anything about {tiny[0]}{others}: too much rests on too few"
             " people."
         )
-    expected = {} if estimate is None else estimate.after.by_predictions
+    if estimate is None:
+        expected = {}
+    else:
+        expected = estimate.after.by_predictions
     rates = [
         (rate, short_name(name)) for name, rate in expected.items() if rate is not None
     ]
-    least = (
-        " (expected: {:.3f} for {})".format(*min(rates, key=lambda rate: rate[0]))
-        if rates
-        else ""
-    )
+    if rates:
+        least = " (expected: {:.3f} for {})".format(
+            *min(rates, key=lambda rate: rate[0])
+        )
+    else:
+        least = ""
     yield (
         f"as proof that a model trained on it is fair{least}: test the decisions of"
         " your own model on people it has not seen."

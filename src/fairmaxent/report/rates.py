@@ -39,10 +39,8 @@ def outcomes_compared(fit: Fit) -> str:
 
 def _levels_compared(fit: Fit, axes: tuple[int, ...]) -> str:
     """Name the levels of the outcome that the rate of a grouping compares."""
-    outcome, levels = (
-        fit.roles.attributes[outcome_axis(axes)],
-        fit.certificate.measure.favourable_of(axes),
-    )
+    outcome = fit.roles.attributes[outcome_axis(axes)]
+    levels = fit.certificate.measure.favourable_of(axes)
     if (
         len(levels)
         == outcome.size
@@ -60,14 +58,13 @@ def _levels_compared(fit: Fit, axes: tuple[int, ...]) -> str:
 
 def wishes(fit: Fit) -> Iterator[str]:
     """What was asked for, one sentence each."""
-    certificate, measure = fit.certificate, fit.certificate.measure
+    measure = fit.certificate.measure
+    certificate = fit.certificate
     axes_of = dict(zip(measure.names, measure.groupings, strict=True))
     for kind, name in certificate.rates_shown:
-        rate, axes, groups = (
-            certificate.wanted[kind][name],
-            axes_of[name],
-            measure.groups_of(name),
-        )
+        rate = certificate.wanted[kind][name]
+        axes = axes_of[name]
+        groups = measure.groups_of(name)
         if rate is None or (
             kind == "representation_rate" and _target_shares(fit, axes) is not None
         ):
@@ -82,7 +79,8 @@ def wishes(fit: Fit) -> Iterator[str]:
             outcomes = _levels_compared(fit, axes)
             # A sentence begins with a capital letter, but the name of a column stays as
             # it is.
-            outcomes = f"E{outcomes[1:]}" if outcomes.startswith(_EACH) else outcomes
+            if outcomes.startswith(_EACH):
+                outcomes = f"E{outcomes[1:]}"
             least = (
                 f"is at least {rate:.3g} times as common in each group of {groups} as"
                 " in any other."
@@ -133,49 +131,52 @@ class Reached:
     @property
     def wanted_text(self) -> str:
         """What was asked for, as it is shown."""
-        return (
-            "any"
-            if self.wanted is None
-            else f"{self.wanted:.4f}{' (target)' if self.from_target else ''}"
-        )
+        if self.wanted is None:
+            return "any"
+        return f"{self.wanted:.4f}{' (target)' if self.from_target else ''}"
 
 
 def reached(fit: Fit, delivered: Delivered) -> Iterator[Reached]:
     """Compare the rates."""
-    certificate, measure = fit.certificate, fit.certificate.measure
+    measure = fit.certificate.measure
+    certificate = fit.certificate
     rates = delivered_rates(fit, delivered.table)
-    intervals = (
-        certificate.interval(delivered.rows, iid=True)
-        if delivered.mode == "rows"
-        else None
-    )
+    intervals = None
+    if delivered.mode == "rows":
+        intervals = certificate.interval(delivered.rows, iid=True)
     before = fit.problem.data_table
-    groups = () if certificate.costs is None else certificate.costs.groups
+    if certificate.costs is None:
+        groups = ()
+    else:
+        groups = certificate.costs.groups
     costly = {group.grouping for group in groups if group.beyond_line}
     rows = delivered.rows + (fit.table.size if delivered.mode == "top-up" else 0)
     axes_of = dict(zip(measure.names, measure.groupings, strict=True))
     for kind, name in certificate.rates_shown:
-        axes, wanted, rate = (
-            axes_of[name],
-            certificate.wanted[kind][name],
-            rates[kind][name],
-        )
+        axes = axes_of[name]
+        wanted = certificate.wanted[kind][name]
+        rate = rates[kind][name]
         # only wanted rates may be None
         achieved = certificate.achieved[kind][name] or 0.0
-        shares = _target_shares(fit, axes) if kind == "representation_rate" else None
+        shares = None
+        if kind == "representation_rate":
+            shares = _target_shares(fit, axes)
         if shares is None:
             met = [
                 wanted is not None and value is not None and value >= wanted - REACHED
                 for value in (achieved, rate)
             ]
-            gap = None if wanted is None or rate is None else wanted - rate
+            gap = None
+            if not (wanted is None or rate is None):
+                gap = wanted - rate
         else:
             tables = (certificate.table, delivered.table)
             errors = [
                 float(np.abs(group_shares(table, axes) - shares).max())
                 for table in tables
             ]
-            met, gap = [error <= REACHED for error in errors], errors[1]
+            met = [error <= REACHED for error in errors]
+            gap = errors[1]
         asked = wanted is not None or shares is not None
         # Whether every group of this grouping has its fair number of rows, up to one,
         # also with each outcome.
@@ -204,16 +205,20 @@ def _target_shares(fit: Fit, axes: tuple[int, ...]) -> Reals | None:
     """The shares that the user named for a grouping's only column, if any; one kept as
     it is has those of the data.
     """
-    name, targets = fit.roles.names[axes[0]], fit.request.target or {}
+    name = fit.roles.names[axes[0]]
+    targets = fit.request.target or {}
     if len(axes) > 1 or name not in targets:
         return None
     named = read_target(fit.roles, {name: targets[name]})[fit.roles.root[axes[0]]]
-    return group_shares(fit.problem.data_table, axes) if named is None else named
+    if named is None:
+        return group_shares(fit.problem.data_table, axes)
+    return named
 
 
 def _worst(fit: Fit, kind: str, axes: tuple[int, ...], table: Reals) -> str:
     """Name the lowest and the highest group in the data."""
-    measure, outcome = fit.certificate.measure, fit.roles.attributes[outcome_axis(axes)]
+    measure = fit.certificate.measure
+    outcome = fit.roles.attributes[outcome_axis(axes)]
     if kind == "representation_rate":
         pair = representation_pair(
             measure.groups_compared(table, axes), axes, strata=measure.strata
@@ -226,11 +231,10 @@ def _worst(fit: Fit, kind: str, axes: tuple[int, ...], table: Reals) -> str:
     lowest, highest = (
         group_label(fit, axes, group) for group in (pair.lowest, pair.highest)
     )
-    about = (
-        ""
-        if pair.outcome is None
-        else f", {outcome.name} = {outcome.labels[pair.outcome]}"
-    )
+    if pair.outcome is None:
+        about = ""
+    else:
+        about = f", {outcome.name} = {outcome.labels[pair.outcome]}"
     return f"{lowest} against {highest}{about}"
 
 

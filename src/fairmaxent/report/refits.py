@@ -41,6 +41,17 @@ RATES = (0.25, 0.5, 0.8, 1.0)
 LARGEST_TABLE = 1_000_000
 # levels of all columns: a fit solves equations in that many unknowns
 LARGEST_WIDTH = 500
+_DISTANCE = ("Distance from the data", "distance", 1, "")
+_CURVES = {
+    "base_share": (_DISTANCE, ("Seen combinations", "seen", 100, " %")),
+    "rates": (_DISTANCE, ("Effective rows", "effective_rows", 1, "")),
+}
+# of the rows, for attacks need people who were not in the table; the rest is fitted
+# again
+SET_ASIDE = 0.2
+FEWEST = 100  # rows
+# draws of our own: data that were simulated with a plain seed do not share them
+_STREAM = 20_251_116
 
 
 @dataclass(frozen=True)
@@ -76,26 +87,29 @@ def trade_off(
         return TradeOff(
             (), "the fit is one of the paper's configurations, which have other options"
         )
-    size, width = fit.distinct_rows.codes.size, fit.roles.blocks.width
+    size = fit.distinct_rows.codes.size
+    width = fit.roles.blocks.width
     if size > LARGEST_TABLE or width > LARGEST_WIDTH:
         return TradeOff(
             (),
             f"each point takes another fit, and the table is large ({size:,} values,"
             f" {width:,} levels)",
         )
-    cases, points = list(_cases(fit.request)), []
+    cases = list(_cases(fit.request))
+    points = []
     for number, (varied, value, request) in enumerate(cases):
         progress("trade-off", number / len(cases))
         point = TradeOffPoint(varied, value, request == fit.request)
         try:
-            other = fit if point.is_this_fit else refit(fit, request)
+            if point.is_this_fit:
+                other = fit
+            else:
+                other = refit(fit, request)
         except FairMaxEntError as problem:
             points.append(replace(point, problem=problem.spelled(spell)))
             continue
-        distance, worth = (
-            other.certificate.distance["from_data"],
-            other.certificate.effective_rows,
-        )
+        distance = other.certificate.distance["from_data"]
+        worth = other.certificate.effective_rows
         finite = distance if math.isfinite(distance) else None
         points.append(
             replace(point, distance=finite, effective_rows=worth, seen=seen_mass(other))
@@ -178,31 +192,21 @@ def trade_off_blocks(trade_off: TradeOff, door: FrontDoor) -> Iterator[Block]:
             f"{varied[point.varied]}:"
             f" {point.value:g}{' (this fit)' if point.is_this_fit else ''}"
         )
-        worth = "–" if point.effective_rows is None else f"{point.effective_rows:,.0f}"
-        note = "possible" if point.problem is None else f"not possible: {point.problem}"
+        if point.effective_rows is None:
+            worth = "–"
+        else:
+            worth = f"{point.effective_rows:,.0f}"
+        if point.problem is None:
+            note = "possible"
+        else:
+            note = f"not possible: {point.problem}"
         rows.append((name, rate_text(point.distance), worth, percent(point.seen), note))
     heads = ("Varied", "Distance", "Effective rows", "Seen combinations", "Note")
-    shown = (
-        len(heads)
-        if any(point.problem is not None for point in trade_off.points)
-        else len(heads) - 1
-    )
+    if any(point.problem is not None for point in trade_off.points):
+        shown = len(heads)
+    else:
+        shown = len(heads) - 1
     yield Table("Trade-off", heads[:shown], tuple(row[:shown] for row in rows))
-
-
-_DISTANCE = ("Distance from the data", "distance", 1, "")
-_CURVES = {
-    "base_share": (_DISTANCE, ("Seen combinations", "seen", 100, " %")),
-    "rates": (_DISTANCE, ("Effective rows", "effective_rows", 1, "")),
-}
-
-
-# of the rows, for attacks need people who were not in the table; the rest is fitted
-# again
-SET_ASIDE = 0.2
-FEWEST = 100  # rows
-# draws of our own: data that were simulated with a plain seed do not share them
-_STREAM = 20_251_116
 
 
 @dataclass(frozen=True)
@@ -265,10 +269,14 @@ def evaluated(
 def _judged(request: Any, table: nw.DataFrame[Any], *, iid: bool) -> Evaluation:
     order = np.random.default_rng(_STREAM).permutation(len(table))
     aside = round(SET_ASIDE * len(table))
-    control, real = table[np.sort(order[:aside])], table[np.sort(order[aside:])]
+    control = table[np.sort(order[:aside])]
+    real = table[np.sort(order[aside:])]
     fit = fit_frame(real.to_native(), replace(request, estimate=None, progress=None))
     new = frames.open_frame(fit.sample(len(real), iid=iid))
-    weight = [] if request.weight is None else [request.weight]
+    if request.weight is None:
+        weight = []
+    else:
+        weight = [request.weight]
     roles = {
         "outcome": request.outcome,
         "protected": request.protected_names,
@@ -298,10 +306,8 @@ def evaluation_blocks(judged: Evaluated | None) -> Iterator[Block]:
         " it and attacked. A risk of 0 means that an attack does no better on people"
         " in the table than on those set aside, and 1 that it always succeeds."
     )
-    risks, about = (
-        risk_table(evaluation).titled(),
-        {name: success for name, (_, success) in ATTACKS.items()},
-    )
+    risks = risk_table(evaluation).titled()
+    about = {name: success for name, (_, success) in ATTACKS.items()}
     heads = (
         "Attack",
         "Risk",

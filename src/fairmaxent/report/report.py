@@ -162,10 +162,8 @@ class Report:
 
     def summary(self) -> str:
         """Say what was done, what was delivered, and what sharing it means."""
-        about, how = (
-            "" if self.promise is None else "about ",
-            ("independently" if self.iid else "by quota"),
-        )
+        about = "" if self.promise is None else "about "
+        how = "independently" if self.iid else "by quota"
         each = " and each of its outcomes" if self.relabelled else ""
         drawn = "For this report, {:,} rows were drawn from it {}."
         drawn = drawn if self.for_report else "Delivered: {:,} new rows, drawn {}."
@@ -179,11 +177,9 @@ class Report:
             ),
             "rows": drawn.format(self.new_rows, how),
         }[self.mode]
-        share, redrawn, sharing = (
-            self.certificate.copied_share,
-            self.certificate.redrawn,
-            "",
-        )
+        share = self.certificate.copied_share
+        redrawn = self.certificate.redrawn
+        sharing = ""
         if self.promise is not None:
             sharing = (
                 f" It is {self.promise}. Counts, and all numbers before, are noisy"
@@ -211,20 +207,16 @@ class Report:
         """
         asked = [rate for rate in self.rates if rate.met is not None]
         short = [rate for rate in asked if not rate.met]
-        exactly, rows = (
-            sum(rate.met_exactly is True for rate in asked),
-            self.delivered_name.lower(),
-        )
+        exactly = sum(rate.met_exactly is True for rate in asked)
+        rows = self.delivered_name.lower()
         all_of = {
             0: "No rate was asked for",
             1: "The rate asked for is met",
             2: "Both rates asked for are met",
         }
         found = all_of.get(len(asked), f"All {len(asked)} rates are met")
-        met, gap = (
-            len(asked) - len(short),
-            f"{max((rate.gap or 0.0 for rate in short), default=0.0):.4f}",
-        )
+        met = len(asked) - len(short)
+        gap = f"{max((rate.gap or 0.0 for rate in short), default=0.0):.4f}"
         why = ", because a row cannot be split" if short and short[0].rounded else ""
         incomparable = any(
             rate.from_target or rate.gap is None
@@ -254,17 +246,16 @@ class Report:
             return "", "not asked for"
         if rate.met or rate.nearly_met:
             met = "✓ met" if rate.met else "✓ met, rounded to whole rows"
-            return (
-                ("short", f"{met}, but see the warning")
-                if rate.costly
-                else ("good", met)
-            )
+            if rate.costly:
+                return ("short", f"{met}, but see the warning")
+            return ("good", met)
         if not rate.met_exactly:
             return "bad", "✗ not met"
         off = "off" if rate.from_target else "short"
-        by = (
-            "cannot be compared" if rate.gap is None else f"are {off} by {rate.gap:.4f}"
-        )
+        if rate.gap is None:
+            by = "cannot be compared"
+        else:
+            by = f"are {off} by {rate.gap:.4f}"
         return (
             "short",
             f"met by the distribution, but the {self.delivered_name.lower()} {by}",
@@ -295,17 +286,23 @@ def build_report(fit: Fit, request: ReportRequest) -> Report:
         purpose=request.purpose,
         date=request.date,
     )
-    mode, iid, certificate = request.mode, request.iid, fit.certificate
+    mode = request.mode
+    iid = request.iid
+    certificate = fit.certificate
     data = checked_data(fit, request.data)
     delivered = deliver(fit, request.delivered, mode=mode, iid=iid, seed=request.seed)
-    source = Source() if request.source is None else request.source
-    door, columns = source.front_door, shares.marginals(fit)
-    estimate, advice = certificate.estimate, None
-    unfair = (
-        []
-        if estimate is None
-        else less_fair(estimate.after, certificate.wanted_of_decisions)
-    )
+    if request.source is None:
+        source = Source()
+    else:
+        source = request.source
+    door = source.front_door
+    columns = shares.marginals(fit)
+    estimate = certificate.estimate
+    advice = None
+    if estimate is None:
+        unfair = []
+    else:
+        unfair = less_fair(estimate.after, certificate.wanted_of_decisions)
     if estimate is not None and unfair:
         advice = (
             f"Its decisions for {unfair[0]} are expected to be less fair than"

@@ -32,6 +32,43 @@ from fairmaxent.report.shares import (
 )
 
 Blocks = Iterator[Block]
+_LAST = {
+    "largest weight": (
+        "The largest weight is that of one person; all weights are 1 on average."
+    ),
+    "most copies": (
+        "Most copies is how many of these rows repeat the values of one real row; real"
+        " rows that are equal share their copies."
+    ),
+    "expected copies": (
+        "Expected copies is how often one real row is expected among the rows."
+    ),
+}
+_LIMITS = (
+    (
+        "The rates hold for the groups and the outcome that were asked about. Other"
+        " groups can still differ, and so can intersections if each column was asked"
+        " about on its own."
+    ),
+    (
+        "The request is met by giving groups and outcomes other weights, by changing"
+        " the outcomes of rows if that was asked for, and by drawing new rows. It does"
+        " not explain why the data were unequal, and does not correct wrong"
+        " measurements or labels."
+    ),
+    (
+        "Numbers with many values are read in bins, and rare values as one level"
+        " 'other'; new rows do not keep finer relations between columns."
+    ),
+    (
+        "What is said about a small group rests on its few rows: the result repeats"
+        " whatever they happen to show."
+    ),
+    (
+        "Equal rates are one idea of fairness. People who know the case must decide"
+        " whether it is the right one here."
+    ),
+)
 
 
 def report_document(report: Report) -> Document:
@@ -55,7 +92,8 @@ def report_document(report: Report) -> Document:
 
 
 def _rates(report: Report) -> Blocks:
-    drawn, measured = report.mode == "rows", report.delivered_name
+    drawn = report.mode == "rows"
+    measured = report.delivered_name
     interval = (
         "; the same number of independent draws would fall into the interval 95% of the"
         " time"
@@ -94,10 +132,14 @@ def _rates(report: Report) -> Blocks:
             f"{rate.achieved:.4f}",
             statements.rate_text(rate.delivered),
         )
-        span = (
-            "–" if rate.interval is None else "{:.3f} – {:.3f}".format(*rate.interval)
-        )
-        more = (span, rate.worst_before) if drawn else (rate.worst_before,)
+        if rate.interval is None:
+            span = "–"
+        else:
+            span = "{:.3f} – {:.3f}".format(*rate.interval)
+        if drawn:
+            more = (span, rate.worst_before)
+        else:
+            more = (rate.worst_before,)
         rows.append(
             (", ".join(filter(None, [name, rate.outcome])), *numbers, words, *more)
         )
@@ -109,20 +151,6 @@ def _rates(report: Report) -> Blocks:
         yield Note(
             "What you should know about these data and this fit:", report.warnings
         )
-
-
-_LAST = {
-    "largest weight": (
-        "The largest weight is that of one person; all weights are 1 on average."
-    ),
-    "most copies": (
-        "Most copies is how many of these rows repeat the values of one real row; real"
-        " rows that are equal share their copies."
-    ),
-    "expected copies": (
-        "Expected copies is how often one real row is expected among the rows."
-    ),
-}
 
 
 def _costs(report: Report) -> Blocks:
@@ -166,7 +194,8 @@ def _model(report: Report) -> Blocks:
         " automatic: a model also sees the other columns, and if they predict the old"
         " outcome, its decisions repeat it."
     )
-    decisions, estimate = report.certificate.decisions, report.certificate.estimate
+    decisions = report.certificate.decisions
+    estimate = report.certificate.estimate
     if decisions is not None:
         yield from map(Paragraph, statements.beyond_lines(decisions))
         yield statements.decisions_table(decisions, digits=3).titled()
@@ -192,14 +221,16 @@ def _model(report: Report) -> Blocks:
 
 def _how_it_was_estimated(report: Report, estimate: ModelEstimate) -> str:
     """Say which model it is, and how this can be known before anybody trains it."""
-    people, original = "people in the original data", "the original data"
+    people = "people in the original data"
+    original = "the original data"
     if report.promise is not None:
-        people, original = (
-            "rows drawn from the private model",
-            "such rows before they were made fair",
-        )
+        people = "rows drawn from the private model"
+        original = "such rows before they were made fair"
     blind = ", without the protected columns" if estimate.blind else ""
-    again = f", {estimate.rounds} times over" if estimate.rounds > 1 else ""
+    if estimate.rounds > 1:
+        again = f", {estimate.rounds} times over"
+    else:
+        again = ""
     # another threshold than a half is for one of two outcomes
     decision = "the likeliest outcome"
     if estimate.threshold != 0.5:
@@ -259,7 +290,8 @@ def _privacy(report: Report) -> Blocks:
 
 
 def _copies(report: Report) -> Blocks:
-    copies, new = report.copies, "added" if report.mode == "top-up" else "drawn"
+    copies = report.copies
+    new = "added" if report.mode == "top-up" else "drawn"
     if copies is None:  # the first page says why
         return
     exact = f"of the {new} rows have exactly the values of a real row"
@@ -309,7 +341,8 @@ def _certificate(report: Report) -> Blocks:
         " from Celis, Keswani and Vishnoi, Data preprocessing to mitigate bias: a"
         " maximum entropy based approach (ICML 2020)."
     )
-    numbers, distance = report.certificate, report.certificate.distance
+    numbers = report.certificate
+    distance = report.certificate.distance
     solver = f"{numbers.method}, converged after {numbers.iterations} iterations"
     to_prior = (
         "KL(p*‖q): how far from the mixture of reweighted rows and base (the negated"
@@ -320,11 +353,10 @@ def _certificate(report: Report) -> Blocks:
         "equally weighted rows that carry as much information as the fair weights"
         " (Kish)"
     )
-    bound = (
-        ""
-        if numbers.multiplier_bound is None
-        else f", at most {numbers.multiplier_bound:.3g}"
-    )
+    if numbers.multiplier_bound is None:
+        bound = ""
+    else:
+        bound = f", at most {numbers.multiplier_bound:.3g}"
     asked = any(
         rate.kind == "statistical_rate" and rate.wanted is not None
         for rate in report.rates
@@ -356,33 +388,6 @@ def _certificate(report: Report) -> Blocks:
         ),
     )
     yield Table("Certificate", ("Quantity", "Value", "Meaning"), rows)
-
-
-_LIMITS = (
-    (
-        "The rates hold for the groups and the outcome that were asked about. Other"
-        " groups can still differ, and so can intersections if each column was asked"
-        " about on its own."
-    ),
-    (
-        "The request is met by giving groups and outcomes other weights, by changing"
-        " the outcomes of rows if that was asked for, and by drawing new rows. It does"
-        " not explain why the data were unequal, and does not correct wrong"
-        " measurements or labels."
-    ),
-    (
-        "Numbers with many values are read in bins, and rare values as one level"
-        " 'other'; new rows do not keep finer relations between columns."
-    ),
-    (
-        "What is said about a small group rests on its few rows: the result repeats"
-        " whatever they happen to show."
-    ),
-    (
-        "Equal rates are one idea of fairness. People who know the case must decide"
-        " whether it is the right one here."
-    ),
-)
 
 
 def _repeat(report: Report) -> Blocks:

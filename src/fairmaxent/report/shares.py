@@ -22,7 +22,15 @@ _MOVES = 12
 _NOTABLE = 0.0005  # a change of a share that shows in percentage points with one digit
 _RATES = attrgetter("rate_before", "rate_after", "rate_before_low", "rate_before_high")
 # shown one by one in a page; the JSON report has all
-_COLUMNS, _LEVELS, _GROUPS = 40, 16, 24
+_COLUMNS = 40
+_LEVELS = 16
+_GROUPS = 24
+LARGEST_MAP = 25  # columns; more do not fit into a heat map that anyone reads
+# of a column that is compared with others: a table of each pair is made
+MOST_LEVELS = 1000
+_SHIFTS = 10
+Matrix = tuple[tuple[float, ...], ...]
+_Joint = Callable[[int, int], Reals]
 
 
 @dataclass(frozen=True)
@@ -59,7 +67,8 @@ class Move:
 
 def marginals(fit: Fit) -> tuple[Marginal, ...]:
     """Every column: outcome and protected ones first, then those that changed most."""
-    codes, roles = fit.roles.blocks.unpool(fit.distinct_rows.codes), fit.roles
+    codes = fit.roles.blocks.unpool(fit.distinct_rows.codes)
+    roles = fit.roles
     columns = []
     for index, attribute in enumerate(fit.domain.attributes):
         before = tally(
@@ -67,13 +76,10 @@ def marginals(fit: Fit) -> tuple[Marginal, ...]:
         )
         after = fit.distribution.joint([index])
         is_outcome = index in (roles.outcome, *roles.others)
-        role = (
-            "outcome"
-            if is_outcome
-            else "protected"
-            if index in roles.protected
-            else "other"
-        )
+        if is_outcome:
+            role = "outcome"
+        else:
+            role = "protected" if index in roles.protected else "other"
         shifts = tuple(map(Shift, attribute.labels, before.tolist(), after.tolist()))
         distance = float(np.abs(after - before).sum() / 2)
         columns.append(Marginal(attribute.name, attribute.kind, role, distance, shifts))
@@ -97,15 +103,6 @@ def largest_moves(columns: Sequence[Marginal]) -> tuple[Move, ...]:
     # Rounded, so that ties stay in the order of the columns whatever the last bit says.
     moved.sort(key=lambda move: -round(abs(move.after - move.before), 12))
     return tuple(moved[:_MOVES])
-
-
-LARGEST_MAP = 25  # columns; more do not fit into a heat map that anyone reads
-# of a column that is compared with others: a table of each pair is made
-MOST_LEVELS = 1000
-_SHIFTS = 10
-
-Matrix = tuple[tuple[float, ...], ...]
-_Joint = Callable[[int, int], Reals]
 
 
 @dataclass(frozen=True)
@@ -137,7 +134,8 @@ def associations(fit: Fit) -> Associations:
     outcome and groups.
     """
     codes = fit.roles.blocks.unpool(fit.distinct_rows.codes).astype(np.intp)
-    sizes, share = fit.domain.sizes, fit.distinct_rows.counts / fit.distinct_rows.total
+    sizes = fit.domain.sizes
+    share = fit.distinct_rows.counts / fit.distinct_rows.total
 
     def in_data(first: int, second: int) -> Reals:
         cells = codes[:, first] * sizes[second] + codes[:, second]
@@ -147,11 +145,9 @@ def associations(fit: Fit) -> Associations:
 
     chosen = _chosen(fit, in_data)
     names = [fit.domain.names[index] for index in chosen]
-    before, after, chance = (
-        np.eye(len(chosen)),
-        np.eye(len(chosen)),
-        _chance(fit, chosen, in_data),
-    )
+    before = np.eye(len(chosen))
+    after = np.eye(len(chosen))
+    chance = _chance(fit, chosen, in_data)
     for row, first in enumerate(chosen):
         for column, second in enumerate(chosen[:row]):
             before[row, column] = before[column, row] = cramers_v(
@@ -248,11 +244,10 @@ def group_blocks(changes: Sequence[GroupChange]) -> Iterator[Block]:
             if (change.column, change.about) == (column, about)
         ]
         kept = sorted(own, key=lambda change: -change.rows)[:_GROUPS]
-        hidden = (
-            f"{counted(len(own) - _GROUPS, 'more group')} in the JSON report"
-            if len(own) > _GROUPS
-            else ""
-        )
+        if len(own) > _GROUPS:
+            hidden = f"{counted(len(own) - _GROUPS, 'more group')} in the JSON report"
+        else:
+            hidden = ""
         name = column.removeprefix(f"{about.removesuffix(f' = {own[0].outcome}')} by ")
         yield outcome_table(
             f"{about}, by {name}", [change for change in own if change in kept], hidden
@@ -266,14 +261,15 @@ def outcome_table(label: str, changes: Sequence[GroupChange], about: str) -> Tab
     numbers = [tuple(map(unless_nan, _RATES(change))) for change in changes]
     rows = []
     for change, (before, after, low, high) in zip(changes, numbers, strict=True):
-        span = "–" if low is None else f"{percent(low)} – {percent(high)}"
+        if low is None:
+            span = "–"
+        else:
+            span = f"{percent(low)} – {percent(high)}"
         name = short_name(change.group if " × " in change.column else change.name)
         rows.append((name, f"{change.rows:,}", percent(before), span, percent(after)))
     heads = ("Group", "Rows", "Before", "95% range", "After")
-    shares, ranges = (
-        tuple(four[:2] for four in numbers),
-        tuple(four[2:] for four in numbers),
-    )
+    shares = tuple(four[:2] for four in numbers)
+    ranges = tuple(four[2:] for four in numbers)
     return Table(label, heads, tuple(rows), shares=shares, ranges=ranges, about=about)
 
 
@@ -319,7 +315,10 @@ def column_blocks(columns: Sequence[Marginal]) -> Iterator[Block]:
                 sum(shares) for shares in zip(*_shares(hidden), strict=True)
             )
             kept.append(Shift(counted(len(hidden), "more level"), before, after))
-        role = "" if column.role == "other" else f"{column.role}, "
+        if column.role == "other":
+            role = ""
+        else:
+            role = f"{column.role}, "
         about = (
             f"{role}{column.kind}, {len(column.shifts)} levels, distance"
             f" {percent(column.distance)}"

@@ -17,6 +17,15 @@ from fairmaxent.fit.request import Request
 from fairmaxent.options import python_lines
 from fairmaxent.report.delivered import Delivered
 
+# characters of a line, and of what may take several
+_LINE = 100
+_LONGEST = 440
+_MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
+_DROP = {"pandas": "columns=", "polars": "", "pyarrow": ""}
+
 
 @dataclass(frozen=True)
 class FrontDoor:
@@ -33,12 +42,6 @@ class FrontDoor:
 
 
 IN_PYTHON = FrontDoor("in Python", str)
-_LINE, _LONGEST = 100, 440  # characters of a line, and of what may take several
-
-_MONTHS = (
-    *("January", "February", "March", "April", "May", "June"),
-    *("July", "August", "September", "October", "November", "December"),
-)
 
 
 @dataclass(frozen=True)
@@ -59,10 +62,8 @@ class Filing:
         """
         time = datetime.fromisoformat(self.written)
         date = f"{time.day} {_MONTHS[time.month - 1]} {time.year}, {time:%H:%M} UTC"
-        author, purpose = (
-            cut(self.author or "not stated", _LINE),
-            shortened(self.purpose or "not stated", _LONGEST),
-        )
+        author = cut(self.author or "not stated", _LINE)
+        purpose = shortened(self.purpose or "not stated", _LONGEST)
         return ("Author", author), ("Written", date), ("Purpose", purpose)
 
 
@@ -145,7 +146,10 @@ class Source:
         if self.reading:
             lines.insert(0, shortened(f"Read as: {'; '.join(self.reading)}", _LONGEST))
         if self.file is not None:
-            digest = "" if self.sha256 is None else f", SHA-256 {self.sha256}"
+            if self.sha256 is None:
+                digest = ""
+            else:
+                digest = f", SHA-256 {self.sha256}"
             lines.insert(0, f"Data: {short_name(self.file)}{digest}")
         listed = ", ".join(f"{name} {version}" for name, version in versions.items())
         lines = lines or ["Files: none: the table was passed in Python"]
@@ -178,19 +182,15 @@ def file_sha256(path: str | os.PathLike[str]) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-_DROP = {"pandas": "columns=", "polars": "", "pyarrow": ""}
-
-
 def call(fit: Fit, delivered: Delivered, source: Source) -> str:
     """Return the Python that makes the fit and what was delivered again; options at
     their defaults are left out.
     """
     name = "debias" if isinstance(fit.request, Request) else "paper.fit"
-    domain = (
-        ["    domain=domain,"]
-        if source.domain or fit.request.privacy is not None
-        else []
-    )
+    if source.domain or fit.request.privacy is not None:
+        domain = ["    domain=domain,"]
+    else:
+        domain = []
     fitting = [
         f"fit = fairmaxent.{name}(",
         "    frame,",
@@ -215,9 +215,13 @@ def reading_lines(fit: Fit, source: Source) -> Iterator[str]:
         yield f"frame = {_without(fit, list(source.dropped))}"
     if source.domain:
         weight = fit.request.weight
-        table = "frame" if weight is None else _without(fit, [weight])
+        if weight is None:
+            table = "frame"
+        else:
+            table = _without(fit, [weight])
         options = [f"{name}={value!r}" for name, value in source.domain.items()]
-        options += [] if weight is None else [f"weight=frame[{weight!r}].to_numpy()"]
+        if weight is not None:
+            options += [f"weight=frame[{weight!r}].to_numpy()"]
         yield f"domain = fairmaxent.Domain.infer({', '.join([table, *options])})"
     elif fit.request.privacy is not None:
         yield "domain = fairmaxent.Domain.declare(...)  # as it was declared"
@@ -234,13 +238,17 @@ def _drawing(fit: Fit, delivered: Delivered) -> str:
             if fit.soft is None
             else "weighted = fit.weigh(frame)"
         )
-    seed = "" if delivered.seed is None else f"random_state={delivered.seed}"
+    if delivered.seed is None:
+        seed = ""
+    else:
+        seed = f"random_state={delivered.seed}"
     unknown = (
         "  # drawn with a seed that is not known here" if delivered.seed is None else ""
     )
     if delivered.mode == "top-up":
         return f"added = fit.top_up({seed}){unknown}"
-    first, at_once = len(delivered.frame), delivered.rows == len(delivered.frame)
+    first = len(delivered.frame)
+    at_once = delivered.rows == len(delivered.frame)
     options = [
         str(delivered.rows),
         "" if at_once else f"size={first}",

@@ -93,6 +93,14 @@ _PAGE = re.compile(rb"/Type\s*/Page\b")
 _LONGEST_FOLDER = 50
 _LEVELS = 33  # characters of a column's levels that a line on a sheet has room for
 _INSTEAD = "write an .html report and print it from any browser"
+# By the suffix of a path: what is written, given a document and the numbers that it is
+# made from, at full precision.
+_FORMS: dict[str, Callable[[Document, Mapping[str, Any]], str | bytes]] = {
+    ".html": lambda document, _: to_page(document),
+    ".md": lambda document, _: to_markdown(document),
+    ".json": lambda _, numbers: json_text(numbers) + "\n",
+    ".pdf": lambda document, _: _printed(document),
+}
 
 
 def find_browser() -> str:
@@ -119,12 +127,14 @@ def print_pdf(page: str, *, seconds: float = 120.0) -> bytes:
         prefix="fairmaxent-", ignore_cleanup_errors=True
     ) as name:
         folder = Path(name).resolve()
-        source, target = folder / "report.html", folder / "report.pdf"
+        source = folder / "report.html"
+        target = folder / "report.pdf"
         source.write_text(page, encoding="utf-8")
         # It refuses to run as root otherwise; the page has no script.
-        as_root = (
-            ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
-        )
+        if hasattr(os, "geteuid") and os.geteuid() == 0:
+            as_root = ["--no-sandbox"]
+        else:
+            as_root = []
         options = [
             *_OPTIONS,
             f"--user-data-dir={folder / 'profile'}",
@@ -132,9 +142,15 @@ def print_pdf(page: str, *, seconds: float = 120.0) -> bytes:
             f"--print-to-pdf={target}",
         ]
         reason = _run([browser, *options, source.as_uri()], folder, seconds)
-        content = target.read_bytes() if target.is_file() else b""
+        if target.is_file():
+            content = target.read_bytes()
+        else:
+            content = b""
     if not content.startswith(b"%PDF-") or b"%%EOF" not in content[-64:]:
-        because = f" ({cut(reason, 200)})" if reason else ""
+        if reason:
+            because = f" ({cut(reason, 200)})"
+        else:
+            because = ""
         raise StorageError(f"{browser} did not print a PDF{because}; {_INSTEAD}")
     return content
 
@@ -183,17 +199,9 @@ def _run(command: list[str], folder: Path, seconds: float) -> str:
             process.wait()
         output.seek(0)
         lines = output.read().decode("utf-8", "replace").strip().splitlines()
-        return lines[-1] if lines and process.returncode else ""
-
-
-# By the suffix of a path: what is written, given a document and the numbers that it is
-# made from, at full precision.
-_FORMS: dict[str, Callable[[Document, Mapping[str, Any]], str | bytes]] = {
-    ".html": lambda document, _: to_page(document),
-    ".md": lambda document, _: to_markdown(document),
-    ".json": lambda _, numbers: json_text(numbers) + "\n",
-    ".pdf": lambda document, _: _printed(document),
-}
+        if lines and process.returncode:
+            return lines[-1]
+        return ""
 
 
 def _printed(document: Document) -> bytes:
@@ -206,7 +214,10 @@ def _printed(document: Document) -> bytes:
         else ""
     )
     # what has no appendix may take more sheets, but not for a few lines
-    smaller = (0.8, 0.7, 0.6, 0.5) if more else ()
+    if more:
+        smaller = (0.8, 0.7, 0.6, 0.5)
+    else:
+        smaller = ()
     for size in (1.0, 0.9, *smaller):
         sheet = replace(
             document, appendix=(), footer=f"{document.footer}{more}", print_size=size
@@ -247,7 +258,8 @@ def write_raking_report(
     report on a fit, see :class:`fairmaxent.report.ReportRequest`.
     """
     check_path(path)
-    source, certificate = source or Source(), raking.certificate
+    source = source or Source()
+    certificate = raking.certificate
     warnings = [*map(source.front_door.text_of, certificate.few_rows())]
     notes = Note(
         "What you should know about these weights:", (*warnings, *certificate.notes)
@@ -288,10 +300,8 @@ def write_inspection_report(
     check_path(path)
     source = source or Source()
     spell = source.front_door.spell
-    summary, notes = (
-        " ".join(answers(inspection, spell)),
-        Note("What to watch out for:", cautions(inspection, spell)),
-    )
+    summary = " ".join(answers(inspection, spell))
+    notes = Note("What to watch out for:", cautions(inspection, spell))
     sections = [
         section.titled() for section in inspection_sections(inspection, spell, _LEVELS)
     ]
@@ -352,7 +362,8 @@ def _save_short(
     comes from, and the command.
     """
     kind, title, summary, notes, sections = page
-    own, record = filed(**filing), source.section({"fairmaxent": version("fairmaxent")})
+    own = filed(**filing)
+    record = source.section({"fairmaxent": version("fairmaxent")})
     own = replace(own, title=own.title or title)
     record = replace(
         record,
@@ -361,9 +372,16 @@ def _save_short(
             *([] if source.command is None else [Code(source.command)]),
         ),
     )
-    warning = [Section("warning", "Note", "Note", (notes,))] if notes.items else []
+    if notes.items:
+        warning = [Section("warning", "Note", "Note", (notes,))]
+    else:
+        warning = []
     # not who, if nobody could say it
-    footer, pairs = "Written by fairmaxent.", own.pairs if filing else own.pairs[1:2]
+    footer = "Written by fairmaxent."
+    if filing:
+        pairs = own.pairs
+    else:
+        pairs = own.pairs[1:2]
     document = Document(
         kind, own.title or "", pairs, summary, (*warning, *sections, record), (), footer
     )
@@ -397,7 +415,8 @@ def _summary(certificate: RakingCertificate) -> str:
 
 
 def _margin(number: int, margin: MarginResult) -> Section:
-    rows, shares = [], []
+    rows = []
+    shares = []
     for level in margin.levels:
         percents = (
             f"{100 * share:.2f}%"

@@ -19,6 +19,8 @@ from fairmaxent.maxent.priors.learned_tree import learn_tree, spanning_parents
 from fairmaxent.maxent.priors.protocol import Drawn, Prior, Tabular
 from fairmaxent.maxent.priors.tree import Tree
 
+BaseKind = Literal["tree", "product", "uniform"]
+
 
 @dataclass(frozen=True, eq=False)
 class Product(Tabular):
@@ -116,9 +118,6 @@ class TiltedProduct:
     @cached_property
     def _choices(self) -> list[Choice]:
         return [Choice.rows_of(part[None, :]) for part in self.parts[1:]]
-
-
-BaseKind = Literal["tree", "product", "uniform"]
 
 
 @dataclass(frozen=True)
@@ -222,7 +221,10 @@ def _independent(blocks: Blocks, levels: Reals, rules: Sequence[Rule]) -> Prior:
     # P(block) for every level of root and parent, where rules can then strike out cells
     tables = []
     for part, parent in zip(blocks.slices[1:], parents, strict=True):
-        above = blocks.levels[parent] if parent else 1
+        if parent:
+            above = blocks.levels[parent]
+        else:
+            above = 1
         tables.append(
             np.tile(levels[part] / levels[part].sum(), (blocks.levels[0], above, 1))
         )

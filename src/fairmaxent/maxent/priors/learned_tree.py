@@ -27,6 +27,11 @@ STRENGTHS: Reals = np.array([4.0**power for power in range(-1, 7)])
 # Shrinking it would pull every column to independence of the outcome: too little in one
 # column for its likelihood to notice, much in all together.
 OUTCOME_STRENGTH = 1.0
+# Visits of a pair of blocks in a row up to which all rows count in the choice of the
+# tree; the fewest rows beyond.
+_VISITS = 1 << 28
+_ENOUGH_ROWS = 1 << 14
+_CELL_MEMORY = 64  # bytes at the peak for each cell of the largest table
 
 
 def smoothed(counts: Reals, root: Sequence[int]) -> Reals:
@@ -36,7 +41,8 @@ def smoothed(counts: Reals, root: Sequence[int]) -> Reals:
     and the protected ones.
     """
     cells = counts.reshape(*root, *counts.shape[1:])
-    columns, parent = range(len(root)), len(root)
+    columns = range(len(root))
+    parent = len(root)
     table = (
         counts.sum(axis=(0, 1)).reshape(*np.ones_like(cells.shape[:-1]), -1)
         / counts.sum()
@@ -59,13 +65,17 @@ def _refined(
     """
     others = tuple(axis for axis in range(cells.ndim - 1) if axis not in margin)
     seen = cells.sum(axis=others, keepdims=True)
-    expected = (
-        (cells.sum(axis=-1, keepdims=True) * table).sum(axis=others, keepdims=True)
-        if others
-        else table
-    )
+    if others:
+        expected = (cells.sum(axis=-1, keepdims=True) * table).sum(
+            axis=others, keepdims=True
+        )
+    else:
+        expected = table
     expected = _normalised(np.broadcast_to(expected, seen.shape))
-    added = best_strength(seen, expected) if strength is None else strength
+    if strength is None:
+        added = best_strength(seen, expected)
+    else:
+        added = strength
     wanted = (seen + added * expected) / (seen.sum(axis=-1, keepdims=True) + added)
     return _normalised(
         table * np.divide(wanted, expected, out=np.ones_like(seen), where=expected > 0)
@@ -83,9 +93,11 @@ def best_strength(counts: Reals, towards: Reals) -> float:
     since theirs is foreseen with any strength, and let three people who happen to agree
     choose a strength near zero.
     """
-    shares, totals = np.broadcast_to(towards, counts.shape), counts.sum(axis=-1)
+    shares = np.broadcast_to(towards, counts.shape)
+    totals = counts.sum(axis=-1)
     cells = (counts > 0) & (shares > 0)
-    start, strength = STRENGTHS[:, None] * shares[cells], STRENGTHS[:, None]
+    start = STRENGTHS[:, None] * shares[cells]
+    strength = STRENGTHS[:, None]
     likelihood = (log_gamma(start + counts[cells]) - log_gamma(start)).sum(axis=1)
     likelihood -= (log_gamma(strength + totals[totals > 0]) - log_gamma(strength)).sum(
         axis=1
@@ -99,13 +111,6 @@ def _normalised(table: Reals) -> Reals:
     return np.asarray(
         np.divide(table, total, out=np.zeros_like(table), where=total > 0)
     )
-
-
-# Visits of a pair of blocks in a row up to which all rows count in the choice of the
-# tree; the fewest rows beyond.
-_VISITS = 1 << 28
-_ENOUGH_ROWS = 1 << 14
-_CELL_MEMORY = 64  # bytes at the peak for each cell of the largest table
 
 
 def learn_tree(
@@ -153,11 +158,10 @@ def _information(blocks: Blocks, total: float, weighted: Counted) -> Reals:
     sizes = blocks.levels
     refuse_large_tables(sizes)
     enough = max(2 * _VISITS // len(sizes) ** 2, _ENOUGH_ROWS)
-    rows, total = (
-        weighted.thinned(enough),
-        (total if weighted.distinct <= enough else enough),
-    )
-    codes, weights = rows.codes, rows.counts / rows.total
+    rows = weighted.thinned(enough)
+    total = total if weighted.distinct <= enough else enough
+    codes = rows.codes
+    weights = rows.counts / rows.total
     roots = codes[:, 0].astype(np.int32)
     seen = len(np.unique(roots))
     with_root = [
@@ -220,7 +224,8 @@ def spanning_parents(
     gain = np.maximum(information, information.T)
     for first, second in forced:
         gain[first, second] = gain[second, first] = np.inf
-    best, nearest = np.zeros(len(gain)), np.zeros(len(gain), dtype=np.intp)
+    best = np.zeros(len(gain))
+    nearest = np.zeros(len(gain), dtype=np.intp)
     waiting = np.arange(len(gain)) > 0
     while waiting.any():
         block = int(np.argmax(np.where(waiting, best, -1.0)))

@@ -60,7 +60,9 @@ class Mixture:
     def thinned(self, rows: int) -> "Mixture":
         """Thin every part."""
         parts = tuple(part.thinned(rows) for part in self.parts)
-        return self if parts == self.parts else Mixture(parts, self.log_shares)
+        if parts == self.parts:
+            return self
+        return Mixture(parts, self.log_shares)
 
     @property
     def rows(self) -> int:
@@ -83,7 +85,10 @@ class Mixture:
 
 def rows_of(prior: Prior) -> Rows | None:
     """Return the rows component of a prior; None if it has none."""
-    parts = prior.parts if isinstance(prior, Mixture) else (prior,)
+    if isinstance(prior, Mixture):
+        parts = prior.parts
+    else:
+        parts = (prior,)
     return next((part for part in parts if isinstance(part, Rows)), None)
 
 
@@ -101,11 +106,12 @@ def row_probabilities(tilted: Tilted) -> Reals | None:
     """Probability that a draw copies each row of the rows component; None if there is
     none.
     """
-    shares, parts = (
-        (tilted.shares, tilted.parts)
-        if isinstance(tilted, TiltedMixture)
-        else (np.ones(1), (tilted,))
-    )
+    if isinstance(tilted, TiltedMixture):
+        shares = tilted.shares
+        parts = tilted.parts
+    else:
+        shares = np.ones(1)
+        parts = (tilted,)
     rows = (
         (share, part)
         for share, part in zip(shares, parts, strict=True)

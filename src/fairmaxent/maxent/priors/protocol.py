@@ -116,10 +116,11 @@ class Density:
 def divergence_in_memory(rows: Table, density: Density) -> float:
     """KL(rows‖p) of distinct rows in memory."""
     kept = rows.counts > 0
-    share, codes = (
-        (rows.counts, rows.codes)
-        if kept.all()
-        else (rows.counts[kept], rows.codes[kept])
-    )
+    if kept.all():
+        share = rows.counts
+        codes = rows.codes
+    else:
+        share = rows.counts[kept]
+        codes = rows.codes[kept]
     share = share / rows.total
     return float(share @ (np.log(share) - density.log_probability(codes)))

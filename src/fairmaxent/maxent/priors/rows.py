@@ -26,6 +26,13 @@ from fairmaxent.data.table import (
 from fairmaxent.maxent.logspace import softmax
 from fairmaxent.maxent.priors.protocol import Drawn
 
+# Tables of this many numbers stay in the fastest memory while the rows pass by.
+_LARGEST_PACK = 1 << 14
+# Tables of pairs are larger, as each saves several visits of every row, but no larger
+# than the work on the rows.
+_LARGEST_TABLE = 1 << 17
+_CELLS_PER_ROW = 4
+
 
 @dataclass(frozen=True, eq=False)
 class Pack:
@@ -81,18 +88,18 @@ class Pack:
 
     def fold(self, table: Reals) -> Reals:
         """Sum the rows of a table, one per cell, into one row per level."""
-        return table if len(self.shape) == 1 else self._incidence.T @ table
+        if len(self.shape) == 1:
+            return table
+        return self._incidence.T @ table
 
     def pairs(self, weights: Reals) -> Reals:
         """Total weight of each pair of levels of its blocks, from the weights of the
         rows.
         """
         totals = tally(self.codes, weights, self.size)
-        return (
-            np.diag(totals)
-            if len(self.shape) == 1
-            else self.fold(totals[:, None] * self._incidence)
-        )
+        if len(self.shape) == 1:
+            return np.diag(totals)
+        return self.fold(totals[:, None] * self._incidence)
 
     @cached_property
     def _incidence(self) -> Reals:
@@ -110,7 +117,8 @@ def packed(blocks: Blocks, codes: Codes, largest: int) -> tuple[Pack, ...]:
     """Pack all blocks, neighbours together while they have at most ``largest``
     cells.
     """
-    bounds, cells = [0], 1
+    bounds = [0]
+    cells = 1
     for block, size in enumerate(blocks.levels):
         cells *= size
         if cells > largest and block > bounds[-1]:
@@ -147,14 +155,6 @@ def pair_weights(packs: tuple[Pack, ...], weights: Reals) -> Reals:
     return result
 
 
-# Tables of this many numbers stay in the fastest memory while the rows pass by.
-_LARGEST_PACK = 1 << 14
-# Tables of pairs are larger, as each saves several visits of every row, but no larger
-# than the work on the rows.
-_LARGEST_TABLE = 1 << 17
-_CELLS_PER_ROW = 4
-
-
 @dataclass(frozen=True, eq=False)
 class Rows:
     """w(α) on the distinct rows α ∈ S, zero elsewhere. Tilting is a softmax over the
@@ -172,7 +172,8 @@ class Rows:
         """Keep the rows of positive weight and normalise."""
         kept = weights > 0
         if not kept.all():
-            codes, weights = codes[kept], weights[kept]
+            codes = codes[kept]
+            weights = weights[kept]
         return cls(blocks, np.asfortranarray(codes), np.log(weights / weights.sum()))
 
     @classmethod

@@ -54,7 +54,8 @@ class Tree(Tabular):
         normalised.
         """
         with np.errstate(divide="ignore"):
-            log_root, logs = np.log(root), tuple(np.log(table) for table in tables)
+            log_root = np.log(root)
+            logs = tuple(np.log(table) for table in tables)
         tree = cls(blocks, tuple(parents), log_root, logs)
         excess = tree.tilt(np.zeros(blocks.width)).log_partition
         return cls(blocks, tree.parents, log_root - excess, logs)
@@ -82,11 +83,10 @@ class Tree(Tabular):
         for block, (above, size) in enumerate(
             zip(parents, sizes, strict=True), start=1
         ):
-            shape = (
-                (root, 1)
-                if block == bare.hub
-                else (root * bare.branches, blocks.levels[above] if above else 1)
-            )
+            if block == bare.hub:
+                shape = (root, 1)
+            else:
+                shape = (root * bare.branches, blocks.levels[above] if above else 1)
             tables.append(logarithms(arrays[str(block - 1)], *shape, size))
         return replace(bare, log_tables=tuple(tables))
 
@@ -105,7 +105,9 @@ class Tree(Tabular):
     @property
     def branches(self) -> int:
         """Levels of the trunk for each level of the root."""
-        return self.blocks.levels[self.hub] if self.hub else 1
+        if self.hub:
+            return self.blocks.levels[self.hub]
+        return 1
 
     def tilt(self, potentials: Reals) -> "TiltedTree":
         """Tilt by one potential per level: sum-product towards the root, in log space,
@@ -143,7 +145,8 @@ class Tree(Tabular):
         children: dict[int, list[int]] = {}
         for block, parent in enumerate(self.parents, start=1):
             children.setdefault(parent, []).append(block)
-        order, waiting = [], children.get(0, [])[::-1]
+        order = []
+        waiting = children.get(0, [])[::-1]
         while waiting:
             order.append(waiting.pop())
             waiting.extend(children.get(order[-1], [])[::-1])
@@ -153,7 +156,10 @@ class Tree(Tabular):
         """log q(α)."""
         roots = codes[:, 0].astype(np.intp)
         result = self.log_root.take(roots)
-        trunk = roots * self.branches + codes[:, self.hub] if self.hub else roots
+        if self.hub:
+            trunk = roots * self.branches + codes[:, self.hub]
+        else:
+            trunk = roots
         for block, (parent, table) in enumerate(
             zip(self.parents, self.log_tables, strict=True), start=1
         ):
@@ -209,7 +215,10 @@ class TiltedTree:
         """The parents of all blocks but the root, each behind its own; the hub has none
         beside the trunk.
         """
-        hub = {self.tree.hub: 0} if self.tree.hub else {}
+        if self.tree.hub:
+            hub = {self.tree.hub: 0}
+        else:
+            hub = {}
         return hub | {block: self.tree.parents[block - 1] for block in self.tree.order}
 
     @cached_property
@@ -245,7 +254,8 @@ class TiltedTree:
         order = sorted(
             self.parents, key=lambda block: block not in self.parents.values()
         )
-        levels, sizes = np.arange(self.tree.blocks.width), self.tree.blocks.levels
+        sizes = self.tree.blocks.levels
+        levels = np.arange(self.tree.blocks.width)
         inner = np.concatenate([levels[slices[block]] for block in order])
         pairs = np.zeros((len(inner), len(inner)))  # in this order, each pair once
         parents = sum(sizes[block] for block in order if block in self.parents.values())
@@ -266,7 +276,8 @@ class TiltedTree:
         P(α_i, α_j | r) is kept where α_i is among the first levels, those of parents,
         for the blocks that follow.
         """
-        blocks, weights = self.tree.blocks, self.trunk[roots]
+        blocks = self.tree.blocks
+        weights = self.trunk[roots]
         marginals = np.concatenate(
             [self.given_trunk[block - 1][roots] for block in order], axis=1
         )
@@ -274,13 +285,13 @@ class TiltedTree:
         parts: dict[int, slice] = {}
         begin = 0
         for block in order:
-            end, parent = begin + blocks.levels[block], self.parents[block]
+            end = begin + blocks.levels[block]
+            parent = self.parents[block]
             table = self.conditionals[block - 1][roots].transpose(0, 2, 1)
-            joint = (
-                table @ kept[:, parts[parent], :begin]
-                if parent
-                else table * marginals[:, None, :begin]
-            )
+            if parent:
+                joint = table @ kept[:, parts[parent], :begin]
+            else:
+                joint = table * marginals[:, None, :begin]
             pairs[begin:end, :begin] += (
                 weights @ joint.reshape(len(roots), -1)
             ).reshape(end - begin, begin)
@@ -298,14 +309,16 @@ class TiltedTree:
         Sum-product from the leaves upwards in which a wanted block is not summed out
         but kept as an axis.
         """
-        roots, sizes = len(self.trunk), self.tree.blocks.levels
+        roots = len(self.trunk)
+        sizes = self.tree.blocks.levels
         # Message to each block: its table over the wanted blocks below, flattened, and
         # which they are.
         below: dict[int, tuple[Reals, list[int]]] = {0: (np.ones((roots, 1, 1)), [])}
         for block, parent in reversed(self.parents.items()):
             table, kept = below.pop(block, (np.ones((roots, sizes[block], 1)), []))
             if block in wanted:
-                table, kept = _keep_axis(table), [block, *kept]
+                table = _keep_axis(table)
+                kept = [block, *kept]
             message = self.conditionals[block - 1] @ table
             above, above_kept = below.get(
                 parent, (np.ones((roots, message.shape[1], 1)), [])
@@ -337,11 +350,10 @@ class TiltedTree:
                 roots, rng, spread=spread
             )
         for block, parent in self.parents.items():
-            given = (
-                trunk * self.tree.blocks.levels[parent] + codes[:, parent]
-                if parent
-                else trunk
-            )
+            if parent:
+                given = trunk * self.tree.blocks.levels[parent] + codes[:, parent]
+            else:
+                given = trunk
             codes[:, block] = self._choices[block - 1].draw(given, rng, spread=spread)
         return Drawn(codes, np.full(len(roots), -1, dtype=np.intp))
 
