@@ -75,10 +75,20 @@ def measure(sizes: Sizes) -> Outcome:
                 )
             )
     columns = (
-        "rows", "columns", "partitions", "distinct rows", "features", "iterations", "iteration in memory s",
-        "iteration on workers s", "overhead s", "iteration with a killed worker s", "whole fit s", "sample written s",
+        "rows",
+        "columns",
+        "partitions",
+        "distinct rows",
+        "features",
+        "iterations",
+        "iteration in memory s",
+        "iteration on workers s",
+        "overhead s",
+        "iteration with a killed worker s",
+        "whole fit s",
+        "sample written s",
         "",
-    )  # fmt: skip
+    )
     return Outcome(
         "Cluster",
         "Seconds on the clock, of which two workers and the scheduler share the cores."

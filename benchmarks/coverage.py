@@ -126,8 +126,12 @@ FULL = Sizes(runs=2000, rows=(10, 30, 300), rates=(0.02, 0.1, 0.5), groups=(8, 5
 QUICK = Sizes(runs=300, rows=(10, 30), rates=(0.1, 0.5), groups=(8,))
 
 WEIGHTS: Mapping[str, tuple[float, float]] = {
-    "1:1": (1.0, 1.0), "3:1": (3.0, 1.0), "1:3": (1.0, 3.0), "10:1": (10.0, 1.0), "1:10": (1.0, 10.0),
-}  # fmt: skip
+    "1:1": (1.0, 1.0),
+    "3:1": (3.0, 1.0),
+    "1:3": (1.0, 3.0),
+    "10:1": (10.0, 1.0),
+    "1:10": (1.0, 10.0),
+}
 SPREADS = (0.5, 1.0, 1.5)
 MANY_ROWS = 40  # of each of many groups
 MANY_GROUPS: Mapping[str, Callable[[int], Array]] = {

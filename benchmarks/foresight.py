@@ -72,9 +72,16 @@ def measure(sizes: Sizes) -> Outcome:
             )
             bars.append(Bar(name, share, GOOD, at_least=True, why=why))
     columns = (
-        "data", "asked for", "model", "measure", "expected", "measured", "width of the range", "splits inside it",
+        "data",
+        "asked for",
+        "model",
+        "measure",
+        "expected",
+        "measured",
+        "width of the range",
+        "splits inside it",
         "splits inside or near",
-    )  # fmt: skip
+    )
     return Outcome(
         "Foresight",
         "Means over random splits; models trained on weights. Rates by predictions at"

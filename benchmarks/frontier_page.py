@@ -203,9 +203,15 @@ def _tables(data: str, cells: Cells) -> Table:
             shown = (_spread([cell["table"][name] for cell in known]) for name in names)
             rows.append((method, *shown, _middle([cell["seconds"] for cell in known])))
     columns = (
-        "method", "representation rate", "statistical rate", "distance, columns", "distance, pairs", "copies, values",
-        "copies, levels", "CPU s",
-    )  # fmt: skip
+        "method",
+        "representation rate",
+        "statistical rate",
+        "distance, columns",
+        "distance, pairs",
+        "copies, values",
+        "copies, levels",
+        "CPU s",
+    )
     return Table(f"{data}, the table itself", columns, tuple(rows))
 
 

@@ -14,9 +14,21 @@ from benchmarks.outcome import Outcome
 
 FILE = "results.json"
 LIBRARIES = (
-    "fairmaxent", "numpy", "scipy", "narwhals", "pandas", "polars", "duckdb", "scikit-learn", "imbalanced-learn",
-    "aif360", "cvxpy", "dask", "distributed", "fairlearn",
-)  # fmt: skip
+    "fairmaxent",
+    "numpy",
+    "scipy",
+    "narwhals",
+    "pandas",
+    "polars",
+    "duckdb",
+    "scikit-learn",
+    "imbalanced-learn",
+    "aif360",
+    "cvxpy",
+    "dask",
+    "distributed",
+    "fairlearn",
+)
 
 
 def setting(*, quick: bool) -> dict[str, str | bool]:

@@ -60,9 +60,19 @@ def measure(sizes: Sizes) -> Outcome:
             Bar(f"{label}: peak memory", found.get("peak"), MEGABYTES, "MB", why=why)
         )
     columns = (
-        "rows", "attributes", "levels", "features", "fit CPU s", "sample CPU s", "both CPU s", "on the clock s",
-        "peak MB", "solver", "iterations", "",
-    )  # fmt: skip
+        "rows",
+        "attributes",
+        "levels",
+        "features",
+        "fit CPU s",
+        "sample CPU s",
+        "both CPU s",
+        "on the clock s",
+        "peak MB",
+        "solver",
+        "iterations",
+        "",
+    )
     return Outcome(
         "Wide",
         "Fit and as many decoded rows as there are, from a polars frame in memory.",

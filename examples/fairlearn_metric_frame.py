@@ -61,7 +61,8 @@ def main() -> None:
         "fair weights": (X_train, y_train, fair.sample_weight_),
     }
     print(
-        f"{'trained on':<14}{'model':<10}{'accuracy':>10}{'women >50K':>12}{'men >50K':>10}{'ratio':>8}"
+        f"{'trained on':<14}{'model':<10}{'accuracy':>10}"
+        f"{'women >50K':>12}{'men >50K':>10}{'ratio':>8}"
     )
     for training, (features, labels, weights) in trainings.items():
         for name, model in classifiers().items():

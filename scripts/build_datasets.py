@@ -222,9 +222,22 @@ def example(rows: Rows) -> str:
 # ---------------------------------------------------------------- Adult
 
 ADULT_COLUMNS = [
-    "age", "workclass", "final_weight", "education", "education_num", "marital_status", "occupation", "relationship",
-    "race", "sex", "capital_gain", "capital_loss", "hours_per_week", "native_country", "income",
-]  # fmt: skip
+    "age",
+    "workclass",
+    "final_weight",
+    "education",
+    "education_num",
+    "marital_status",
+    "occupation",
+    "relationship",
+    "race",
+    "sex",
+    "capital_gain",
+    "capital_loss",
+    "hours_per_week",
+    "native_country",
+    "income",
+]
 
 
 def adult_rows(raw: bytes) -> Rows:
@@ -344,10 +357,24 @@ def german_row(codes: Sequence[str]) -> list[str]:
 # What the published analyses use. Names, birth dates, case numbers, other dates and
 # charge texts stay out.
 COMPAS_COLUMNS = [
-    "sex", "age", "age_cat", "race", "juv_fel_count", "juv_misd_count", "juv_other_count", "priors_count",
-    "days_b_screening_arrest", "c_charge_degree", "decile_score", "score_text", "v_decile_score", "v_score_text",
-    "is_recid", "is_violent_recid", "two_year_recid",
-]  # fmt: skip
+    "sex",
+    "age",
+    "age_cat",
+    "race",
+    "juv_fel_count",
+    "juv_misd_count",
+    "juv_other_count",
+    "priors_count",
+    "days_b_screening_arrest",
+    "c_charge_degree",
+    "decile_score",
+    "score_text",
+    "v_decile_score",
+    "v_score_text",
+    "is_recid",
+    "is_violent_recid",
+    "two_year_recid",
+]
 
 
 def compas_rows(raw: bytes) -> Rows:

@@ -48,7 +48,8 @@ _SIZE = 1380, 1140
 _FRAMES = """<!doctype html><style>
 body { margin: 0; padding: 20px; background: #dfe3e8; display: flex; gap: 20px; }
 iframe { border: 0; height: 1100px; background: white; box-shadow: 0 1px 6px #0005; }
-</style><iframe src="REPORT" width="890"></iframe><iframe src="REPORT" width="430"></iframe>
+</style>
+<iframe src="REPORT" width="890"></iframe><iframe src="REPORT" width="430"></iframe>
 """
 
 log = logging.getLogger("mkdocs.hooks.gallery")
@@ -87,9 +88,8 @@ class _Gallery:
     def shown(self, block: re.Match[str], markdown: str) -> str:
         """A block, and what it makes."""
         if block["kind"] == "notebook":
-            return f'<div class="value">{self.names[block["name"]]._repr_html_()}</div>\n'.replace(
-                "\n<", "<"
-            )
+            value = self.names[block["name"]]._repr_html_()
+            return f'<div class="value">{value}</div>\n'.replace("\n<", "<")
         if block["kind"] == "report":
             return self._report(block["name"])
         if block["language"] == "console":

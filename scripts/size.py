@@ -1,8 +1,8 @@
-"""How large the house is, and whether it keeps its rules: `python scripts/size.py`, a
-part of `make lint`.
+"""How much code there is, how densely it is packed, and which rule a place breaks.
 
-A rule that is broken is printed with every place that breaks it, and ends the run with
-status 1.
+Code is counted in syntax nodes, which no formatting changes: lines of source and of
+tests have no bound. `make lint` runs this, and fails with status 1 if a rule is broken.
+With --options it prints for each option the files that act on it.
 """
 
 import ast
@@ -15,17 +15,30 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "fairmaxent"
-MOST_LINES, MOST_FILES, MOST_TEST_LINES = 36_000, 190, 30_000
-MOST_IMPORTS = 6.5  # per cent of all lines
-LONGEST_FILE, SHORTEST_PARAGRAPH, MOST_PARAMETERS, MOST_FILES_OF_AN_OPTION = (
-    400,
-    60,
-    9,
-    5,
-)
-LONGEST_LINE = 120  # of the page, where no other tool counts
-# What users call, as module and function: a signature is documentation, so each keyword
-# stands in it.
+PAGE = PACKAGE / "app" / "static"
+
+# The whole source.
+MOST_NODES = 300_000
+MOST_FILES = 200
+MOST_NODES_A_LINE = 6.0
+# Per 1,000 lines.
+MOST_PACKED = 1.0  # a, b = x, y
+MOST_CONDITIONAL = 8.0  # x if c else y
+MOST_LATE_CONSTANTS = 40
+# A file.
+MOST_NODES_OF_A_FILE = 4_500
+MOST_LINES_OF_A_FILE = 600
+LEAST_LINES_OF_A_FILE = 60  # if only one other imports it
+# A function: lines of its body, without signature and docstring.
+MOST_LINES_OF_A_FUNCTION = 50
+USUAL_LINES_OF_A_FUNCTION = 30
+LEAST_USUAL_FUNCTIONS = 0.9
+MOST_PARAMETERS = 9
+# A line of the page, where no other tool counts.
+LONGEST_LINE = 120
+
+# What users call, as module and function: a signature is documentation, so each
+# keyword stands in it.
 FRONT_DOORS = {
     "baselines.compare",
     "evaluation.evaluate",
@@ -35,125 +48,217 @@ FRONT_DOORS = {
     "metrics.statistical_rate",
     "paper.fit",
 }
-# Options whose names are words of the theory as well; of a single word, every option is
-# one.
-THEORY = {"random_state", "representation_rate", "statistical_rate"}
+
+MOST_FILES_OF_AN_OPTION = 5
+# Names under which a record of options is passed on.
+HOLDERS = {"request", "asked", "plan", "training", "estimating"}
+# Why more files than that act on an option.
+REASONS: dict[str, str] = {}
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+Definition = Function | ast.ClassDef
 
 
 class Module:
     """One file of the source, parsed."""
 
     def __init__(self, path: Path) -> None:
+        text = path.read_text()
         self.path = path
-        self.name = ".".join(
-            path.relative_to(PACKAGE.parent).with_suffix("").parts
-        ).removesuffix(".__init__")
-        self.lines = path.read_text().splitlines()
-        self.tree = ast.parse(path.read_text())
-        self.wing = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+        self.place = path.relative_to(PACKAGE)
+        self.lines = len(text.splitlines())
+        self.tree = ast.parse(text)
+        self.nodes = list(ast.walk(self.tree))
 
     @property
-    def import_lines(self) -> int:
-        """How many lines are imports."""
-        nodes = (
-            node
-            for node in ast.walk(self.tree)
-            if isinstance(node, ast.Import | ast.ImportFrom)
+    def name(self) -> str:
+        """As it is imported."""
+        parts = self.path.relative_to(PACKAGE.parent).with_suffix("").parts
+        return ".".join(parts).removesuffix(".__init__")
+
+    @property
+    def wing(self) -> str:
+        """The folder that it is in, or its own name."""
+        return self.place.parts[0].removesuffix(".py")
+
+    @property
+    def packed(self) -> int:
+        """How many assignments are a, b = x, y."""
+        return sum(
+            isinstance(node.targets[0], ast.Tuple) and isinstance(node.value, ast.Tuple)
+            for node in self.nodes
+            if isinstance(node, ast.Assign)
         )
-        return sum((node.end_lineno or node.lineno) - node.lineno + 1 for node in nodes)
+
+    @property
+    def conditionals(self) -> list[ast.IfExp]:
+        """Each x if c else y."""
+        return [node for node in self.nodes if isinstance(node, ast.IfExp)]
+
+    @property
+    def functions(self) -> list[Function]:
+        """Each function and method."""
+        return [node for node in self.nodes if isinstance(node, Function)]
+
+    @property
+    def late_constants(self) -> list[ast.stmt]:
+        """What is assigned below the first function or class of the file."""
+        late = []
+        seen = False
+        for node in self.tree.body:
+            if isinstance(node, Definition):
+                seen = True
+            elif seen and isinstance(node, ast.Assign | ast.AnnAssign):
+                late.append(node)
+        return late
 
     def imported(self) -> Iterator[str]:
-        """The names that this module imports, as modules and as members of modules."""
-        for node in ast.walk(self.tree):
+        """The names that it imports, as modules and as members of modules."""
+        for node in self.nodes:
             if isinstance(node, ast.Import):
                 yield from (alias.name for alias in node.names)
             elif isinstance(node, ast.ImportFrom) and node.module:
                 yield node.module
                 yield from (f"{node.module}.{alias.name}" for alias in node.names)
-            # modules that are loaded by name
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-                yield (
-                    node.value
-                    if node.value.startswith("fairmaxent.")
-                    else f"fairmaxent.{node.value}"
-                )
-
-    def functions(self) -> Iterator[tuple[str, int]]:
-        """Each function and the number of its parameters."""
-        for node in ast.walk(self.tree):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
-                yield (
-                    node.name,
-                    sum(argument.arg not in ("self", "cls") for argument in given),
-                )
-
-    def words(self) -> tuple[set[str], set[str]]:
-        """The words of the code, strings among them but no docstrings, and those that
-        are typed as options (--name).
-        """
-        docstrings = {
-            id(node.body[0].value)
-            for node in ast.walk(self.tree)
-            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
-            and isinstance(node.body[0], ast.Expr)
-        }
-        words: set[str] = set()
-        typed: set[str] = set()
-        for node in ast.walk(self.tree):
-            words.update(
-                getattr(node, name) or ""
-                for name in ("id", "arg", "attr")
-                if hasattr(node, name)
-            )
-            if (
-                isinstance(node, ast.Constant)
-                and isinstance(node.value, str)
-                and id(node) not in docstrings
-            ):
-                words |= words_of_text(node.value)
-                typed |= typed_options(node.value)
-        return words | typed, typed
+                # a module may be loaded by its name
+                yield f"fairmaxent.{node.value.removeprefix('fairmaxent.')}"
 
 
-def words_of_text(text: str) -> set[str]:
-    """Every word of a text."""
-    return set(re.findall(r"\w+", text))
+def main() -> int:
+    """Print the sizes, then every rule that is broken."""
+    modules = [Module(path) for path in sorted(PACKAGE.rglob("*.py"))]
+    if "--options" in sys.argv:
+        print_options(modules)
+        return 0
+    print_wings(modules)
+    broken = [
+        *rules_of_the_whole(modules),
+        *rules_of_files(modules),
+        *rules_of_functions(modules),
+        *rules_of_lines(modules),
+        *paragraphs(modules),
+        *rules_of_the_page(),
+        *rules_of_options(modules),
+    ]
+    print(*broken, sep="\n")
+    return min(len(broken), 1)
 
 
-def typed_options(text: str) -> set[str]:
-    """Every option of a text that is spelled as on the command line."""
-    return {name.replace("-", "_") for name in re.findall(r"--([a-z][a-z-]+)", text)}
+def print_wings(modules: list[Module]) -> None:
+    """Print the size of each wing, and of all."""
+    wings = defaultdict(list)
+    for module in modules:
+        top_level = module.path.parent == PACKAGE
+        wings["(top level)" if top_level else module.wing].append(module)
+    for wing, members in sorted(wings.items()):
+        print(size_line(wing, members))
+    print(size_line("source", modules))
 
 
-def option_names() -> list[str]:
-    """Every option of a request."""
-    from fairmaxent.fit.option_values import Estimate, Relabel
-    from fairmaxent.fit.request import Request
-
-    return sorted(
-        {
-            field.name
-            for record in (Request, Relabel, Estimate)
-            for field in fields(record)
-        }
-    )
+def size_line(name: str, modules: list[Module]) -> str:
+    """The size of some modules, in one line."""
+    lines, nodes = lines_and_nodes(modules)
+    return f"{name:<14}{len(modules):>4} files{nodes:>9,} nodes{lines:>8,} lines"
 
 
-def files_of_options(modules: list[Module]) -> dict[str, list[str]]:
-    """The files that name each option: one that is a word of the theory counts only
-    where it is typed as an option.
-    """
-    sources = {module.path: module.words() for module in modules}
-    for script in sorted(PACKAGE.rglob("*.js")):
-        text = script.read_text()
-        sources[script] = words_of_text(text), typed_options(text)
-    named = defaultdict(list)
-    for path, (words, typed) in sources.items():
-        for option in option_names():
-            if option in (typed if option in THEORY or "_" not in option else words):
-                named[option].append(str(path.relative_to(PACKAGE)))
-    return named
+def lines_and_nodes(modules: list[Module]) -> tuple[int, int]:
+    """How many lines and nodes some modules have."""
+    lines = sum(module.lines for module in modules)
+    nodes = sum(len(module.nodes) for module in modules)
+    return lines, nodes
+
+
+def rules_of_the_whole(modules: list[Module]) -> Iterator[str]:
+    """Rules that the source as a whole breaks."""
+    lines, nodes = lines_and_nodes(modules)
+    thousands = lines / 1000
+    packed = sum(module.packed for module in modules) / thousands
+    conditional = sum(len(module.conditionals) for module in modules) / thousands
+    late = sum(len(module.late_constants) for module in modules)
+    sizes = [
+        body_lines(function) for module in modules for function in module.functions
+    ]
+    usual = sum(size <= USUAL_LINES_OF_A_FUNCTION for size in sizes) / len(sizes)
+    measured = [
+        (nodes, MOST_NODES, "syntax nodes"),
+        (len(modules), MOST_FILES, "files"),
+        (nodes / lines, MOST_NODES_A_LINE, "nodes a line"),
+        (packed, MOST_PACKED, "assignments a, b = x, y per 1,000 lines"),
+        (conditional, MOST_CONDITIONAL, "conditional expressions per 1,000 lines"),
+        (late, MOST_LATE_CONSTANTS, "constants below the first function"),
+    ]
+    for value, most, what in measured:
+        if value > most:
+            yield f"the source has {value:,.4g} {what}, more than {most:,}"
+    if usual < LEAST_USUAL_FUNCTIONS:
+        yield (
+            f"{usual:.1%} of the functions have at most {USUAL_LINES_OF_A_FUNCTION}"
+            f" lines, fewer than {LEAST_USUAL_FUNCTIONS:.0%}"
+        )
+
+
+def rules_of_files(modules: list[Module]) -> Iterator[str]:
+    """Files that are too large."""
+    for module in modules:
+        nodes = len(module.nodes)
+        if nodes > MOST_NODES_OF_A_FILE:
+            yield f"{module.place} has {nodes} nodes, more than {MOST_NODES_OF_A_FILE}"
+        if module.lines > MOST_LINES_OF_A_FILE:
+            most = MOST_LINES_OF_A_FILE
+            yield f"{module.place} has {module.lines} lines, more than {most}"
+
+
+def rules_of_functions(modules: list[Module]) -> Iterator[str]:
+    """Functions that are too long, or take too much."""
+    for module in modules:
+        for function in module.functions:
+            place = f"{module.place}:{function.lineno}: {function.name}"
+            size = body_lines(function)
+            if size > MOST_LINES_OF_A_FUNCTION:
+                yield f"{place} has {size} lines, more than {MOST_LINES_OF_A_FUNCTION}"
+            count = parameter_count(function)
+            is_door = f"{module.wing}.{function.name}" in FRONT_DOORS
+            if count > MOST_PARAMETERS and not is_door:
+                most = f"more than {MOST_PARAMETERS}; make a record of them"
+                yield f"{place} takes {count} parameters, {most}"
+
+
+def body_lines(function: Function) -> int:
+    """Lines of a function's body, without its docstring."""
+    body = function.body
+    if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
+        body = body[1:]
+    if not body:
+        return 0
+    return (body[-1].end_lineno or 0) - body[0].lineno + 1
+
+
+def parameter_count(function: Function) -> int:
+    """How many parameters a function has, besides the object that it belongs to."""
+    given = function.args
+    names = [
+        argument.arg for argument in given.posonlyargs + given.args + given.kwonlyargs
+    ]
+    return sum(name not in ("self", "cls") for name in names)
+
+
+def rules_of_lines(modules: list[Module]) -> Iterator[str]:
+    """Lines that must be read twice."""
+    for module in modules:
+        for outer in module.conditionals:
+            inside = [*ast.walk(outer.body), *ast.walk(outer.orelse)]
+            if any(isinstance(node, ast.IfExp) for node in inside):
+                yield f"{module.place}:{outer.lineno}: a conditional inside another"
+        for node in module.nodes:
+            if isinstance(node, ast.Call) and has_walrus(node):
+                yield f"{module.place}:{node.lineno}: a name is given in an argument"
+
+
+def has_walrus(call: ast.Call) -> bool:
+    """Whether an argument of a call is itself name := value."""
+    values = [*call.args, *(keyword.value for keyword in call.keywords)]
+    return any(isinstance(value, ast.NamedExpr) for value in values)
 
 
 def paragraphs(modules: list[Module]) -> Iterator[str]:
@@ -163,86 +268,118 @@ def paragraphs(modules: list[Module]) -> Iterator[str]:
         for name in module.imported():
             importers[name].add(module.name)
     for module in modules:
-        by = importers[module.name] - {module.name}
-        if (
-            len(module.lines) < SHORTEST_PARAGRAPH
-            and module.path.name not in ("__init__.py", "__main__.py")
-            and len(by) == 1
-        ):
-            yield (
-                f"{module.path.relative_to(PACKAGE)} ({len(module.lines)} lines) is"
-                f" imported by {next(iter(by))} only"
-            )
+        others = importers[module.name] - {module.name}
+        is_short = module.lines < LEAST_LINES_OF_A_FILE
+        is_named = module.path.name not in ("__init__.py", "__main__.py")
+        if is_short and is_named and len(others) == 1:
+            other = next(iter(others))
+            yield f"{module.place} ({module.lines} lines) is imported by {other} only"
 
 
-def broken_rules(
-    modules: list[Module], lines: int, test_lines: int, imports: float
-) -> Iterator[str]:
-    """Every rule that is broken, with the place."""
-    if lines > MOST_LINES:
-        yield f"the source has {lines:,} lines, more than {MOST_LINES:,}"
-    if len(modules) > MOST_FILES:
-        yield f"the source has {len(modules)} files, more than {MOST_FILES}"
-    if imports > MOST_IMPORTS:
-        yield (
-            f"{imports:.1f} % of the source's lines are imports, more than"
-            f" {MOST_IMPORTS}"
-        )
-    if test_lines > MOST_TEST_LINES:
-        yield f"the tests have {test_lines:,} lines, more than {MOST_TEST_LINES:,}"
-    for module in modules:
-        place = module.path.relative_to(PACKAGE)
-        if len(module.lines) > LONGEST_FILE:
-            yield f"{place} has {len(module.lines)} lines, more than {LONGEST_FILE}"
-        for name, count in module.functions():
-            if count > MOST_PARAMETERS and f"{module.wing}.{name}" not in FRONT_DOORS:
-                yield (
-                    f"{place}: {name} takes {count} parameters, more than"
-                    f" {MOST_PARAMETERS}; make a record of them"
-                )
-    yield from paragraphs(modules)
-    for file in sorted((PACKAGE / "app" / "static").iterdir()):
-        long = [
-            line
-            for line in file.read_text().splitlines()
-            if len(line) > LONGEST_LINE and file.name != "preact.js"
-        ]
-        if long:
-            yield (
-                f"{file.relative_to(PACKAGE)} has {len(long)} lines of more than"
-                f" {LONGEST_LINE} characters"
-            )
-    for option, files in sorted(files_of_options(modules).items()):
-        if len(files) > MOST_FILES_OF_AN_OPTION:
-            yield (
-                f"the option {option} is named in {len(files)} files:"
-                f" {', '.join(files)}"
-            )
+def rules_of_the_page() -> Iterator[str]:
+    """Files of the page with lines that are too long."""
+    for file in sorted(PAGE.iterdir()):
+        lines = file.read_text().splitlines()
+        long = [line for line in lines if len(line) > LONGEST_LINE]
+        if long and file.name != "preact.js":
+            too_long = f"{len(long)} lines of more than {LONGEST_LINE} characters"
+            yield f"{file.relative_to(PACKAGE)} has {too_long}"
 
 
-def main() -> int:
-    """Print the sizes, then every rule that is broken."""
-    modules = [Module(path) for path in sorted(PACKAGE.rglob("*.py"))]
-    lines_of, files_of = Counter(), Counter()
-    for module in modules:
-        wing = module.wing if module.path.parent != PACKAGE else "(top level)"
-        lines_of[wing] += len(module.lines)
-        files_of[wing] += 1
-    for wing in sorted(lines_of):
-        print(f"{wing:<14}{files_of[wing]:>4} files{lines_of[wing]:>8,} lines")
-    lines, imports = lines_of.total(), sum(module.import_lines for module in modules)
-    test_lines = sum(
-        len(path.read_text().splitlines())
-        for path in sorted((ROOT / "tests").rglob("*.py"))
-    )
-    share = 100 * imports / lines
-    print(
-        f"{'source':<14}{len(modules):>4} files{lines:>8,} lines, {share:.1f} %"
-        f" imports; tests {test_lines:,} lines"
-    )
-    broken = list(broken_rules(modules, lines, test_lines, share))
-    print(*broken, sep="\n")
-    return 1 if broken else 0
+# Options: who acts on them.
+
+
+def option_names() -> list[str]:
+    """Every option of a request."""
+    from fairmaxent.fit.option_values import Estimate, Model
+    from fairmaxent.fit.request import Request
+
+    records = (Request, Model, Estimate)
+    return sorted({field.name for record in records for field in fields(record)})
+
+
+def files_of_options(modules: list[Module]) -> dict[str, list[str]]:
+    """The files that act on each option, JavaScript included."""
+    names = option_names()
+    found = defaultdict(list)
+    acting = {str(module.place): options_used(module) for module in modules}
+    for script in sorted(PAGE.glob("*.js")):
+        acting[str(script.relative_to(PACKAGE))] = options_typed(script.read_text())
+    for place, used in acting.items():
+        for name in names:
+            if name in used:
+                found[name].append(place)
+    return found
+
+
+def options_used(module: Module) -> set[str]:
+    """What a module reads from a record of options, asks for, or tells people to use.
+
+    These are request.name, asked["name"], replace(request, name=…), Option("name") and
+    "--name" in a message; a word of the theory that is no option's value is not.
+    """
+    used: set[str] = set()
+    for node in module.nodes:
+        if isinstance(node, ast.Attribute) and is_holder(node.value):
+            used.add(node.attr)
+        elif isinstance(node, ast.Subscript) and is_holder(node.value):
+            used |= texts_of([node.slice])
+        elif isinstance(node, ast.Call):
+            used |= options_of_call(node)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            used |= options_typed(node.value)
+    return used
+
+
+def is_holder(node: ast.expr) -> bool:
+    """Whether an expression is a record of options, by its name."""
+    if isinstance(node, ast.Attribute):
+        return node.attr in HOLDERS
+    return isinstance(node, ast.Name) and node.id in HOLDERS
+
+
+def options_of_call(call: ast.Call) -> set[str]:
+    """The options that a call names: Option(…), Request(…), replace(request, …)."""
+    called = call.func
+    name = getattr(called, "id", getattr(called, "attr", ""))
+    if name == "Option":
+        return texts_of(call.args[:1])
+    changes = name == "replace" and any(is_holder(value) for value in call.args)
+    if changes or name in ("Request", "Model", "Estimate"):
+        return {keyword.arg for keyword in call.keywords if keyword.arg}
+    return set()
+
+
+def texts_of(nodes: list[ast.expr]) -> set[str]:
+    """The texts among some expressions."""
+    values = [node.value for node in nodes if isinstance(node, ast.Constant)]
+    return {value for value in values if isinstance(value, str)}
+
+
+def options_typed(text: str) -> set[str]:
+    """Every option of a text that is spelled as on the command line."""
+    found = re.findall(r"(?<![\w-])--([a-z][a-z-]+)", text)
+    return {name.replace("-", "_") for name in found}
+
+
+def rules_of_options(modules: list[Module]) -> Iterator[str]:
+    """Options on which too many files act, without a reason; reasons for no cause."""
+    files = files_of_options(modules)
+    for option, places in sorted(files.items()):
+        many = len(places) > MOST_FILES_OF_AN_OPTION
+        if many and option not in REASONS:
+            listed = ", ".join(places)
+            yield f"{len(places)} files act on the option {option}: {listed}"
+        if not many and option in REASONS:
+            yield f"the option {option} needs no reason: {len(places)} files act on it"
+
+
+def print_options(modules: list[Module]) -> None:
+    """Print how many files act on each option, and which."""
+    files = files_of_options(modules)
+    counts = Counter({name: len(files[name]) for name in option_names()})
+    for name, count in counts.most_common():
+        print(f"{name:<20}{count:>3}  {', '.join(files[name])}")
 
 
 if __name__ == "__main__":

@@ -184,12 +184,12 @@ def test_a_name_taken_in_the_meantime_is_left_alone_also_without_hard_links(
         staging.path_for(folder / "new.csv").write_text("new")
     assert (folder / "new.csv").read_text() == "new"
     taken = r"b\.csv was made by another program.*force=True"
-    with (
-        pytest.raises(StorageError, match=taken),
-        Staging([folder / "b.csv"]) as staging,
-    ):
-        staging.path_for(folder / "b.csv").write_text("ours")
-        (folder / "b.csv").write_text("theirs")
+    staging = Staging([folder / "b.csv"])
+    staging.__enter__()
+    staging.path_for(folder / "b.csv").write_text("ours")
+    (folder / "b.csv").write_text("theirs")
+    with pytest.raises(StorageError, match=taken):
+        staging.__exit__(None, None, None)
     assert (folder / "b.csv").read_text() == "theirs"
     assert sorted(seen(folder)) == ["b.csv", "mine.txt", "new.csv"]
     # a link made in the meantime is not followed, and replaced only with force
