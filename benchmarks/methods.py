@@ -70,11 +70,9 @@ def own_prior(frame: Any) -> Job:
 
 def own_mapping(frame: Any) -> Job:
     """Our optimised mapping after Calmon and others, and as many rows."""
-    from fairmaxent import baselines
+    from reproduction.calmon import calmon
 
-    return lambda: baselines.calmon(frame, OUTCOME, PROTECTED, epsilon=0.05).sample(
-        len(frame)
-    )
+    return lambda: calmon(frame, OUTCOME, PROTECTED, epsilon=0.05).sample(len(frame))
 
 
 def aif360_reweighing(frame: Any) -> Job:
@@ -132,7 +130,7 @@ METHODS: Mapping[str, tuple[Callable[[Any], Job], str]] = {
     "baselines.kamiran_calders": (own_reweighing, "statistical rate, weights"),
     "baselines.king_zeng": (own_weighting, "representation rate, weights"),
     "baselines.prior": (own_prior, "both rates about, new rows"),
-    "baselines.calmon": (own_mapping, "statistical rate, mapped rows"),
+    "reproduction.calmon": (own_mapping, "statistical rate, mapped rows"),
     "AIF360 Reweighing": (aif360_reweighing, "statistical rate, weights"),
     "AIF360 OptimPreproc, fit": (aif360_mapping, "statistical rate, a mapping"),
     "imbalanced-learn RandomOverSampler": (

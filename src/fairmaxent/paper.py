@@ -29,11 +29,11 @@ from fairmaxent.maxent.optimum import maximise_entropy
 from fairmaxent.maxent.priors.bases import build_base
 from fairmaxent.maxent.priors.mixture import Mixture
 from fairmaxent.maxent.priors.rows import Rows
-from fairmaxent.maxent.solvers import BoxNewton, Newton, NewtonCG, Solver
+from fairmaxent.maxent.solvers import Newton, NewtonCG, Solver
 
 PriorName = Literal["w", "d"]
 ThetaName = Literal["d", "b", "w"]
-SolverName = Literal["newton", "newton-cg", "box-newton"]
+SolverName = Literal["newton", "newton-cg"]
 
 
 def fit(
@@ -69,14 +69,7 @@ def fit(
     check_rate("tau", tau)
     share = check_share("C", C)
     favourable = frames.plain_option("favourable", favourable)
-    if isinstance(solver, str) or not hasattr(solver, "solve"):
-        check_choice("solver", solver, SolverName)
-    if solver == "box-newton":
-        method: Any = BoxNewton(C=share)
-    else:
-        method = solver
-    if isinstance(method, str):
-        method = {"newton": Newton, "newton-cg": NewtonCG}[method]()
+    method = _solver(solver)
     opened = frames.open_frame(frame)
     kept = [
         outcome,
@@ -144,6 +137,13 @@ def fit(
     return Fit(
         **vars(solved), certificate=certify(solved, Told(left_out_columns=left_out))
     )
+
+
+def _solver(solver: SolverName | Solver) -> Solver:
+    if not isinstance(solver, str) and hasattr(solver, "solve"):
+        return solver
+    check_choice("solver", solver, SolverName)
+    return Newton() if solver == "newton" else NewtonCG()
 
 
 def divergence_from_raw(fitted: Fit, *, epsilon: float = 1e-7) -> float:

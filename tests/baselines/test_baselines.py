@@ -16,10 +16,11 @@ from fairmaxent.fairness.weights import algorithm_1
 from mixed import cells as column_values
 from mixed import raw_columns, schema
 from oracle import dense, points
+from reproduction.calmon import calmon
 from tables import random_frame, rates_of
 
 REWEIGHING = [baselines.raw, baselines.kamiran_calders, baselines.king_zeng]
-METHODS = [*REWEIGHING, baselines.prior, baselines.calmon]
+METHODS = [*REWEIGHING, baselines.prior, calmon]
 SHAPES = [((2,), 2), ((3,), 2), ((2,), 3), ((2, 3), 2)]
 shapes = pytest.mark.parametrize(("groups", "outcomes"), SHAPES)
 methods = pytest.mark.parametrize("method", METHODS)
@@ -273,7 +274,7 @@ def test_frames_come_back_as_they_were(method, table):
     """Every library, every dtype, missing values."""
     names = (
         ["sex", "rank", "paid", "few", "member"]
-        if method is baselines.calmon
+        if method is calmon
         else list(raw_columns())
     )
     frame = table.select(names) if not isinstance(table, pd.DataFrame) else table[names]

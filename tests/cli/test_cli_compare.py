@@ -105,7 +105,7 @@ def test_the_verdict_comes_first_and_all_fits_80_columns(folder, monkeypatch):
         )
 
     monkeypatch.setattr(
-        cross_validation, "methods", lambda _: {**kept, "Calmon et al.": refuse}
+        cross_validation, "methods", lambda _: {**kept, "massaging": refuse}
     )
     shown = run("data.csv", *FAVOURED, "--folds", "2")
     *text, following = shown.splitlines()

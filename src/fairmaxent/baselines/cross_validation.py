@@ -39,7 +39,6 @@ _BASELINES: Mapping[str, Callable[..., Any]] = {
     "Kamiran-Calders": baselines.kamiran_calders,
     "King-Zeng": baselines.king_zeng,
     "massaging": baselines.massaging,
-    "Calmon et al.": baselines.calmon,
 }
 # Of a fold: what a method made without its rows (both rates, and the seconds), and the
 # positions of these rows with what a classifier then decided about them, which is None

@@ -8,18 +8,17 @@ import io
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairmaxent.experiments.cells import TABLE_2_BLOCKS, Block
 from fairmaxent.files.write import write_whole
+from reproduction.cells import TABLE_2_BLOCKS, TableBlock
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-FILES = resources.files("fairmaxent.experiments")
+FILES = Path(__file__).parent
 _DATA = tomllib.loads(FILES.joinpath("figures.toml").read_text(encoding="utf-8"))
 DATASETS, METHODS, METRICS = (
     _DATA[names] for names in ("datasets", "methods", "metrics")
@@ -208,7 +207,7 @@ def _draw_grid(table_2: Any, rows: list[list[str]]) -> Figure:
 
 
 def _draw_scatter_panel(
-    panel: Axes, table_2: Any, block: Block, fairness: str, accuracy: str
+    panel: Axes, table_2: Any, block: TableBlock, fairness: str, accuracy: str
 ) -> None:
     rows = table_2[
         (table_2["dataset"] == block[0]) & (table_2["protected"] == block[1])
@@ -274,6 +273,6 @@ def _finish(figure: Figure, styles: Mapping[str, Style], *, columns: int) -> Non
     ConstrainedLayoutEngine().execute(figure)
 
 
-def block_label(block: Block) -> str:
+def block_label(block: TableBlock) -> str:
     """Name a data set and its protected column."""
     return f"{DATASETS[block[0]]}, {block[1]}"

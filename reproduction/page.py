@@ -18,8 +18,8 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-from fairmaxent.experiments.cells import TABLE_2_BLOCKS, Block
-from fairmaxent.experiments.figures import (
+from reproduction.cells import TABLE_2_BLOCKS, TableBlock
+from reproduction.figures import (
     FILES,
     METHODS,
     METRICS,
@@ -171,7 +171,7 @@ def render_page(
 
 
 def _block_sheet(
-    block: Block, table_2: Any, published: Any, comparison: Any
+    block: TableBlock, table_2: Any, published: Any, comparison: Any
 ) -> dict[str, Any]:
     """A table of the page with its notes; groups are the lines of each metric."""
     ours, printed, compared = (
@@ -213,13 +213,13 @@ def _block_sheet(
     }
 
 
-def _by_method_and_metric(frame: Any, block: Block) -> dict[tuple[str, str], Any]:
+def _by_method_and_metric(frame: Any, block: TableBlock) -> dict[tuple[str, str], Any]:
     rows = frame[(frame["dataset"] == block[0]) & (frame["protected"] == block[1])]
     return {(row.method, row.metric): row for row in rows.itertuples()}
 
 
 def _time_sheet(
-    blocks: Iterable[Block], runtimes: Any, published: Any
+    blocks: Iterable[TableBlock], runtimes: Any, published: Any
 ) -> dict[str, Any]:
     groups = []
     for block in blocks:

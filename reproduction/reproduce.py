@@ -12,10 +12,11 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
-from fairmaxent.datasets import dataset
 from fairmaxent.errors import DependencyError, StorageError
-from fairmaxent.experiments import cells as stored
-from fairmaxent.experiments.cells import (
+from fairmaxent.files.write import write_whole
+from reproduction import cells as stored
+from reproduction import datasets
+from reproduction.cells import (
     CURVE_BLOCKS,
     FULL,
     QUICK,
@@ -25,9 +26,8 @@ from fairmaxent.experiments.cells import (
     Cell,
     Method,
 )
-from fairmaxent.experiments.figures import write_figures
-from fairmaxent.experiments.page import render_page
-from fairmaxent.files.write import write_whole
+from reproduction.figures import write_figures
+from reproduction.page import render_page
 
 _TABLE_2_NAMES = {method: name for name, method in TABLE_2_METHODS.items()}
 
@@ -244,12 +244,12 @@ def _unavailable(*, download: bool) -> dict[str, str]:
         if (
             name == "compas-large"
             and not download
-            and not os.environ.get(dataset.FOLDER_VARIABLE)
+            and not os.environ.get(datasets.FOLDER_VARIABLE)
         ):
             reasons[name] = (
                 f"{name} is not shipped, and nothing is downloaded unless you ask for"
                 " it; add --download, or save its files in a folder and set the"
-                f" environment variable {dataset.FOLDER_VARIABLE} to it"
+                f" environment variable {datasets.FOLDER_VARIABLE} to it"
             )
             continue
         try:
