@@ -63,9 +63,9 @@ def own_weighting(frame: Any) -> Job:
 
 def own_prior(frame: Any) -> Job:
     """Our prior after the paper, and as many rows."""
-    from fairmaxent import baselines
+    from reproduction.new_rows import prior
 
-    return lambda: baselines.prior(frame, OUTCOME, PROTECTED).sample(len(frame))
+    return lambda: prior(frame, OUTCOME, PROTECTED).sample(len(frame))
 
 
 def own_mapping(frame: Any) -> Job:
@@ -129,7 +129,7 @@ METHODS: Mapping[str, tuple[Callable[[Any], Job], str]] = {
     "fairmaxent, weights": (fair_weights, "exact rates, weights"),
     "baselines.kamiran_calders": (own_reweighing, "statistical rate, weights"),
     "baselines.king_zeng": (own_weighting, "representation rate, weights"),
-    "baselines.prior": (own_prior, "both rates about, new rows"),
+    "reproduction.prior": (own_prior, "both rates about, new rows"),
     "reproduction.calmon": (own_mapping, "statistical rate, mapped rows"),
     "AIF360 Reweighing": (aif360_reweighing, "statistical rate, weights"),
     "AIF360 OptimPreproc, fit": (aif360_mapping, "statistical rate, a mapping"),

@@ -67,20 +67,17 @@ class Drawing:
     figure: Figure
 
     def saved(self, kind: str) -> bytes:
-        """Return the drawing as SVG or PNG; without metadata, because a date would
-        differ from run to run.
+        """Return the drawing as SVG or PNG.
+
+        It has no metadata, because a date would differ from run to run.
         """
         from matplotlib import rc_context
 
-        if kind == "svg":
-            names = ("Creator", "Date", "Format", "Type")
-        else:
-            names = ("Software",)
+        names = {"svg": ["Creator", "Date", "Format", "Type"], "png": ["Software"]}
+        metadata = dict.fromkeys(names[kind])
         buffer = io.BytesIO()
         with rc_context(_LOOK):
-            self.figure.savefig(
-                buffer, format=kind, dpi=200, metadata=dict.fromkeys(names)
-            )
+            self.figure.savefig(buffer, format=kind, dpi=200, metadata=metadata)
         return buffer.getvalue()
 
 

@@ -14,6 +14,7 @@ from fairmaxent import baselines
 from oracle import points
 from reproduction import datasets
 from reproduction.calmon import calmon
+from reproduction.new_rows import prior
 from tables import as_table, random_frame, rates_of
 
 RATES = [0.8, 0.9, 1.0]
@@ -202,7 +203,7 @@ def test_entire_domain_ours_yes(name):
     ]
     for result in (
         *(fit.distribution for fit in fitted),
-        baselines.prior(own.frame, own.outcome, "sex").distribution,
+        prior(own.frame, own.outcome, "sex").distribution,
     ):
         grid = result.domain.decode(
             points(result.domain.sizes), rng=np.random.default_rng(0)

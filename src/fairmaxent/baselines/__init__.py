@@ -7,21 +7,17 @@ them all, and :func:`fairmaxent.metrics.statistical_rate` and
 """
 
 from fairmaxent.baselines.data import (
-    NewRows,
     WeightedRows,
     kamiran_calders,
     king_zeng,
-    prior,
     raw,
 )
 from fairmaxent.baselines.models import massaging
 
 __all__ = [
-    "NewRows",
     "WeightedRows",
     "kamiran_calders",
     "king_zeng",
     "massaging",
-    "prior",
     "raw",
 ]

@@ -283,7 +283,7 @@ def compare_command(
     elif method is not None:
         following = f"use it in Python: {python_name(method)}"
     parts = [
-        comparison_text(comparison, list(refused.items())),
+        comparison_text(comparison, refused),
         "\n".join(notes),
         next_step(following),
     ]

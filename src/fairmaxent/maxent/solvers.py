@@ -1,7 +1,6 @@
-"""Solvers of the dual: frozen configurations with one method, ``solve``, and the one
-loop that all of them share.
+"""Solvers of the dual, and the one loop that all of them share.
 
-`Newton` is the default. `ThinnedNewton` is for many rows or many blocks: Newton on a
+A solver is a frozen configuration with one method, ``solve``. `Newton` is the default. `ThinnedNewton` is for many rows or many blocks: Newton on a
 thinned table, corrected by what the gradients show. `NewtonCG` is for more features
 than a dense Hessian can hold.
 """
@@ -21,13 +20,14 @@ from fairmaxent.data.table import Reals
 from fairmaxent.errors import SolverError
 from fairmaxent.maxent.dual import Dual, Point, SearchPoint
 
+P = TypeVar("P", bound=SearchPoint)
+Step = Callable[[Point], Point | None]
+Product = Callable[[Reals], Reals]  # of a matrix with a vector
+
 # Below this residual a solver that can make no further progress has met the limits of
 # float64, not a problem.
 ROUNDING = 1e-9
-Step = Callable[[Point], Point | None]
-Product = Callable[[Reals], Reals]  # of a matrix with a vector
 _SHORT = 0.3  # of the slope that is left after a step that was too short
-P = TypeVar("P", bound=SearchPoint)
 _MEMORY = 12  # changes of the gradient that are remembered
 _ENDED = 1e-11  # a residual that is no reason to ask all rows for a Hessian
 
@@ -63,10 +63,9 @@ class Solver(Protocol):
 def iterate(
     dual: Dual, step: Step, *, method: str, tolerance: float, max_iterations: int
 ) -> Solution:
-    """Repeat ``step`` from λ = 0 until the gradient vanishes; a step that returns None
-    can make no progress.
+    """Repeat ``step`` from λ = 0 until the gradient vanishes.
 
-    h(λ*) = −KL(p*‖q) ≥ −L_q where a solution exists (proof of Lemma 4.2), and a lower
+    A step that returns None can make no progress. h(λ*) = −KL(p*‖q) ≥ −L_q where a solution exists (proof of Lemma 4.2), and a lower
     value proves that there is none.
     """
     point = dual.start
@@ -87,21 +86,22 @@ def iterate(
             break
         following = step(point)
         if following is None:
-            if point.residual <= ROUNDING:
-                status = Status.CONVERGED
-            else:
-                status = Status.STALLED
+            met = point.residual <= ROUNDING
+            status = Status.CONVERGED if met else Status.STALLED
             break
         point = following
     return Solution(
-        point.multipliers, point.value, point.residual, iterations, status, method
+        multipliers=point.multipliers,
+        value=point.value,
+        residual=point.residual,
+        iterations=iterations,
+        status=status,
+        method=method,
     )
 
 
 def _way(start: float, now: float, tolerance: float) -> float:
-    """How far the residual has come from the start to the tolerance, in digits, from 0
-    to 1.
-    """
+    """How far the residual has come to the tolerance, in digits, from 0 to 1."""
     if now <= tolerance:
         return 1.0
     return max(0.0, log(start / now) / log(start / max(tolerance, 1e-300)))
@@ -116,10 +116,9 @@ def backtrack(
     size: Callable[[P], float] = attrgetter("residual"),
     falls: float = 0.9,
 ) -> P | None:
-    """Halve the step until the dual falls enough (Armijo), or the size of its gradient
-    does; None: neither does.
+    """Halve the step until the dual falls enough (Armijo), or its gradient does.
 
-    Close to the optimum the dual changes by less than its rounding error while the
+    None: neither does. Close to the optimum the dual changes by less than its rounding error while the
     gradient still improves.
 
     A step that leaves much of the slope is too short, as where a rare combination has
@@ -132,12 +131,12 @@ def backtrack(
     for _ in range(trials):
         trial = at(point.multipliers + length * direction)
         if size(trial) <= falls * size(point) and trial.value <= point.value + rounding:
-            short = float(trial.gradient @ direction) < _SHORT * slope
-            if short:
+            is_short = float(trial.gradient @ direction) < _SHORT * slope
+            if is_short:
                 farther = at(point.multipliers + 2 * length * direction)
-            else:
-                farther = trial
-            return farther if size(farther) < size(trial) else trial
+                if size(farther) < size(trial):
+                    return farther
+            return trial
         if (
             trial.value <= point.value + 1e-4 * length * slope
             and trial.value < point.value - rounding
@@ -223,10 +222,9 @@ class _Last:
         return np.asarray(-np.linalg.solve(self.hessian, point.gradient))
 
     def finishes(self, point: Point, tolerance: float) -> bool:
-        """Say whether one more step with this Hessian will do, so that the last one of
-        all costs none.
+        """Say whether one more step with this Hessian will do.
 
-        Such a step shrinks the residual about as much as the step before (Shamanskii);
+        Then the last step of all costs no Hessian. Such a step shrinks the residual about as much as the step before (Shamanskii);
         half a digit is left to spare.
         """
         return 3 * point.residual**2 <= tolerance * self.residual
@@ -258,8 +256,7 @@ def regularised(hessian: Reals) -> Reals:
 
 @dataclass(frozen=True)
 class ThinnedNewton:
-    """Newton's method whose Hessian is estimated rarely, from a part of the rows, and
-    improved in between.
+    """Newton's method whose Hessian is estimated rarely, from a part of the rows.
 
     A Hessian counts every pair of blocks in every row; a gradient counts every block.
     So the rows are thinned for the Hessian, and every step corrects it by the change of
@@ -290,9 +287,7 @@ class ThinnedNewton:
                 following = backtrack(dual.at, point, -model.solve(point.gradient))
             # features repeat each other but for a few rows
             if following is None and point.residual > _ENDED:
-                model = _Curvature(
-                    np.asarray(np.linalg.inv(regularised(point.hessian())))
-                )
+                model = _Curvature(np.linalg.inv(regularised(point.hessian())))
                 following = backtrack(dual.at, point, -model.solve(point.gradient))
             if following is not None:
                 model.learn(
@@ -311,8 +306,9 @@ class ThinnedNewton:
 
 
 def _inverse(point: Point, thinned: Dual) -> Reals:
-    """H⁻¹ with correlations from the thinned rows and the exact variances; a feature
-    unseen there stands alone.
+    """H⁻¹ with correlations from the thinned rows, and the exact variances.
+
+    A feature that is unseen there stands alone.
     """
     hessian = thinned.at(point.multipliers).hessian()
     rough = np.diag(hessian)
