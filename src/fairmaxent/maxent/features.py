@@ -103,8 +103,8 @@ def cell_features(
 ) -> Features:
     """Exact mode: the root enters by one indicator per cell.
 
-    So its complete table is prescribed. ``moments`` are the scores of attributes that enter as a moment; levels wanted at
-    probability zero are removed.
+    So its complete table is prescribed. ``moments`` are the scores of attributes that
+    enter as a moment; levels wanted at probability zero are removed.
     """
     root = _indicators(levels[blocks.slices[0]])
     return _assemble(

@@ -45,7 +45,8 @@ def entropy(shares: Reals) -> float:
 def log_gamma(x: Reals) -> Reals:
     """log Γ(x) for x > 0, to six digits.
 
-    Γ(x) = Γ(x + 3) / (x(x + 1)(x + 2)), and Γ(x + 3) by Stirling's series. Written out because importing SciPy's would be paid at everybody's first fit.
+    Γ(x) = Γ(x + 3) / (x(x + 1)(x + 2)), and Γ(x + 3) by Stirling's series. Written out
+    because importing SciPy's would be paid at everybody's first fit.
     """
     z = x + 3.0
     inverse = 1 / z

@@ -122,9 +122,9 @@ def _rows_in_use(
 ) -> Rows:
     """Keep the rows that some weighting with the wanted averages uses.
 
-    They are the minimal face of the target. One linear program finds a weighting of largest support: scale it up freely (κ), and
-    count each row's weight only up to 1; the sum of what is counted is largest when
-    every row that can be used is.
+    They are the minimal face of the target. One linear program finds a weighting of
+    largest support: scale it up freely (κ), and count each row's weight only up to 1;
+    the sum of what is counted is largest when every row that can be used is.
     """
     from scipy.optimize import linprog
     from scipy.sparse import csr_array, hstack

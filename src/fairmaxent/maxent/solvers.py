@@ -1,8 +1,8 @@
 """Solvers of the dual, and the one loop that all of them share.
 
-A solver is a frozen configuration with one method, ``solve``. `Newton` is the default. `ThinnedNewton` is for many rows or many blocks: Newton on a
-thinned table, corrected by what the gradients show. `NewtonCG` is for more features
-than a dense Hessian can hold.
+A solver is a frozen configuration with one method, ``solve``. `Newton` is the default.
+`ThinnedNewton` is for many rows or many blocks: Newton on a thinned table, corrected by
+what the gradients show. `NewtonCG` is for more features than a dense Hessian can hold.
 """
 
 from collections import deque
@@ -65,8 +65,8 @@ def iterate(
 ) -> Solution:
     """Repeat ``step`` from λ = 0 until the gradient vanishes.
 
-    A step that returns None can make no progress. h(λ*) = −KL(p*‖q) ≥ −L_q where a solution exists (proof of Lemma 4.2), and a lower
-    value proves that there is none.
+    A step that returns None can make no progress. h(λ*) = −KL(p*‖q) ≥ −L_q where a
+    solution exists (proof of Lemma 4.2), and a lower value proves that there is none.
     """
     point = dual.start
     reached = 0.0
@@ -118,8 +118,8 @@ def backtrack(
 ) -> P | None:
     """Halve the step until the dual falls enough (Armijo), or its gradient does.
 
-    None: neither does. Close to the optimum the dual changes by less than its rounding error while the
-    gradient still improves.
+    None: neither does. Close to the optimum the dual changes by less than its rounding
+    error while the gradient still improves.
 
     A step that leaves much of the slope is too short, as where a rare combination has
     to become rarer still: Newton's method takes its exponential for a parabola, and
@@ -224,8 +224,8 @@ class _Last:
     def finishes(self, point: Point, tolerance: float) -> bool:
         """Say whether one more step with this Hessian will do.
 
-        Then the last step of all costs no Hessian. Such a step shrinks the residual about as much as the step before (Shamanskii);
-        half a digit is left to spare.
+        Then the last step of all costs no Hessian. Such a step shrinks the residual
+        about as much as the step before (Shamanskii); half a digit is left to spare.
         """
         return 3 * point.residual**2 <= tolerance * self.residual
 
@@ -287,7 +287,8 @@ class ThinnedNewton:
                 following = backtrack(dual.at, point, -model.solve(point.gradient))
             # features repeat each other but for a few rows
             if following is None and point.residual > _ENDED:
-                model = _Curvature(np.linalg.inv(regularised(point.hessian())))
+                inverse = np.linalg.inv(regularised(point.hessian()))
+                model = _Curvature(np.asarray(inverse))
                 following = backtrack(dual.at, point, -model.solve(point.gradient))
             if following is not None:
                 model.learn(

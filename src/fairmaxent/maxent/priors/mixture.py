@@ -98,7 +98,7 @@ def with_rows(prior: Prior, rows: Rows) -> Prior:
 
 
 def row_probabilities(tilted: Tilted) -> Reals | None:
-    """Probability that a draw copies each row of the rows component, if there is one."""
+    """Probability that a draw copies each row of the rows component; None without."""
     if isinstance(tilted, TiltedRows):
         return tilted.weights
     if isinstance(tilted, TiltedMixture):

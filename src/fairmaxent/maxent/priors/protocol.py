@@ -80,7 +80,7 @@ class Prior(Protocol):
         """Whether every point of the domain has positive probability."""
 
     def log_floor(self) -> float:
-        """A lower bound on log q(α) over the support: −L_q in the proof of Lemma 4.2."""
+        """Bound log q(α) from below on the support: −L_q in the proof of Lemma 4.2."""
 
 
 class Tabular:
