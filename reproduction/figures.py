@@ -1,6 +1,4 @@
-"""Every figure of the paper and its appendix, from tidy tables; equal tables give equal
-bytes.
-"""
+"""Every figure of the paper and its appendix; equal tables give equal bytes."""
 
 from __future__ import annotations
 
