@@ -19,7 +19,7 @@ INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile -
 # The core of the suite, and what it needs beside the extras that users install.
 CORE := tests/test_package.py tests/data tests/fairness tests/maxent tests/files tests/fit tests/engines/test_lazy.py \
         tests/app tests/privacy tests/raking
-CORE_NEEDS := '.[app,cli,distributed,experiments,private,sklearn]' cvxpy duckdb hypothesis pyarrow pytest
+CORE_NEEDS := '.[app,cli,distributed,plots,private,sklearn]' cvxpy duckdb hypothesis pyarrow pytest
 NEWER_PYTHONS := 3.12 3.13 3.14
 # How much make fuzz tries; each test tries some of it in make test, too.
 FUZZ := FUZZ_CALLS=100000 FUZZ_FILES=20000 FUZZ_MODELS=100000 FUZZ_CONFIGS=5000
@@ -27,7 +27,7 @@ FUZZ := FUZZ_CALLS=100000 FUZZ_FILES=20000 FUZZ_MODELS=100000 FUZZ_CONFIGS=5000
 # Checkers of the page's JavaScript, which nobody needs to use or to build the package.
 JAVASCRIPT := npx --yes --package typescript@7.0.2 --package oxlint@1.93.0
 
-.PHONY: test test-process test-all test-lowest recipes fuzz lint demo engines bench docs dist coverage audit clean
+.PHONY: test test-process test-all test-lowest recipes fuzz lint demo engines bench reproduce reproduce-all docs dist coverage audit clean
 
 # Each environment builds on the one before.
 $(VENV)/users: pyproject.toml constraints.txt
@@ -110,6 +110,13 @@ fuzz: $(VENV)/contributors
 bench: $(VENV)/contributors
 	$(BIN)/python benchmarks/run.py
 
+# The paper's experiments: a quick version, and the whole, which repeats Table 2 as often as the paper does.
+reproduce: $(VENV)/contributors
+	$(BIN)/python -m reproduction --quick
+
+reproduce-all: $(VENV)/contributors
+	$(BIN)/python -m reproduction
+
 # Strict: a broken link is an error.
 docs: $(VENV)/documentation
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
@@ -136,4 +143,4 @@ audit: $(VENV)/contributors
 	$(BIN)/pip-audit --strict --disable-pip --no-deps --requirement constraints.txt
 
 clean:
-	rm -rf $(VENV) .venv-* dist demo reproduction site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage*
+	rm -rf $(VENV) .venv-* dist demo reproduction/out site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage*

@@ -184,14 +184,12 @@ def adult(columns: list[str] | None, rows: int | None) -> Any:
     paper's age and education.
     """
     import fairmaxent
+    from reproduction import datasets
 
-    frame = fairmaxent.datasets.load(
-        "adult" if columns is None else "adult-small"
-    ).frame
-    if columns is not None and not set(columns) <= set(frame):
-        more = fairmaxent.datasets.load("adult").frame
-        frame = more.assign(**{name: frame[name] for name in frame})
-    frame = frame if columns is None else frame[columns]
+    frame = fairmaxent.datasets.load("adult").frame
+    if columns is not None:
+        small = datasets.load("adult-small").frame
+        frame = frame.assign(**{name: small[name] for name in small})[columns]
     return frame if rows is None else frame.head(rows)
 
 

@@ -148,10 +148,12 @@ def case_cpu(case: str, rows: int, repeats: int) -> float:
 def _job(case: str, rows: int) -> Callable[[], Any]:
     """Build what is measured: from a frame in memory to decoded rows."""
     import fairmaxent
+    from reproduction import datasets
 
     by_paper, both = case.endswith(", paper"), case.endswith(", sex and race")
     name = _DATA[case.removesuffix(", paper").removesuffix(", sex and race")]
-    data = fairmaxent.datasets.load(name)
+    load = fairmaxent.datasets.load if name == "adult" else datasets.load
+    data = load(name)
     frame, outcome = data.frame, data.outcome
     if not by_paper:
         protected = ["sex", "race"] if both else "sex"

@@ -80,7 +80,7 @@ def main() -> None:
     )
     parser.add_argument("--out", type=Path, default=HERE, help="folder of the results")
     asked = parser.parse_args()
-    from fairmaxent.experiments.cells import made_with
+    from reproduction.cells import made_with
 
     path, tables, code = (
         asked.out / FILE,

@@ -138,7 +138,7 @@ def measure_models(
     processes: int = 1,
 ) -> Iterator[list[Cell]]:
     """Measure what is not done, each table and classifier in a process of its own."""
-    from fairmaxent.experiments.cells import made_with
+    from reproduction.cells import made_with
 
     there, code = (
         {tuple(cell[name] for name in _KEY) for cell in done},
@@ -190,7 +190,7 @@ def measure(
     tables: Sequence[str], methods: Sequence[str], done: Sequence[Cell], sizes: Sizes
 ) -> Iterator[list[Cell]]:
     """Measure what is not done, each method on each table in a process of its own."""
-    from fairmaxent.experiments.cells import made_with
+    from reproduction.cells import made_with
 
     there = {(cell["data"], cell["method"], cell["split"]) for cell in done}
     for table in tables:

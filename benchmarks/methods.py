@@ -63,18 +63,16 @@ def own_weighting(frame: Any) -> Job:
 
 def own_prior(frame: Any) -> Job:
     """Our prior after the paper, and as many rows."""
-    from fairmaxent import baselines
+    from reproduction.new_rows import prior
 
-    return lambda: baselines.prior(frame, OUTCOME, PROTECTED).sample(len(frame))
+    return lambda: prior(frame, OUTCOME, PROTECTED).sample(len(frame))
 
 
 def own_mapping(frame: Any) -> Job:
     """Our optimised mapping after Calmon and others, and as many rows."""
-    from fairmaxent import baselines
+    from reproduction.calmon import calmon
 
-    return lambda: baselines.calmon(frame, OUTCOME, PROTECTED, epsilon=0.05).sample(
-        len(frame)
-    )
+    return lambda: calmon(frame, OUTCOME, PROTECTED, epsilon=0.05).sample(len(frame))
 
 
 def aif360_reweighing(frame: Any) -> Job:
@@ -131,8 +129,8 @@ METHODS: Mapping[str, tuple[Callable[[Any], Job], str]] = {
     "fairmaxent, weights": (fair_weights, "exact rates, weights"),
     "baselines.kamiran_calders": (own_reweighing, "statistical rate, weights"),
     "baselines.king_zeng": (own_weighting, "representation rate, weights"),
-    "baselines.prior": (own_prior, "both rates about, new rows"),
-    "baselines.calmon": (own_mapping, "statistical rate, mapped rows"),
+    "reproduction.prior": (own_prior, "both rates about, new rows"),
+    "reproduction.calmon": (own_mapping, "statistical rate, mapped rows"),
     "AIF360 Reweighing": (aif360_reweighing, "statistical rate, weights"),
     "AIF360 OptimPreproc, fit": (aif360_mapping, "statistical rate, a mapping"),
     "imbalanced-learn RandomOverSampler": (

@@ -5,6 +5,7 @@ checkout.
 import csv
 from pathlib import Path
 
+import narwhals as nw
 import pytest
 
 FOLDER = Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -117,3 +118,17 @@ def german():
     frame = pd.read_csv(_path("german.data"), sep=" ", header=None)
     frame.columns = [f"a{number}" for number in range(1, 21)] + ["credit"]
     return frame
+
+
+def lists(frame):
+    """Return every column as a list of numbers and texts, with None for what each
+    library holds to be missing.
+    """
+    opened = nw.from_native(frame, eager_only=True)
+    return {
+        name: [
+            value if isinstance(value, int | str) else None
+            for value in opened[name].to_list()
+        ]
+        for name in opened.columns
+    }

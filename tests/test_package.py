@@ -178,7 +178,6 @@ def test_what_the_wheel_has_from_others_is_listed_with_version_licence_and_origi
     kinds = {path.suffix for path in folder.rglob("*.*")} - {"", ".pyc"}
     assert kinds == {
         ".css",
-        ".csv",
         ".html",
         ".js",
         ".md",

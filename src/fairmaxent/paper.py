@@ -29,11 +29,11 @@ from fairmaxent.maxent.optimum import maximise_entropy
 from fairmaxent.maxent.priors.bases import build_base
 from fairmaxent.maxent.priors.mixture import Mixture
 from fairmaxent.maxent.priors.rows import Rows
-from fairmaxent.maxent.solvers import BoxNewton, Newton, NewtonCG, Solver
+from fairmaxent.maxent.solvers import Newton, NewtonCG, Solver
 
 PriorName = Literal["w", "d"]
 ThetaName = Literal["d", "b", "w"]
-SolverName = Literal["newton", "newton-cg", "box-newton"]
+SolverName = Literal["newton", "newton-cg"]
 
 
 def fit(
@@ -69,22 +69,10 @@ def fit(
     check_rate("tau", tau)
     share = check_share("C", C)
     favourable = frames.plain_option("favourable", favourable)
-    if isinstance(solver, str) or not hasattr(solver, "solve"):
-        check_choice("solver", solver, SolverName)
-    if solver == "box-newton":
-        method: Any = BoxNewton(C=share)
-    else:
-        method = solver
-    if isinstance(method, str):
-        method = {"newton": Newton, "newton-cg": NewtonCG}[method]()
+    method = _solver(solver)
     opened = frames.open_frame(frame)
-    kept = [
-        outcome,
-        protected,
-        *read_columns(
-            "keep_columns", frames.plain_option("keep_columns", keep_columns) or []
-        ),
-    ]
+    named = frames.plain_option("keep_columns", keep_columns) or []
+    kept = [outcome, protected, *read_columns("keep_columns", named)]
     domain, encoded, _ = read_domain(
         opened, domain, weight=None, weights=None, keep=kept
     )
@@ -113,7 +101,8 @@ def fit(
     # The statistical rate is that of Algorithm 1's weights, whatever τ (Lemma 7.2).
     problem = Problem(roles, table, measure, (representation,), (1.0,))
     blocks = problem.blocks
-    if empty := np.argwhere(problem.empirical <= 0).tolist():
+    empty = np.argwhere(problem.empirical <= 0).tolist()
+    if empty:
         cell = roles.describe_cell(empty[0])
         raise InfeasibleError(
             f"Algorithm 1 needs rows in every cell, and {cell} has none. Merge levels,"
@@ -125,9 +114,8 @@ def fit(
     if prior == "d":
         weighted = table.reweighed(np.full(blocks.levels[0], 1 / table.total))
     base = build_base("uniform", blocks, table, weighted, root=fair.ravel())
-    mixture = Mixture.of(
-        (share, 1 - share), (base, Rows.of(blocks, weighted.collect()))
-    )
+    rows = Rows.of(blocks, weighted.collect())
+    mixture = Mixture.of((share, 1 - share), (base, rows))
     features = attribute_features(blocks, problem.moment_scores, levels)
     optimum = maximise_entropy(
         mixture, features, levels, describe=roles.describe_level, solver=method
@@ -141,29 +129,31 @@ def fit(
         optimum=optimum,
         distribution=Distribution.of(domain, optimum),
     )
-    return Fit(
-        **vars(solved), certificate=certify(solved, Told(left_out_columns=left_out))
-    )
+    certificate = certify(solved, Told(left_out_columns=left_out))
+    return Fit(**vars(solved), certificate=certificate)
+
+
+def _solver(solver: SolverName | Solver) -> Solver:
+    if not isinstance(solver, str) and hasattr(solver, "solve"):
+        return solver
+    check_choice("solver", solver, SolverName)
+    return Newton() if solver == "newton" else NewtonCG()
 
 
 def divergence_from_raw(fitted: Fit, *, epsilon: float = 1e-7) -> float:
-    """KL(p* ‖ raw + ε), the paper's measure of accuracy, over every point of a small
-    domain.
+    """KL(p* ‖ raw + ε), the paper's measure of accuracy, over all points.
 
-    As in the authors' code ε is added to every cell, not only to unseen ones, and the
-    result is normalised.
+    The domain must be small. As in the authors' code ε is added to every cell, not only
+    to unseen ones, and the result is normalised.
     """
     blocks = fitted.distribution.blocks
     points = np.indices(blocks.levels).reshape(len(blocks.levels), -1).T
     probability = np.exp(fitted.distribution.density.log_probability(points))
-    raw = (
-        np.exp(Rows.of(blocks, fitted.table.collect()).log_probability(points))
-        + epsilon
-    )
+    rows = Rows.of(blocks, fitted.table.collect())
+    raw = np.exp(rows.log_probability(points)) + epsilon
     seen = probability > 0
-    return float(
-        probability[seen] @ np.log(probability[seen] / raw[seen]) + np.log(raw.sum())
-    )
+    divergence = probability[seen] @ np.log(probability[seen] / raw[seen])
+    return float(divergence + np.log(raw.sum()))
 
 
 def _expectation(theta: ThetaName, problem: Problem, weighted: Counted) -> Reals:

@@ -19,7 +19,6 @@ STEPS = {
     "estimate": "trying out a model, to estimate what it will do",
     "rows": "drawing rows",
     "trade-off": "fitting other wishes",
-    "cells": "repeating the experiments",
 }
 
 

@@ -1,7 +1,6 @@
 """Solvers of the dual: frozen configurations with one method, ``solve``."""
 
 from fairmaxent.maxent.solvers import (
-    BoxNewton,
     Newton,
     NewtonCG,
     Solution,
@@ -11,7 +10,6 @@ from fairmaxent.maxent.solvers import (
 )
 
 __all__ = [
-    "BoxNewton",
     "Newton",
     "NewtonCG",
     "Solution",

@@ -16,10 +16,12 @@ from fairmaxent.fairness.weights import algorithm_1
 from mixed import cells as column_values
 from mixed import raw_columns, schema
 from oracle import dense, points
+from reproduction.calmon import calmon
+from reproduction.new_rows import prior
 from tables import random_frame, rates_of
 
 REWEIGHING = [baselines.raw, baselines.kamiran_calders, baselines.king_zeng]
-METHODS = [*REWEIGHING, baselines.prior, baselines.calmon]
+METHODS = [*REWEIGHING, prior, calmon]
 SHAPES = [((2,), 2), ((3,), 2), ((2,), 3), ((2, 3), 2)]
 shapes = pytest.mark.parametrize(("groups", "outcomes"), SHAPES)
 methods = pytest.mark.parametrize("method", METHODS)
@@ -179,7 +181,7 @@ def test_the_prior_is_its_definition(groups, outcomes, base_share):
     P(y)/k.
     """
     frame, columns = biased(groups, outcomes, seed=5)
-    result = baselines.prior(frame, "y", columns, C=base_share)
+    result = prior(frame, "y", columns, C=base_share)
     domain = result.distribution.domain
     grid = domain.decode(points(domain.sizes), rng=np.random.default_rng(0))
     rows = frame.assign(
@@ -204,12 +206,12 @@ def test_the_prior_is_its_definition(groups, outcomes, base_share):
 
 def test_for_two_groups_the_prior_is_the_papers():
     frame, _ = biased(outcomes=3, seed=6)
-    result = baselines.prior(frame, "y", "z0", C=0.4)
+    result = prior(frame, "y", "z0", C=0.4)
     fit = paper.fit(frame, outcome="y", protected="z0", C=0.4, prior="w", tau=1.0)
     np.testing.assert_allclose(
         dense(result.distribution.prior), dense(fit.optimum.dual.prior), atol=1e-15
     )
-    only_rows = baselines.prior(frame, "y", "z0", C=0.0).distribution.root_table
+    only_rows = prior(frame, "y", "z0", C=0.0).distribution.root_table
     np.testing.assert_allclose(
         only_rows,
         algorithm_1(pd.crosstab(frame["y"], frame["z0"]).to_numpy(float), 1.0),
@@ -273,7 +275,7 @@ def test_frames_come_back_as_they_were(method, table):
     """Every library, every dtype, missing values."""
     names = (
         ["sex", "rank", "paid", "few", "member"]
-        if method is baselines.calmon
+        if method is calmon
         else list(raw_columns())
     )
     frame = table.select(names) if not isinstance(table, pd.DataFrame) else table[names]
@@ -301,7 +303,7 @@ def test_a_cell_that_needs_mass_and_has_no_rows_is_named():
     frame = pl.DataFrame(
         {"sex": ["f", "f", "m", "m"] * 5, "y": ["no", "no", "no", "yes"] * 5}
     )
-    for method in (baselines.kamiran_calders, baselines.prior):
+    for method in (baselines.kamiran_calders, prior):
         with pytest.raises(fairmaxent.InfeasibleError, match="y = yes, sex = f"):
             method(frame, "y", "sex")
     assert baselines.king_zeng(frame, "y", "sex").weights().tolist() == [1.0] * 20
@@ -316,7 +318,7 @@ def test_unseen_groups_take_no_part():
         np.testing.assert_allclose(
             method(frame, "y", "sex", domain=domain).weights(), 1.0
         )
-    shares = baselines.prior(frame, "y", "sex", domain=domain, C=0.0).marginal("sex")[
+    shares = prior(frame, "y", "sex", domain=domain, C=0.0).marginal("sex")[
         "probability"
     ]
     assert shares.tolist() == pytest.approx([0.5, 0.5, 0.0])

@@ -14,8 +14,8 @@ import fairmaxent
 from clifiles import biased_table
 from fairmaxent import baselines
 from fairmaxent.baselines import cross_validation, models
-from fairmaxent.baselines.comparison import verdict
-from fairmaxent.baselines.cross_validation import Compared, Scores, methods
+from fairmaxent.baselines.comparison import choose_method
+from fairmaxent.baselines.cross_validation import Scores, TriedMethod, methods
 from fairmaxent.fit.request import Request
 from tables import times
 
@@ -27,7 +27,7 @@ FEW = ("fairmaxent, rows", "fairmaxent, weights", "raw", "Kamiran-Calders")
 def compared(**rates):
     """Methods by (accuracy, rate of the decisions)."""
     return [
-        Compared(name, Scores(0.5, 0.5, *pair, None, 0.1), None)
+        TriedMethod(name, Scores(0.5, 0.5, *pair, None, 0.1), None)
         for name, pair in rates.items()
     ]
 
@@ -38,9 +38,9 @@ def asked(**options):
 
 def test_of_those_that_reach_the_rate_the_most_accurate_is_chosen():
     results = compared(a=(0.80, 0.97), b=(0.82, 0.90), c=(0.85, 0.80), raw=(0.86, 0.40))
-    assert verdict(results, asked(statistical_rate=0.8)).method == "c"
-    assert verdict(results, asked(statistical_rate=0.85)).method == "b"
-    chosen = verdict(results, asked(statistical_rate=1.0))
+    assert choose_method(results, asked(statistical_rate=0.8)).method == "c"
+    assert choose_method(results, asked(statistical_rate=0.85)).method == "b"
+    chosen = choose_method(results, asked(statistical_rate=1.0))
     assert (chosen.method, chosen.is_reached) == ("a", False)
     assert (
         str(chosen)
@@ -52,13 +52,13 @@ def test_of_those_that_reach_the_rate_the_most_accurate_is_chosen():
 
 def test_of_equals_the_first_is_chosen():
     assert (
-        verdict(
+        choose_method(
             compared(a=(0.800, 0.99), b=(0.803, 1.0), raw=(0.86, 0.40)), asked()
         ).method
         == "a"
     )
     assert (
-        verdict(
+        choose_method(
             compared(a=(0.800, 0.99), b=(0.810, 1.0), raw=(0.86, 0.40)), asked()
         ).method
         == "b"
@@ -66,14 +66,16 @@ def test_of_equals_the_first_is_chosen():
 
 
 def test_no_method_beats_the_raw_data_or_they_are_good_enough():
-    chosen = verdict(compared(a=(0.9, 0.60), b=(0.7, 0.55), raw=(0.8, 0.65)), asked())
+    chosen = choose_method(
+        compared(a=(0.9, 0.60), b=(0.7, 0.55), raw=(0.8, 0.65)), asked()
+    )
     assert chosen.method is None
     assert str(chosen).startswith(
         "No method beats the raw data: the decisions of a model trained on them have"
         " the "
     )
     assert "0.65; the best method has 0.60" in str(chosen)
-    enough = verdict(
+    enough = choose_method(
         compared(a=(0.9, 0.99), raw=(0.8, 0.85)), asked(statistical_rate=0.8)
     )
     assert enough.method is None
@@ -82,20 +84,20 @@ def test_no_method_beats_the_raw_data_or_they_are_good_enough():
 
 def test_group_sizes_that_were_asked_for_must_be_there():
     results = [
-        Compared("a", Scores(0.50, 1.0, 0.9, 1.0, None, 0.1), None),
-        Compared("b", Scores(1.00, 1.0, 0.8, 0.95, None, 0.1), None),
-        Compared("raw", Scores(0.50, 0.9, 0.9, 1.0, None, 0.1), None),
+        TriedMethod("a", Scores(0.50, 1.0, 0.9, 1.0, None, 0.1), None),
+        TriedMethod("b", Scores(1.00, 1.0, 0.8, 0.95, None, 0.1), None),
+        TriedMethod("raw", Scores(0.50, 0.9, 0.9, 1.0, None, 0.1), None),
     ]
-    assert verdict(results, asked(representation_rate=1.0)).method == "b"
-    assert verdict(results, asked()).method is None
+    assert choose_method(results, asked(representation_rate=1.0)).method == "b"
+    assert choose_method(results, asked()).method is None
 
 
 def test_without_models_the_data_are_compared():
     results = [
-        Compared("a", Scores(0.5, 1.0, None, None, None, 0.1), None),
-        Compared("raw", Scores(0.5, 0.4, None, None, None, 0.1), None),
+        TriedMethod("a", Scores(0.5, 1.0, None, None, None, 0.1), None),
+        TriedMethod("raw", Scores(0.5, 0.4, None, None, None, 0.1), None),
     ]
-    chosen = verdict(results, asked())
+    chosen = choose_method(results, asked())
     assert chosen.method == "a"
     assert (
         str(chosen)
@@ -106,14 +108,16 @@ def test_without_models_the_data_are_compared():
 
 def test_nothing_to_choose_by():
     assert "asked for no statistical rate" in str(
-        verdict(compared(a=(0.9, 1.0)), asked(statistical_rate=None))
+        choose_method(compared(a=(0.9, 1.0)), asked(statistical_rate=None))
     )
-    assert "No method gave a result" in str(verdict(compared(raw=(0.9, 1.0)), asked()))
+    assert "No method gave a result" in str(
+        choose_method(compared(raw=(0.9, 1.0)), asked())
+    )
     nobody = [
-        Compared("a", Scores(1.0, 1.0, 0.9, None, None, 0.1), None),
+        TriedMethod("a", Scores(1.0, 1.0, 0.9, None, None, 0.1), None),
         *compared(raw=(0.9, 0.5)),
     ]
-    assert verdict(nobody, asked()).method is None
+    assert choose_method(nobody, asked()).method is None
 
 
 @pytest.mark.parametrize("seed", range(times(300)))
@@ -122,7 +126,7 @@ def test_the_rule_holds_for_any_numbers(seed):
     names = ["a", "b", "c", "d", "raw"]
     numbers = {name: (rng.uniform(0.5, 1), rng.uniform(0.3, 1)) for name in names}
     wanted = rng.choice([0.5, 0.8, 1.0])
-    chosen = verdict(compared(**numbers), asked(statistical_rate=wanted))
+    chosen = choose_method(compared(**numbers), asked(statistical_rate=wanted))
     raw_rate = numbers.pop("raw")[1]
     best = max(rate for _, rate in numbers.values())
     if chosen.method is None:

@@ -13,7 +13,7 @@ import fairmaxent.relabelling.labellers
 from clifiles import ROLES, biased_table
 from fairmaxent.baselines import cross_validation
 from fairmaxent.baselines.cross_validation import (
-    Compared,
+    TriedMethod,
     CrossValidation,
     Scores,
     methods,
@@ -105,7 +105,7 @@ def test_the_verdict_comes_first_and_all_fits_80_columns(folder, monkeypatch):
         )
 
     monkeypatch.setattr(
-        cross_validation, "methods", lambda _: {**kept, "Calmon et al.": refuse}
+        cross_validation, "methods", lambda _: {**kept, "massaging": refuse}
     )
     shown = run("data.csv", *FAVOURED, "--folds", "2")
     *text, following = shown.splitlines()
@@ -135,8 +135,8 @@ def test_the_truth_is_named_on_the_command_line(folder, monkeypatch):
 def test_the_next_step_asks_for_the_chosen_method(folder, monkeypatch):
     best = Scores(1.0, 1.0, 0.9, 1.0, None, 0.1)
     found = [
-        Compared("relabel, probabilities", best, None),
-        Compared("raw", Scores(1, 0.3, 0.91, 0.3, None, 0.1), None),
+        TriedMethod("relabel, probabilities", best, None),
+        TriedMethod("raw", Scores(1, 0.3, 0.91, 0.3, None, 0.1), None),
     ]
     monkeypatch.setattr(CrossValidation, "run", lambda *_: iter(found))
     shown = run("data.csv", *FAVOURED, "--folds", "2", "--statistical-rate", "0.9")
@@ -145,11 +145,11 @@ def test_the_next_step_asks_for_the_chosen_method(folder, monkeypatch):
         "'fairmaxent debias --relabel probabilities --mode weights', with the same"
         " options" in shown
     )
-    found[0] = Compared("Kamiran-Calders", best, None)
+    found[0] = TriedMethod("Kamiran-Calders", best, None)
     assert "Next: use it in Python: fairmaxent.baselines.kamiran_calders(frame" in run(
         "data.csv", *FAVOURED
     )
-    found[0] = Compared("ThresholdOptimizer", best, None)
+    found[0] = TriedMethod("ThresholdOptimizer", best, None)
     assert "Next: use it in Python: fairlearn's ThresholdOptimizer" in run(
         "data.csv", *FAVOURED
     )

@@ -154,7 +154,6 @@ def test_hidden_files_and_records_of_other_tools_are_not_data(folder):
     ("typed", "says"),
     [
         ("demo", "fair.csv exists; use --force"),
-        ("reproduce --quick", "holds no earlier reproduction"),
     ],
 )
 def test_files_and_folders_of_others_are_left_alone(folder, typed, says):

@@ -140,7 +140,6 @@ QUIET = ["--estimate", "none"]
             ["compare", "data.csv", *ROLES, "--folds", "2"], 0, marks=pytest.mark.slow
         ),
         (["demo", "--out", "model.fme/\x1b]0;x\x07"], 5),
-        (["reproduce", "--out", "model.fme/\x1b]0;x\x07"], 5),
     ],
     ids=lambda value: "-" if isinstance(value, int) else visible(" ".join(value))[:40],
 )

@@ -308,7 +308,7 @@ def test_the_errors_of_both_rates_are_carried_on(inside, outside):
     found = Risk.beyond(
         SuccessRate(inside, errors[0], inside),
         SuccessRate(outside, errors[1], outside),
-        100,
+        attempts=100,
     )
     assert found.value == pytest.approx(risk(inside, outside))
     expected = math.hypot(

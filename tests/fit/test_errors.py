@@ -460,11 +460,6 @@ PAPER_CASES = {
         ("solver is 'newtn'", "did you mean 'newton'"),
     ),
     "C above 1": Case(as_paper(C=1.5), InputError, ("C is 1.5", "between 0")),
-    "BoxNewton without a base": Case(
-        as_paper(C=0, solver="box-newton"),
-        InputError,
-        ("BoxNewton", "needs C in", "Use Newton for C = 0"),
-    ),
     "no tau": Case(as_paper(tau=None), RateError, ("tau is None", "above 0")),
     "an empty cell": Case(
         as_paper(),

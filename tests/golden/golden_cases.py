@@ -11,7 +11,8 @@ import sys
 from pathlib import Path
 from types import FunctionType
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+for folder in Path(__file__).parents[1:3]:  # the tests, and the repository
+    sys.path.insert(0, str(folder))
 
 import numpy as np
 

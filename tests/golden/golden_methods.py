@@ -21,6 +21,8 @@ from golden_results import (
     without_column,
 )
 from mixed import polars_table
+from reproduction.box_newton import BoxNewton
+from reproduction.calmon import calmon
 
 
 def paper_fits():
@@ -43,11 +45,14 @@ def paper_fits():
 
 def paper_options():
     table, results = discrete(rows=500), {}
-    for solver in ("newton-cg", "box-newton"):
+    for name, solver in {
+        "newton-cg": "newton-cg",
+        "box-newton": BoxNewton(C=0.3),
+    }.items():
         fit = paper.fit(
             table, outcome="y", protected="z0", C=0.3, tau=0.8, solver=solver
         )
-        results |= prefixed(solver, outputs(fit, table, 50, random_state=2))
+        results |= prefixed(name, outputs(fit, table, 50, random_state=2))
     return results
 
 
@@ -76,9 +81,7 @@ def baseline_king_zeng():
 
 def baseline_calmon():
     table = discrete(rows=300).drop(columns="b")
-    changed = baselines.calmon(
-        table, "y", "z0", epsilon=0.05, distortion=0.4, random_state=3
-    )
+    changed = calmon(table, "y", "z0", epsilon=0.05, distortion=0.4, random_state=3)
     return {
         "reached": asdict(changed.reached),
         **without_column("marginal", changed.marginal(["z0", "a", "y"]), "probability"),

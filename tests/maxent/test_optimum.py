@@ -13,8 +13,9 @@ from fairmaxent.maxent.optimum import maximise_entropy
 from fairmaxent.maxent.priors.bases import Product
 from fairmaxent.maxent.priors.rows import Rows
 from fairmaxent.maxent.priors.tree import Tree
-from fairmaxent.solvers import BoxNewton, Newton, NewtonCG, Status
+from fairmaxent.solvers import Newton, NewtonCG, Status
 from oracle import KINDS, dense, matrix_of, one_hot, random_blocks, random_prior
+from reproduction.box_newton import BoxNewton
 from tables import times
 
 MODES = ["cells", "attributes", "moments"]

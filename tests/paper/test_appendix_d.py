@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from fairmaxent.maxent.dual import Dual
-from fairmaxent.solvers import BoxNewton, Newton
+from fairmaxent.solvers import Newton
+from reproduction.box_newton import BoxNewton
 from tables import times
 from transcribed import (
     iterative_scaling,

@@ -10,8 +10,11 @@ import pandas as pd
 import pytest
 
 import fairmaxent
-from fairmaxent import baselines, datasets
+from fairmaxent import baselines
 from oracle import points
+from reproduction import datasets
+from reproduction.calmon import calmon
+from reproduction.new_rows import prior
 from tables import as_table, random_frame, rates_of
 
 RATES = [0.8, 0.9, 1.0]
@@ -76,15 +79,13 @@ def test_statistical_rate_king_zeng_no(share):
 
 def test_statistical_rate_calmon_yes(protected):
     """ε = 0 gives τ = 1, the table's tick."""
-    assert rates(apply(baselines.calmon, protected), protected)[1] == pytest.approx(
-        1, abs=1e-6
-    )
+    assert rates(apply(calmon, protected), protected)[1] == pytest.approx(1, abs=1e-6)
 
 
 @pytest.mark.parametrize("tau", RATES)
 def test_statistical_rate_calmon_other_rates_too(tau):
     """More than the table says: ε = 1/τ − 1 is a statistical rate of at least τ."""
-    assert rates(apply(baselines.calmon, epsilon=1 / tau - 1))[1] >= tau - 1e-6
+    assert rates(apply(calmon, epsilon=1 / tau - 1))[1] >= tau - 1e-6
 
 
 @pytest.mark.parametrize("tau", RATES)
@@ -99,7 +100,7 @@ def test_statistical_rate_ours_yes(tau, protected):
 
 
 # ---------------------------------------------------------------- representation rate
-@pytest.mark.parametrize("method", [baselines.kamiran_calders, baselines.calmon])
+@pytest.mark.parametrize("method", [baselines.kamiran_calders, calmon])
 def test_representation_rate_kamiran_calders_and_calmon_no(method, protected):
     """Both leave the group shares as they are in the data."""
     assert rates(apply(method, protected), protected)[0] == pytest.approx(
@@ -131,7 +132,7 @@ def test_both_rates_at_once_only_ours(protected):
         favourable=data().favourable,
     )
     assert rates(fitted.distribution, protected) == pytest.approx((1, 1))
-    for method in (baselines.kamiran_calders, baselines.king_zeng, baselines.calmon):
+    for method in (baselines.kamiran_calders, baselines.king_zeng, calmon):
         assert min(rates(apply(method, protected), protected)) < min(RATES)
 
 
@@ -161,7 +162,7 @@ def test_entire_domain_kamiran_calders_and_king_zeng_no(method, name):
 def test_entire_domain_calmon_rows_that_are_not_in_the_data():
     """The tick: rows (x, y, z) come out that nobody had, and drawing finds them."""
     own = data("adult-small")
-    result = baselines.calmon(own.frame, own.outcome, "sex", random_state=0)
+    result = calmon(own.frame, own.outcome, "sex", random_state=0)
     assert support(result, own.frame)[1] > 0
     drawn = result.sample(len(own.frame), iid=True)
     assert not set(drawn.itertuples(index=False)) <= set(
@@ -177,7 +178,7 @@ def test_entire_domain_calmon_reaches_it_without_using_it():
     own = data("adult-small")
     domain = fairmaxent.Domain.infer(own.frame)
     without_sex = [name for name in own.frame.columns if name != "sex"]
-    result = baselines.calmon(own.frame, own.outcome, "sex", largest_change=domain.size)
+    result = calmon(own.frame, own.outcome, "sex", largest_change=domain.size)
     assert (
         result.reached.unknowns == len(own.frame.drop_duplicates()) * domain.size // 2
     )
@@ -202,7 +203,7 @@ def test_entire_domain_ours_yes(name):
     ]
     for result in (
         *(fit.distribution for fit in fitted),
-        baselines.prior(own.frame, own.outcome, "sex").distribution,
+        prior(own.frame, own.outcome, "sex").distribution,
     ):
         grid = result.domain.decode(
             points(result.domain.sizes), rng=np.random.default_rng(0)
@@ -245,14 +246,14 @@ def test_succinct_calmon_no():
     sizes = []
     for columns in COLUMNS[:3]:
         frame = binary_table(columns)
-        result = baselines.calmon(frame, "y", "z", largest_change=columns + 1)
+        result = calmon(frame, "y", "z", largest_change=columns + 1)
         assert len(result.mapping.probability) == len(frame.drop_duplicates()) * 2 ** (
             columns + 1
         )
         sizes.append(len(result.mapping.probability))
     assert all(later >= 4 * sooner for sooner, later in pairwise(sizes))
     with pytest.raises(fairmaxent.InputError, match="unknowns"):
-        baselines.calmon(binary_table(12), "y", "z", largest_change=13)
+        calmon(binary_table(12), "y", "z", largest_change=13)
 
 
 @pytest.mark.parametrize("base", ["uniform", "tree"])

@@ -1,28 +1,23 @@
-"""Other methods that people use today, all called the same way: with a frame, its
-outcome and its protected columns.
+"""Other methods that people use today, all called the same way.
 
-Every result has ``sample(n)``, ``marginal(columns)`` (exact) and ``weights()``, so one
-loop can compare them all, and :func:`fairmaxent.metrics.statistical_rate` and
+They take a frame, its outcome and its protected columns. Every result has
+``sample(n)``, ``marginal(columns)`` (exact) and ``weights()``, so one loop can compare
+them all, and :func:`fairmaxent.metrics.statistical_rate` and
 :func:`fairmaxent.metrics.representation_rate` accept each of them.
 """
 
-from fairmaxent.baselines.calmon import MappedRows, calmon
 from fairmaxent.baselines.data import (
-    NewRows,
     WeightedRows,
     kamiran_calders,
     king_zeng,
-    prior,
     raw,
 )
 from fairmaxent.baselines.models import massaging
 
 __all__ = [
-    "MappedRows",
-    "NewRows",
     "WeightedRows",
-    "calmon",
     "kamiran_calders",
     "king_zeng",
+    "massaging",
+    "raw",
 ]
-__all__ += ["massaging", "prior", "raw"]

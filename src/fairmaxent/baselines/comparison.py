@@ -1,6 +1,4 @@
-"""fairmaxent and other methods side by side on a user's table, with the verdict
-first.
-"""
+"""fairmaxent and other methods side by side on a user's table, the verdict first."""
 
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,8 +10,8 @@ import numpy as np
 from fairmaxent.baselines.cross_validation import (
     RAW,
     ClassifierName,
-    Compared,
     CrossValidation,
+    TriedMethod,
 )
 from fairmaxent.data import frames
 from fairmaxent.data.attribute import Attribute
@@ -28,22 +26,20 @@ from fairmaxent.fit.request import Request
 from fairmaxent.options import refuse_unknown
 from fairmaxent.progress import Progress, silent
 
-_WIDTH = 80
-_HEAD = ("method", "sizes", "outcomes", "accuracy", "decisions", "95% range", "CPU s")
-
-
 # Rates and accuracies that differ by less are taken for the same: folds differ by more.
 _SAME = 0.02
 _SAME_ACCURACY = 0.005
 
+_WIDTH = 80
+_HEAD = ("method", "sizes", "outcomes", "accuracy", "decisions", "95% range", "CPU s")
+
 
 @dataclass(frozen=True)
-class Verdict:
-    """The method to choose, and how it does beside the raw data; None: no method is
-    worth its cost.
-    """
+class MethodChoice:
+    """The method to choose, and how it does beside the raw data."""
 
     method: str | None
+    """None: no method is worth its cost."""
     wanted: float | None
     """The statistical rate that was asked for; None: none was, so that there is nothing
     to choose by.
@@ -67,148 +63,130 @@ class Verdict:
     @property
     def is_reached(self) -> bool:
         """Whether the method has the rate that was asked for."""
-        return (
-            self.method is not None
-            and (self.rate or 0.0) >= (self.wanted or 0.0) - _SAME
-        )
+        return self.method is not None and _reaches(self.rate, self.wanted)
 
     def __str__(self) -> str:
-        return " ".join(self._sentences())
-
-    def _sentences(self) -> Iterator[str]:
-        whose = (
-            "the decisions of a model trained on"
-            if self.of_decisions
-            else "the outcomes in"
-        )
         if self.wanted is None:
-            yield "You asked for no statistical rate, so the methods are not ranked."
-        elif self.rate is None:
-            yield "No method gave a result that can be compared."
-        elif (
-            self.method is None
-            and self.raw_rate is not None
-            and self.raw_rate >= self.wanted - _SAME
-        ):
-            yield (
-                f"The raw data are good enough: {whose} them have the statistical rate"
-                f" {self.raw_rate:.2f}."
-            )
-        elif self.method is None:
-            if self.raw_rate is None:
-                raw = "no"
-            else:
-                raw = f"the statistical rate {self.raw_rate:.2f}"
-            yield (
-                f"No method beats the raw data: {whose} them have {raw}; the best"
-                f" method has {self.rate:.2f}."
-            )
+            return "You asked for no statistical rate, so the methods are not ranked."
+        if self.rate is None:
+            return "No method gave a result that can be compared."
+        if self.method is not None:
+            return " ".join(self._praise())
+        raw = "no"
+        if self.raw_rate is not None:
+            raw = f"the statistical rate {self.raw_rate:.2f}"
+            if _reaches(self.raw_rate, self.wanted):
+                return f"The raw data are good enough: {self._whose} them have {raw}."
+        return (
+            f"No method beats the raw data: {self._whose} them have {raw}; the best"
+            f" method has {self.rate:.2f}."
+        )
+
+    @property
+    def _whose(self) -> str:
+        if self.of_decisions:
+            return "the decisions of a model trained on"
+        return "the outcomes in"
+
+    def _praise(self) -> Iterator[str]:
+        verb = "Choose"
+        if not self.is_reached:
+            yield f"No method reaches the statistical rate {self.wanted:.2f}."
+            verb = "The closest is"
+        raw = ""
+        if self.raw_rate is not None:
+            raw = f"; the raw data: {self.raw_rate:.2f}"
+        yield (
+            f"{verb} {self.method!r}: {self._whose} it have the statistical rate"
+            f" {self.rate:.2f}{raw}."
+        )
+        if self.accuracy is None or self.raw_accuracy is None:
+            return
+        lost = 100 * (self.raw_accuracy - self.accuracy)
+        by = " by the truth" if self.by_truth else ""
+        verb = "gains" if lost <= -0.05 else "costs"
+        if abs(lost) < 0.05:
+            yield f"It {verb} no accuracy{by}."
         else:
-            if not self.is_reached:
-                yield f"No method reaches the statistical rate {self.wanted:.2f}."
-            verb = "Choose" if self.is_reached else "The closest is"
-            if self.raw_rate is None:
-                raw = ""
-            else:
-                raw = f"; the raw data: {self.raw_rate:.2f}"
-            yield (
-                f"{verb} {self.method!r}: {whose} it have the statistical rate"
-                f" {self.rate:.2f}{raw}."
-            )
-            if self.accuracy is not None and self.raw_accuracy is not None:
-                lost = 100 * (self.raw_accuracy - self.accuracy)
-                numbers = f"({self.accuracy:.3f} instead of {self.raw_accuracy:.3f})"
-                by = " by the truth" if self.by_truth else ""
-                cost = f"{abs(lost):.1f} points of accuracy{by} {numbers}"
-                if abs(lost) < 0.05:
-                    what = f"no accuracy{by}"
-                else:
-                    what = cost
-                yield f"It {'gains' if lost <= -0.05 else 'costs'} {what}."
+            numbers = f"({self.accuracy:.3f} instead of {self.raw_accuracy:.3f})"
+            yield f"It {verb} {abs(lost):.1f} points of accuracy{by} {numbers}."
 
 
-def verdict(results: Sequence[Compared], request: Request) -> Verdict:
-    """Choose the most accurate of the methods that reach the rate asked for, or else
-    that come closest to it.
+def _reaches(rate: float | None, wanted: float | None) -> bool:
+    return (rate or 0.0) >= (wanted or 0.0) - _SAME
 
-    With a classifier, the statistical rate of its decisions counts; without, that of
-    the data. A method whose groups are not as equal in size as was asked for is not
-    chosen, and neither is one that is no fairer than the raw data. Where the truth is
-    known, it is what accuracy is measured against.
+
+def choose_method(results: Sequence[TriedMethod], request: Request) -> MethodChoice:
+    """Choose the most accurate of the methods that reach the rate asked for.
+
+    If none does, it is the most accurate of those that come closest to it. With a
+    classifier, the statistical rate of its decisions counts; without, that of the data.
+    A method whose groups are not as equal in size as was asked for is not chosen, and
+    neither is one that is no fairer than the raw data. Where the truth is known, it is
+    what accuracy is measured against.
     """
-    rate_option = request.statistical_rate
-    size_option = request.representation_rate
-    if isinstance(rate_option, Mapping):
-        by_column = rate_option.values()
-    else:
-        by_column = [rate_option]
-    # one rate for all columns
-    wanted = min((rate for rate in by_column if rate is not None), default=None)
-    sizes = (
-        0.0 if size_option is None or isinstance(size_option, Mapping) else size_option
-    )
-    scored = {
-        result.method: result.scores for result in results if result.scores is not None
-    }
+    scored = {tried.method: tried.scores for tried in results if tried.scores}
     of_decisions = any(scores.accuracy is not None for scores in scored.values())
     by_truth = any(scores.true_accuracy is not None for scores in scored.values())
     if by_truth:
-        scored = {
-            name: replace(scores, accuracy=scores.true_accuracy)
-            for name, scores in scored.items()
-        }
+        for name, scores in scored.items():
+            scored[name] = replace(scores, accuracy=scores.true_accuracy)
     raw = scored.pop(RAW, None)
-    how = of_decisions, by_truth
     # None if a model gives nobody the outcome
-    counts = "predicted_rate" if of_decisions else "statistical_rate"
-    raw_rate = getattr(raw, counts, None)
-    raw_accuracy = getattr(raw, "accuracy", None)
-    have_sizes = {
-        name: scores
-        for name, scores in scored.items()
-        if scores.representation_rate >= sizes - _SAME
-    }
-    rates = {
-        name: rate
-        for name, scores in have_sizes.items()
-        if (rate := getattr(scores, counts)) is not None
-    }
+    counted = "predicted_rate" if of_decisions else "statistical_rate"
+    wanted = _wanted_rate(request)
+    none = MethodChoice(
+        method=None,
+        wanted=wanted,
+        rate=None,
+        raw_rate=getattr(raw, counted, None),
+        accuracy=None,
+        raw_accuracy=getattr(raw, "accuracy", None),
+        of_decisions=of_decisions,
+        by_truth=by_truth,
+    )
+    sizes = request.representation_rate
+    if sizes is None or isinstance(sizes, Mapping):
+        sizes = 0.0
+    rates: dict[str, float] = {}
+    for name, scores in scored.items():
+        rate = getattr(scores, counted)
+        if rate is not None and _reaches(scores.representation_rate, sizes):
+            rates[name] = rate
     if wanted is None or not rates:
-        return Verdict(None, wanted, None, raw_rate, None, raw_accuracy, *how)
-    line = min(wanted, max(rates.values())) - _SAME
-    close = {
+        return none
+    highest = max(rates.values())
+    accuracies = {
         name: scored[name].accuracy or 0.0
         for name, rate in rates.items()
-        if rate >= line
+        if _reaches(rate, min(wanted, highest))
     }
     # Of equals the first, which is fairmaxent's: the command line can use it on the
     # whole table.
-    name = next(
-        name
-        for name, accuracy in close.items()
-        if accuracy >= max(close.values()) - _SAME_ACCURACY
-    )
-    raw_has_sizes = raw is not None and raw.representation_rate >= sizes - _SAME
-    if (
-        raw_has_sizes
-        and raw_rate is not None
-        and (raw_rate >= wanted - _SAME or rates[name] <= raw_rate + _SAME / 2)
-    ):
-        return Verdict(
-            None, wanted, max(rates.values()), raw_rate, None, raw_accuracy, *how
-        )
-    return Verdict(
-        name, wanted, rates[name], raw_rate, scored[name].accuracy, raw_accuracy, *how
-    )
+    enough = max(accuracies.values()) - _SAME_ACCURACY
+    best = next(name for name, accuracy in accuracies.items() if accuracy >= enough)
+    if raw and none.raw_rate is not None and _reaches(raw.representation_rate, sizes):
+        is_no_fairer = rates[best] <= none.raw_rate + _SAME / 2
+        if is_no_fairer or _reaches(none.raw_rate, wanted):
+            return replace(none, rate=highest)
+    return replace(none, method=best, rate=rates[best], accuracy=scored[best].accuracy)
+
+
+def _wanted_rate(request: Request) -> float | None:
+    """One statistical rate for all columns: the lowest that was asked for."""
+    asked = request.statistical_rate
+    if not isinstance(asked, Mapping):
+        return asked
+    return min((rate for rate in asked.values() if rate is not None), default=None)
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison:
+class MethodComparison:
     """What each method made of a table, and the verdict."""
 
     request: Request
     classifier: ClassifierName
-    results: tuple[Compared, ...]
+    results: tuple[TriedMethod, ...]
     library: str
     most_frequent: float
     """Share of the most frequent outcome: the accuracy of a model that decides the same
@@ -216,40 +194,43 @@ class Comparison:
     """
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> MethodChoice:
         """Which method to choose, and what that costs."""
-        return verdict(self.results, self.request)
+        return choose_method(self.results, self.request)
+
+    @property
+    def refusals(self) -> dict[str, str]:
+        """Why methods refused the table, by their names."""
+        return {
+            tried.method: str(tried.refused) for tried in self.results if tried.refused
+        }
 
     def to_frame(self) -> Any:
         """One row for each method, as a frame of the same library as the table."""
-        table: dict[str, list[Any]] = {
-            "method": [result.method for result in self.results]
-        }
-        rates = "representation_rate", "statistical_rate", "predicted_rate"
-        for name in (*rates, "accuracy", "true_accuracy", "seconds"):
-            table[name] = [
-                getattr(result.scores, name, None) for result in self.results
+        names = [tried.method for tried in self.results]
+        table: dict[str, list[Any]] = {"method": names}
+        for column in (
+            "representation_rate",
+            "statistical_rate",
+            "predicted_rate",
+            "accuracy",
+            "true_accuracy",
+            "seconds",
+        ):
+            table[column] = [
+                getattr(tried.scores, column, None) for tried in self.results
             ]
         ranges = [
-            getattr(result.scores, "predicted_interval", None) or (None, None)
-            for result in self.results
+            getattr(tried.scores, "predicted_interval", None) or (None, None)
+            for tried in self.results
         ]
-        table["predicted_rate_low"], table["predicted_rate_high"] = map(
-            list, zip(*ranges, strict=True)
-        )
-        table["refused"] = [
-            None if result.refused is None else str(result.refused)
-            for result in self.results
-        ]
+        table["predicted_rate_low"] = [low for low, _ in ranges]
+        table["predicted_rate_high"] = [high for _, high in ranges]
+        table["refused"] = [self.refusals.get(name) for name in names]
         return frames.new_frame(table, self.library)
 
     def __repr__(self) -> str:
-        reasons = [
-            (result.method, str(result.refused))
-            for result in self.results
-            if result.refused is not None
-        ]
-        return comparison_text(self, reasons)
+        return comparison_text(self, self.refusals)
 
 
 def compare(
@@ -263,9 +244,8 @@ def compare(
     random_state: int = 0,
     progress: Progress | None = None,
     **options: Any,
-) -> Comparison:
-    """Try fairmaxent and other methods on a table by cross-validation, and say which to
-    choose.
+) -> MethodComparison:
+    """Try fairmaxent and other methods on a table, and say which to choose.
 
     Each method learns from all folds but one. A classifier trained on its result, a
     decision ``"tree"`` or a ``"logistic"`` regression, is tested on the original rows
@@ -297,24 +277,10 @@ def compared(
     classifier: ClassifierName,
     progress: Progress,
     truth: str | None = None,
-) -> Comparison:
-    """Try one method after the other; what is wrong with the question is refused at
-    once.
-    """
+) -> MethodComparison:
+    """Try one method after the other; a question that cannot be asked is refused."""
     opened = frames.open_frame(frame)
-    if request.weight is not None:
-        raise InputError(
-            "the other methods do not support design weights; leave out ",
-            Option("weight"),
-        )
-    if request.also_names or request.means is not None:
-        if request.also_names:
-            option = Option("also")
-        else:
-            option = Option("means", request.means)
-        raise InputError(
-            "methods are compared by the rates of a single outcome; leave out ", option
-        )
+    _check_request(request)
     if isinstance(folds, bool) or not isinstance(folds, int) or not 2 <= folds <= 100:
         raise InputError(
             Option("folds"), f" is {folds!r}; give a whole number from 2 to 100"
@@ -333,18 +299,36 @@ def compared(
     true = None
     if truth is not None:
         true = _true_levels(opened, truth, whole.attribute(request.outcome), request)
-    if truth is not None:
         domain = domain.without([truth])
         left_out = (*left_out, *({truth} - {*left_out}))
-    narrowed = CrossValidation(
-        opened.drop(left_out), replace(request, domain=domain), folds, classifier, true
+    trial = CrossValidation(
+        frame=opened.drop(left_out),
+        request=replace(request, domain=domain),
+        folds=folds,
+        classifier=classifier,
+        truth=true,
     )
     levels = whole.encode(opened.to_native())[:, whole.index(request.outcome)]
-    most_frequent = float(np.bincount(levels).max() / len(opened))
-    library = str(opened.implementation.value)
-    return Comparison(
-        request, classifier, tuple(narrowed.run(progress)), library, most_frequent
+    return MethodComparison(
+        request=request,
+        classifier=classifier,
+        results=tuple(trial.run(progress)),
+        library=str(opened.implementation.value),
+        most_frequent=float(np.bincount(levels).max() / len(opened)),
     )
+
+
+def _check_request(request: Request) -> None:
+    if request.weight is not None:
+        raise InputError(
+            "the other methods do not support design weights; leave out ",
+            Option("weight"),
+        )
+    one_outcome = "methods are compared by the rates of a single outcome; leave out "
+    if request.also_names:
+        raise InputError(one_outcome, Option("also"))
+    if request.means is not None:
+        raise InputError(one_outcome, Option("means", request.means))
 
 
 def _true_levels(
@@ -360,110 +344,100 @@ def _true_levels(
     known = {
         value: outcome.exact_level(value)
         for value in column.drop_nulls().unique().to_list()
+        if not frames.is_missing(value)
     }
-    return np.array(
-        [
-            -1 if frames.is_missing(value) else known[value]
-            for value in column.to_list()
-        ],
-        dtype=np.intp,
-    )
+    return np.array([known.get(value, -1) for value in column.to_list()], dtype=np.intp)
 
 
-def comparison_text(comparison: Comparison, refusals: Sequence[tuple[str, str]]) -> str:
-    """The verdict, the numbers, how to read them, and which methods refused the table,
-    in 80 columns.
-    """
+def comparison_text(comparison: MethodComparison, refusals: Mapping[str, str]) -> str:
+    """The verdict, the numbers, how to read them, and who refused, in 80 columns."""
     parts = [
         _wrapped(str(comparison.verdict)),
         methods_table(comparison.results),
         _wrapped(" ".join(_reading_aid(comparison))),
         "\n".join(
             _wrapped(f"{name} refused: {cell_text(why)}", indent="  ")
-            for name, why in refusals
+            for name, why in refusals.items()
         ),
     ]
     return "\n\n".join(part for part in parts if part)
 
 
-def methods_table(results: Sequence[Compared]) -> str:
-    """One line for each method that gave a result; with the truth, accuracy against it
-    instead of seconds.
+def methods_table(results: Sequence[TriedMethod]) -> str:
+    """One line for each method that gave a result.
+
+    With the truth, accuracy against it takes the place of the seconds.
     """
     rows = []
     head = _HEAD
-    for result in results:
-        if (scores := result.scores) is None:
+    for tried in results:
+        scores = tried.scores
+        if scores is None:
             continue
-        if scores.predicted_interval is None:
-            interval = "–"
-        else:
+        interval = "–"
+        if scores.predicted_interval is not None:
             interval = "{:.2f}–{:.2f}".format(*scores.predicted_interval)
-        rates = (
-            scores.representation_rate,
-            scores.statistical_rate,
-            scores.accuracy,
-            scores.predicted_rate,
-        )
-        rows.append(
-            [result.method, *map(cell_text, rates), interval, f"{scores.seconds:,.2f}"]
-        )
+        last = f"{scores.seconds:,.2f}"
         if scores.true_accuracy is not None:
-            rows[-1][-1], head = cell_text(scores.true_accuracy), (*_HEAD[:-1], "truth")
-    if rows:
-        return "\n".join(table_lines(head, rows))
-    return ""
+            last = cell_text(scores.true_accuracy)
+            head = (*_HEAD[:-1], "truth")
+        rows.append(
+            [
+                tried.method,
+                cell_text(scores.representation_rate),
+                cell_text(scores.statistical_rate),
+                cell_text(scores.accuracy),
+                cell_text(scores.predicted_rate),
+                interval,
+                last,
+            ]
+        )
+    if not rows:
+        return ""
+    return "\n".join(table_lines(head, rows))
 
 
-def _reading_aid(comparison: Comparison) -> Iterator[str]:
+def _reading_aid(comparison: MethodComparison) -> Iterator[str]:
     """What the numbers mean."""
     request = comparison.request
-    if isinstance(request.favourable, list | tuple):
-        named = request.favourable
-    else:
-        named = [request.favourable]
-    levels = " or ".join(value_text(level) for level in named)
-    if request.favourable is not None:
-        about = f"{request.outcome} = {levels}"
-    else:
+    if request.favourable is None:
         about = f"any {request.outcome}"
+    else:
+        about = f"{request.outcome} = {_named_levels(request.favourable)}"
     yield "How to read it: 1 means that all groups are equal, 0 that one has nothing."
     yield (
         "Sizes: the smallest over the largest group. Outcomes: the lowest over the"
         f" highest rate of {about}."
     )
-    if any(
-        result.scores is not None and result.scores.accuracy is not None
-        for result in comparison.results
-    ):
-        model = {"tree": "decision tree", "logistic": "logistic regression"}[
-            comparison.classifier
-        ]
+    scores = [tried.scores for tried in comparison.results if tried.scores]
+    if all(one.accuracy is None for one in scores):
+        return
+    models = {"tree": "decision tree", "logistic": "logistic regression"}
+    yield (
+        f"A {models[comparison.classifier]} learned from each result and decided about"
+        " other people: accuracy is how often it was right,"
+    )
+    yield (
+        "decisions the lowest over the highest rate that it gave, and where that"
+        " lies among all such people."
+    )
+    yield (
+        "Deciding the same for everybody would be right in"
+        f" {percent(comparison.most_frequent)} of cases."
+    )
+    if any(one.true_accuracy is not None for one in scores):
         yield (
-            f"A {model} learned from each result and decided about other people:"
-            " accuracy is how often it was right,"
+            "Truth: how often it was right by what really happened, where that is"
+            " known."
         )
-        yield (
-            "decisions the lowest over the highest rate that it gave, and where that"
-            " lies among all such people."
-        )
-        yield (
-            "Deciding the same for everybody would be right in"
-            f" {percent(comparison.most_frequent)} of cases."
-        )
-        if any(
-            result.scores is not None and result.scores.true_accuracy is not None
-            for result in comparison.results
-        ):
-            yield (
-                "Truth: how often it was right by what really happened, where that is"
-                " known."
-            )
-        if any(
-            result.scores is not None and result.scores.predicted_rate is None
-            for result in comparison.results
-        ):
-            yield "– means that it gave the outcome to nobody."
+    if any(one.predicted_rate is None for one in scores):
+        yield "– means that it gave the outcome to nobody."
+
+
+def _named_levels(favourable: object) -> str:
+    if isinstance(favourable, list | tuple):
+        return " or ".join(value_text(level) for level in favourable)
+    return value_text(favourable)
 
 
 def _wrapped(text: str, indent: str = "") -> str:

@@ -1,13 +1,13 @@
-"""fairmaxent and other methods on one table: rates of the data they make, and of a
-classifier trained on them.
+"""fairmaxent and other methods on one table, by cross-validation.
+
+Rates are those of the data that they make, and of a classifier trained on them.
 """
 
-import contextlib
 import importlib.util
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Literal
 
 import narwhals as nw
@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent import baselines
-from fairmaxent.baselines.models import FAIRLEARN, Lesson
+from fairmaxent.baselines.models import FAIRLEARN, CodedFold
+from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain, bound
 from fairmaxent.data.table import Codes
 from fairmaxent.errors import FairMaxEntError, LevelError
@@ -39,21 +40,15 @@ _BASELINES: Mapping[str, Callable[..., Any]] = {
     "Kamiran-Calders": baselines.kamiran_calders,
     "King-Zeng": baselines.king_zeng,
     "massaging": baselines.massaging,
-    "Calmon et al.": baselines.calmon,
 }
-# Of a fold: what a method made without its rows (both rates, and the seconds), and the
-# positions of these rows with what a classifier then decided about them, which is None
-# without scikit-learn.
-_Fold = tuple[tuple[float, float, float], NDArray[np.intp], Codes | None]
 
 
 @dataclass(frozen=True)
 class Scores:
-    """Means over the folds of one method, and the decisions of classifiers about
-    everybody, each about a fold.
+    """Means over the folds of one method, and of decisions about everybody.
 
-    Without scikit-learn there is no classifier, and no rate of its decisions if it
-    gives nobody the outcome.
+    The classifier that decides about a fold has not seen it. Without scikit-learn there
+    is none, and no rate of its decisions if it gives nobody the outcome.
     """
 
     representation_rate: float
@@ -70,12 +65,23 @@ class Scores:
 
 
 @dataclass(frozen=True)
-class Compared:
+class TriedMethod:
     """A method with its scores, or the reason why it refused this table."""
 
     method: str
     scores: Scores | None
     refused: FairMaxEntError | None
+
+
+@dataclass(frozen=True, eq=False)
+class _Fold:
+    """What a method made without the rows of a fold, and what was decided on these."""
+
+    representation_rate: float
+    statistical_rate: float
+    seconds: float
+    tested: NDArray[np.intp]  # positions of the rows
+    decided: Codes | None  # by a classifier; None without scikit-learn
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,17 +101,24 @@ class CrossValidation:
         """Of folds and draws."""
         return self.request.random_state or 0
 
-    @property
+    @cached_property
     def domain(self) -> Domain:
         """How all methods read the columns."""
         return bound(
             self.request.domain or Domain.infer(self.frame.to_native()), self.frame
         )
 
-    def run(self, progress: Progress = silent) -> Iterator[Compared]:
-        """Try one method after the other; ``progress`` is called with the name of each
-        before it begins.
-        """
+    @property
+    def seen(self) -> tuple[Attribute, ...]:
+        """The columns that a classifier sees: all but the outcome."""
+        return tuple(
+            column
+            for column in self.domain.attributes
+            if column.name != self.request.outcome
+        )
+
+    def run(self, progress: Progress = silent) -> Iterator[TriedMethod]:
+        """Try one method after the other; ``progress`` gets each name beforehand."""
         # what is wrong with the question is no method's refusal
         self._rates(self.frame.to_native(), None)
         tried = methods(self._model())
@@ -114,147 +127,114 @@ class CrossValidation:
             try:
                 folds = [self._fold(method, fold) for fold in range(self.folds)]
             except FairMaxEntError as problem:
-                yield Compared(name, None, problem)
+                yield TriedMethod(name, scores=None, refused=problem)
                 continue
-            yield Compared(name, self._scores(folds), None)
+            yield TriedMethod(name, scores=self._scores(folds), refused=None)
 
     def _model(self) -> Model | None:
-        """The classifier as one that takes the columns of the table; None without
-        scikit-learn.
+        """The classifier as one that takes the columns of the table.
+
+        None without scikit-learn.
         """
         if not importlib.util.find_spec("sklearn"):
             return None
         from sklearn.preprocessing import FunctionTransformer
 
-        seen = tuple(
-            column
-            for column in self.domain.attributes
-            if column.name != self.request.outcome
-        )
+        encoder = FunctionTransformer(Domain(self.seen, ()).encode)
         classifier = _classifier(self.classifier)
-        classifier.steps.insert(
-            0, ("levels", FunctionTransformer(Domain(seen, ()).encode))
-        )
+        classifier.steps.insert(0, ("levels", encoder))
         return Model(classifier)
 
     def _fold(self, method: Method | str, fold: int) -> _Fold:
-        fold_of_row = (
-            np.random.default_rng(self.seed).permutation(len(self.frame)) % self.folds
-        )
+        rng = np.random.default_rng(self.seed)
+        fold_of_row = rng.permutation(len(self.frame)) % self.folds
         tested = np.flatnonzero(fold_of_row == fold)
-        train, test = (
-            self.frame[rows].to_native()
-            for rows in (np.flatnonzero(fold_of_row != fold), tested)
-        )
+        test = self.frame[tested].to_native()
+        train = self.frame[np.flatnonzero(fold_of_row != fold)].to_native()
+        decided = None
         began = time.process_time()
         if isinstance(method, str):
-            decided = FAIRLEARN[method](self._lesson(train, test, fold))
-            return (
-                (*self._rates(train, None), time.process_time() - began),
-                tested,
-                decided,
-            )
+            decided = FAIRLEARN[method](self._coded(train, test, fold))
+            rates = self._rates(train, None)
+            return _Fold(*rates, time.process_time() - began, tested, decided)
         rows, weights = method(train, self.request, self.seed + fold)
         seconds = time.process_time() - began
-        predicted = None
         if importlib.util.find_spec("sklearn"):
-            own = self._lesson(rows, test, fold)
-            last = f"{own.classifier.steps[-1][0]}__sample_weight"
-            own.classifier.fit(own.columns, own.outcomes, **{last: weights})
-            predicted = np.asarray(own.classifier.predict(own.others), dtype=np.intp)
-        return (*self._rates(rows, weights), seconds), tested, predicted
+            own = self._coded(rows, test, fold)
+            own.classifier.fit(own.columns, own.outcomes, **{own.weight_name: weights})
+            decided = np.asarray(own.classifier.predict(own.others), dtype=np.intp)
+        return _Fold(*self._rates(rows, weights), seconds, tested, decided)
 
-    def _lesson(self, train: Any, test: Any, fold: int) -> Lesson:
+    def _coded(self, train: Any, test: Any, fold: int) -> CodedFold:
         outcome = self.domain.index(self.request.outcome)
-        names, sizes = (
-            tuple(np.delete(own, outcome))
-            for own in (self.domain.names, self.domain.sizes)
-        )
-        protected = tuple(names.index(name) for name in self.request.protected_names)
-        codes, others = (self.domain.encode(part) for part in (train, test))
-        seen = (
-            np.delete(codes, outcome, axis=1),
-            codes[:, outcome],
-            np.delete(others, outcome, axis=1),
-        )
-        return Lesson(
-            _classifier(self.classifier), *seen, protected, sizes, self.seed + fold
+        names = [column.name for column in self.seen]
+        codes = self.domain.encode(train)
+        return CodedFold(
+            classifier=_classifier(self.classifier),
+            columns=np.delete(codes, outcome, axis=1),
+            outcomes=codes[:, outcome],
+            others=np.delete(self.domain.encode(test), outcome, axis=1),
+            protected=tuple(names.index(name) for name in self.request.protected_names),
+            sizes=tuple(column.size for column in self.seen),
+            seed=self.seed + fold,
         )
 
     def _scores(self, folds: Sequence[_Fold]) -> Scores:
-        """Join the folds; decisions are counted over all of them, so that one without
-        any is no gap.
+        """Join the folds.
+
+        Decisions are counted over all of them, so that one without any is no gap.
         """
-        representation, statistical, seconds = (
-            float(np.mean(values))
-            for values in zip(*(f[0] for f in folds), strict=True)
+        means = {
+            name: float(np.mean([getattr(fold, name) for fold in folds]))
+            for name in ("representation_rate", "statistical_rate", "seconds")
+        }
+        scores = Scores(
+            **means, accuracy=None, predicted_rate=None, predicted_interval=None
         )
-        accuracy = None
-        rate = None
-        true = None
-        decided = np.empty(len(self.frame), dtype=np.intp)
-        for _, tested, predicted in folds:
-            if predicted is None:
-                decided[tested] = -1
-            else:
-                decided[tested] = predicted
-        if (decided >= 0).all():
-            outcome = self.request.outcome
-            table = self.frame.to_native()
-            accuracy = float(
-                (
-                    decided == self.domain.encode(table)[:, self.domain.index(outcome)]
-                ).mean()
-            )
-            if self.truth is not None:
-                true = float((decided == self.truth)[self.truth >= 0].mean())
-            # A name of its own, or the domain's levels of the outcome would be looked
-            # up once more.
-            column = (
-                self.domain.attribute(outcome)
-                .column_of(decided)
-                .alias("\0predicted")
-                .to_native()
-            )
-            # nobody is given the favourable outcome: there is no ratio to take
-            with contextlib.suppress(LevelError):
-                rate = self._statistical_rate(table, column, None)
-        if rate is None:
-            value = None
-            interval = None
-        else:
-            value = float(rate)
-            interval = rate.interval
-        return Scores(
-            representation, statistical, accuracy, value, interval, seconds, true
+        decided = np.full(len(self.frame), -1)
+        for fold in folds:
+            if fold.decided is None:
+                return scores
+            decided[fold.tested] = fold.decided
+        name = self.request.outcome
+        table = self.frame.to_native()
+        recorded = self.domain.encode(table)[:, self.domain.index(name)]
+        scores = replace(scores, accuracy=float((decided == recorded).mean()))
+        if self.truth is not None:
+            is_right = (decided == self.truth)[self.truth >= 0]
+            scores = replace(scores, true_accuracy=float(is_right.mean()))
+        # A name of its own, or the domain's levels of the outcome would be looked up
+        # once more.
+        column = self.domain.attribute(name).column_of(decided).alias("\0predicted")
+        try:
+            rate = self._statistical_rate(table, column.to_native(), None)
+        except LevelError:
+            return scores  # nobody is given the outcome: there is no ratio to take
+        return replace(
+            scores, predicted_rate=float(rate), predicted_interval=rate.interval
         )
 
     def _rates(self, rows: Any, weights: Any) -> tuple[float, float]:
         """Both rates of what a method made."""
-        how: Mapping[str, Any] = {
-            "groups": self.request.groups,
-            "within": self.request.within,
-            "domain": self.domain,
-        }
         representation = representation_rate(
-            rows, self.request.protected_names, **how, weight=weights
+            rows,
+            self.request.protected_names,
+            groups=self.request.groups,
+            within=self.request.within,
+            domain=self.domain,
+            weight=weights,
         )
-        return float(representation), float(
-            self._statistical_rate(rows, self.request.outcome, weights)
-        )
+        statistical = self._statistical_rate(rows, self.request.outcome, weights)
+        return float(representation), float(statistical)
 
     def _statistical_rate(self, rows: Any, outcome: Any, weights: Any) -> Rate:
-        asked = self.request
-        how: Mapping[str, Any] = {
-            "favourable": asked.favourable,
-            "groups": asked.groups,
-            "within": asked.within,
-        }
         return statistical_rate(
             rows,
             outcome,
-            asked.protected_names,
-            **how,
+            self.request.protected_names,
+            favourable=self.request.favourable,
+            groups=self.request.groups,
+            within=self.request.within,
             domain=self.domain,
             weight=weights,
         )
@@ -264,15 +244,14 @@ def python_name(method: str) -> str:
     """Where Python has another method."""
     if method in FAIRLEARN:
         return f"fairlearn's {method}"
-    return (
-        f"fairmaxent.baselines.{getattr(_BASELINES[method], '__name__', method)}(frame,"
-        " outcome, protected)"
-    )
+    function = _BASELINES[method].__name__
+    return f"fairmaxent.baselines.{function}(frame, outcome, protected)"
 
 
 def methods(model: Model | None = None) -> dict[str, Method | str]:
-    """Every method, fairmaxent's first, and fairlearn's by their names; the table of
-    one is made for ``model``.
+    """Every method, fairmaxent's first, and fairlearn's by their names.
+
+    The table of one is made for ``model``.
     """
     ours: dict[str, Any] = {
         "fairmaxent, rows": _rows,
@@ -309,24 +288,21 @@ def _weights(
 
 
 def _baseline(call: Callable[..., Any]) -> Method:
-    """Another method: the rows with its weights or, if it has none, the same number of
-    rows that it makes.
-    """
+    """Another method: the rows with its weights, which need no seed."""
 
     def training(train: Any, request: Request, seed: int) -> Training:
         result = call(
             train, request.outcome, request.protected_names, domain=request.domain
         )
-        if isinstance(result, baselines.WeightedRows):
-            return result.data.frame.to_native(), result.weights()
-        return result.sample(len(train), random_state=seed), None
+        return result.data.frame.to_native(), result.weights()
 
     return training
 
 
 def _classifier(name: ClassifierName) -> Any:
-    """A classifier of level codes: a tree takes them as ordered numbers, as most do who
-    use one.
+    """A classifier of level codes.
+
+    A tree takes them as ordered numbers, as most do who use one.
     """
     from sklearn.pipeline import make_pipeline
 

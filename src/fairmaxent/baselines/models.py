@@ -1,5 +1,6 @@
-"""Methods that need a model: massaging, which changes outcomes, and fairlearn's, which
-train the classifier itself.
+"""Methods that need a model.
+
+Massaging changes outcomes; fairlearn's methods train the classifier itself.
 """
 
 import warnings
@@ -10,19 +11,17 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from fairmaxent.baselines.data import CodedData, Names, Reading, WeightedRows, raw
+from fairmaxent.baselines.data import CodedData, MethodOptions, Names, WeightedRows, raw
 from fairmaxent.data import frames
 from fairmaxent.data.table import Codes, Mask, Reals
 from fairmaxent.errors import DependencyError, InputError, first_line
 
 
 @dataclass(frozen=True, eq=False)
-class Lesson:
-    """A fold in codes: the people to learn from, those to decide about, and the
-    classifier, a pipeline of codes.
-    """
+class CodedFold:
+    """A fold in codes: people to learn from, and others to decide about."""
 
-    classifier: Any
+    classifier: Any  # a pipeline that takes codes
     columns: Codes  # all but the outcome
     outcomes: Codes
     others: Codes  # columns of the people to decide about
@@ -32,14 +31,19 @@ class Lesson:
 
     def groups(self, columns: Codes) -> Codes:
         """The joint group of each row."""
-        own = tuple(columns[:, place].astype(np.intp) for place in self.protected)
-        return np.ravel_multi_index(
-            own, [self.sizes[place] for place in self.protected]
-        )
+        levels = tuple(columns[:, place].astype(np.intp) for place in self.protected)
+        sizes = [self.sizes[place] for place in self.protected]
+        return np.ravel_multi_index(levels, sizes)
+
+    @property
+    def weight_name(self) -> str:
+        """By which name the last step of the classifier is given weights."""
+        return f"{self.classifier.steps[-1][0]}__sample_weight"
 
     def decided(self, model: Any, **known: Any) -> Codes:
-        """Train a model of fairlearn's, and return what it decides about the others,
-        given what else it must know.
+        """Train a model of fairlearn's, and return what it decides about the others.
+
+        ``known`` is what else it must know to decide.
         """
         bad, good = two_levels(self.outcomes)
         try:
@@ -54,56 +58,55 @@ class Lesson:
             raise InputError(
                 f"fairlearn could not learn from this table: {first_line(problem)}"
             ) from problem
-        return np.where(
-            model.predict(self.others, random_state=self.seed, **known), good, bad
-        )
+        decisions = model.predict(self.others, random_state=self.seed, **known)
+        return np.where(decisions, good, bad)
 
 
-def exponentiated_gradient(lesson: Lesson) -> Codes:
-    """Agarwal et al. 2018: a random choice among classifiers that were trained under a
-    constraint.
+def exponentiated_gradient(fold: CodedFold) -> Codes:
+    """Agarwal et al. 2018: a random choice among classifiers.
+
+    They were trained under a constraint.
     """
     library = _library("fairlearn.reductions")
-    name = f"{lesson.classifier.steps[-1][0]}__sample_weight"
-    parity = library.DemographicParity()
-    return lesson.decided(
-        library.ExponentiatedGradient(
-            lesson.classifier, parity, sample_weight_name=name
-        )
+    model = library.ExponentiatedGradient(
+        fold.classifier,
+        library.DemographicParity(),
+        sample_weight_name=fold.weight_name,
     )
+    return fold.decided(model)
 
 
-def threshold_optimizer(lesson: Lesson) -> Codes:
+def threshold_optimizer(fold: CodedFold) -> Codes:
     """Hardt et al. 2016: thresholds for each group, which must be known to decide."""
-    how = {"constraints": "demographic_parity", "predict_method": "predict_proba"}
     model = _library("fairlearn.postprocessing").ThresholdOptimizer(
-        estimator=lesson.classifier, **how
+        estimator=fold.classifier,
+        constraints="demographic_parity",
+        predict_method="predict_proba",
     )
-    return lesson.decided(model, sensitive_features=lesson.groups(lesson.others))
+    return fold.decided(model, sensitive_features=fold.groups(fold.others))
 
 
-def correlation_remover(lesson: Lesson) -> Codes:
-    """The other columns, as indicators, without what the protected ones tell of them in
-    a straight line.
+def correlation_remover(fold: CodedFold) -> Codes:
+    """The other columns, less what the protected ones tell of them in a straight line.
+
+    All columns enter as indicators.
     """
-    hidden = np.flatnonzero(
-        np.isin(np.repeat(np.arange(len(lesson.sizes)), lesson.sizes), lesson.protected)
-    )
+    column_of_indicator = np.repeat(np.arange(len(fold.sizes)), fold.sizes)
+    hidden = np.flatnonzero(np.isin(column_of_indicator, fold.protected))
     indicators = _library("sklearn.preprocessing").OneHotEncoder(
-        categories=[np.arange(size) for size in lesson.sizes], sparse_output=False
+        categories=[np.arange(size) for size in fold.sizes], sparse_output=False
     )
     remover = _library("fairlearn.preprocessing").CorrelationRemover(
         sensitive_feature_ids=hidden.tolist()
     )
     model = _library("sklearn.pipeline").make_pipeline(
-        indicators, remover, lesson.classifier.steps[-1][1]
+        indicators, remover, fold.classifier.steps[-1][1]
     )
-    return np.asarray(
-        model.fit(lesson.columns, lesson.outcomes).predict(lesson.others), dtype=np.intp
-    )
+    model.fit(fold.columns, fold.outcomes)
+    return np.asarray(model.predict(fold.others), dtype=np.intp)
 
 
-FAIRLEARN: Mapping[str, Callable[[Lesson], Codes]] = {
+FAIRLEARN: Mapping[str, Callable[[CodedFold], Codes]] = {
     "ExponentiatedGradient": exponentiated_gradient,
     "ThresholdOptimizer": threshold_optimizer,
     "CorrelationRemover": correlation_remover,
@@ -111,59 +114,56 @@ FAIRLEARN: Mapping[str, Callable[[Lesson], Codes]] = {
 
 
 def massaging(
-    frame: Any, outcome: str, protected: Names, **reading: Unpack[Reading]
+    frame: Any, outcome: str, protected: Names, **options: Unpack[MethodOptions]
 ) -> WeightedRows:
-    """Change the outcomes of the people nearest to the border, until every joint group
-    has the same share of them.
+    """Change the outcomes of the people nearest to the border.
 
-    Kamiran and Calders, "Classifying without discriminating", 2009. People are ranked
-    by scikit-learn's logistic regression of the same rows; there must be two outcomes.
+    So many are changed that every joint group has the same share of them. Kamiran and
+    Calders, "Classifying without discriminating", 2009. People are ranked by
+    scikit-learn's logistic regression of the same rows; there must be two outcomes.
     """
     encoder = _library("sklearn.preprocessing").OneHotEncoder()
     ranker = _library("sklearn.linear_model").LogisticRegression(max_iter=1000)
-    data = CodedData.read(frame, outcome, protected, **reading)
+    data = CodedData.read(frame, outcome, protected, **options)
     outcomes, groups = np.divmod(data.cells, data.empirical.shape[1])
     good = outcomes == two_levels(outcomes)[1]
-    own = np.arange(len(outcomes))
-    seen = encoder.fit_transform(
-        np.delete(data.roles.domain.encode(frame), data.roles.outcome, axis=1)
-    )
+    codes = np.delete(data.roles.domain.encode(frame), data.roles.outcome, axis=1)
+    seen = encoder.fit_transform(codes)
     changed = massaged(good, ranker.fit(seen, good).decision_function(seen), groups)
-    origin = np.where(
-        changed == good, own, np.where(changed, good.argmax(), good.argmin())
+    # whose outcome each person gets: their own, or that of the first with the other one
+    own = np.arange(len(outcomes))
+    other = np.where(changed, good.argmax(), good.argmin())
+    columns = {name: (data.frame.get_column(name), own) for name in data.frame.columns}
+    columns[outcome] = (
+        data.frame.get_column(outcome),
+        np.where(changed == good, own, other),
     )
-    columns = {
-        name: (data.frame.get_column(name), origin if name == outcome else own)
-        for name in data.frame.columns
-    }
-    return raw(frames.gather(columns), outcome, protected, **reading)
+    return raw(frames.gather(columns), outcome, protected, **options)
 
 
 def massaged(good: Mask, scores: Reals, groups: Codes) -> Mask:
-    """Promote the best-scored of a group below the overall share, demote the
-    worst-scored of one above it.
+    """Promote the best-scored of a group below the overall share.
 
-    For two groups the numbers of changes are the paper's M = (P(+ | a) − P(+ |
-    b))·|a|·|b| / N in each of them.
+    Of a group above it, demote the worst-scored. For two groups the numbers of changes
+    are the paper's M = (P(+ | a) − P(+ | b))·|a|·|b| / N in each of them.
     """
     result = good.copy()
     share = good.mean()
     for group in np.unique(groups):
         rows = np.flatnonzero(groups == group)
         changes = round(len(rows) * share - good[rows].sum())
-        movable = rows[good[rows] != (changes > 0)]
-        border = movable[
-            np.argsort(
-                -scores[movable] if changes > 0 else scores[movable], kind="stable"
-            )
-        ]
-        result[border[: abs(changes)]] = changes > 0
+        promotes = changes > 0
+        movable = rows[good[rows] != promotes]
+        farness = -scores[movable] if promotes else scores[movable]
+        border = movable[np.argsort(farness, kind="stable")]
+        result[border[: abs(changes)]] = promotes
     return np.asarray(result)
 
 
 def two_levels(outcomes: Codes) -> tuple[int, int]:
-    """The outcomes that there are, the second taken for the good one: all of this is
-    the same the other way round.
+    """The outcomes that there are, the second taken for the good one.
+
+    All of this is the same the other way round.
     """
     levels = np.unique(outcomes)
     if len(levels) != 2:
@@ -174,8 +174,9 @@ def two_levels(outcomes: Codes) -> tuple[int, int]:
 
 
 def _library(module: str) -> Any:
-    name = {"sklearn": "scikit-learn"}.get(library := module.split(".")[0], library)
+    library = module.split(".")[0]
     if not frames.has_library(library):
+        name = "scikit-learn" if library == "sklearn" else library
         raise DependencyError(
             f"it needs {name}, which is not installed; pip install {name}"
         )

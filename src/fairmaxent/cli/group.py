@@ -47,13 +47,12 @@ COMMANDS = {
     "compare": (
         "Compare fairmaxent with other methods on your table: rates, accuracy, time."
     ),
-    "reproduce": "Repeat the experiments of the paper.",
     "demo": "Try it: make a census table fair, from start to finish.",
 }
 _MODULES = {  # of commands that share one
     **dict.fromkeys(("sample", "verify", "report"), "models"),
     **{"app": "group", "check": "gate", "document": "gate", "demo": "debias"},
-    **dict.fromkeys(("evaluate", "compare", "reproduce"), "judging"),
+    **dict.fromkeys(("evaluate", "compare"), "judging"),
 }
 
 UNEXPECTED = 1

@@ -1,20 +1,13 @@
-"""``fairmaxent evaluate``, ``compare`` and ``reproduce``: judge new rows, methods, and
-what the paper says.
-"""
+"""``fairmaxent evaluate`` and ``compare``: judge new rows, and methods."""
 
-import sys
 from dataclasses import dataclass, fields, replace
-from functools import partial
-from pathlib import Path
 from typing import Literal
 
 import click
 
 from fairmaxent.cli.config import config_option
-from fairmaxent.cli.group import INTERRUPTED
 from fairmaxent.cli.options import (
     SectionedCommand,
-    folder_option,
     given_options,
     name_for,
     next_step,
@@ -290,57 +283,8 @@ def compare_command(
     elif method is not None:
         following = f"use it in Python: {python_name(method)}"
     parts = [
-        comparison_text(comparison, list(refused.items())),
+        comparison_text(comparison, refused),
         "\n".join(notes),
         next_step(following),
     ]
     echo("\n\n".join(filter(None, parts)))
-
-
-@click.command()
-@click.option(
-    "--quick", is_flag=True, help="Run fewer repetitions, which takes a few minutes."
-)
-@folder_option(
-    "reproduction", "Folder for tables, figures, the page, and finished cells."
-)
-@click.option(
-    "--workers",
-    type=click.IntRange(min=1),
-    help="Number of parallel processes.  [default: one per core]",
-)
-@click.option(
-    "--download",
-    is_flag=True,
-    help="Fetch the files of COMPAS large, which is not shipped.",
-)
-def reproduce_command(
-    *, quick: bool, out: Path, workers: int | None, download: bool
-) -> None:
-    """Repeat the experiments of the paper: Table 2 and every figure.
-
-    Writes table2.csv, curves.csv, runtimes.csv, the figures (SVG and PNG) and
-    index.html, which shows the numbers of the paper, of the authors' code and of
-    fairmaxent side by side. You can stop it at any time: the same command continues
-    where it stopped. COMPAS large needs two files that are not shipped; without
-    --download, or a folder of yours that has them, it is left out, and you are told
-    what to do.
-    """
-    from fairmaxent.experiments.reproduce import reproduce
-
-    try:
-        with bar("reproducing") as progress:
-            show = partial(progress, "cells")
-            page, left_out = reproduce(
-                out, quick=quick, workers=workers, download=download, progress=show
-            )
-    except KeyboardInterrupt:
-        echo(
-            f"Stopped. Finished work is kept in {out}; the same command continues from"
-            " there.",
-            err=True,
-        )
-        sys.exit(INTERRUPTED)
-    for reason in left_out:
-        echo(f"Left out: {reason}", err=True)
-    echo(f"Wrote {page}\n\n{next_step(f'open {page} in a browser')}")

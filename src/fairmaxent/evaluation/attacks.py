@@ -1,8 +1,8 @@
-"""Attacks on new rows, and the risk that they stand for (Giomi et al. 2023, "A unified
-framework…").
+"""Attacks on new rows, and the risk that they stand for.
 
-An attack is tried on n people. With k successes, its rate is that of Wilson's score
-interval at z standard errors:
+The framework is that of Giomi et al. 2023 ("A unified framework…"). An attack is tried
+on n people. With k successes, its rate is that of Wilson's score interval at z standard
+errors:
 
     rate = (k + z²/2) / (n + z²),   error = z / (n + z²) · √(k (n − k) / n + z²/4).
 
@@ -30,17 +30,16 @@ import numpy as np
 from fairmaxent.data.roles import read_columns
 from fairmaxent.data.table import Mask, Reals, tally
 from fairmaxent.errors import ColumnError, InputError
-from fairmaxent.evaluation.pooled import Nearest, Pooled, nearest
+from fairmaxent.evaluation.pooled import Nearest, Pooled, TableName, nearest
 from fairmaxent.metrics.trial import Score
 
 Judgement = Literal["high", "low", "uncertain", "needs control"]
 
+# A risk above this is called high: it is what regulators accept when patients' data
+# are published (the European Medicines Agency's policy 0070, Health Canada).
 LIMIT = 0.09
-"""A risk above this is called high: it is what regulators accept when patients' data
-are published (the European Medicines Agency's policy 0070, Health Canada).
-"""
-# a larger share of people who were copied, beyond those expected by chance, is too
-# large
+# A larger share of people who were copied, beyond those expected by chance, is too
+# large.
 MOST_COPIES = 0.01
 _ENOUGH = 0.25  # control rows for each real one, to tell what is chance
 _SEVERAL = 3  # others with the same values: nobody is given away
@@ -51,9 +50,7 @@ RARE = 0.01  # of the people outside may be accused wrongly
 
 @dataclass(frozen=True)
 class SuccessRate:
-    """How often something happened: an estimate with its error, and the share that was
-    observed.
-    """
+    """How often something happened: estimated with its error, and observed."""
 
     value: float
     error: float
@@ -61,9 +58,7 @@ class SuccessRate:
 
     @classmethod
     def of(cls, successes: float, attempts: int, confidence: float) -> "SuccessRate":
-        """Wilson's score interval; ``successes`` may be a mean over ways to break
-        ties.
-        """
+        """Wilson's score interval; ``successes`` may be a mean over broken ties."""
         z = NormalDist().inv_cdf((1 + confidence) / 2)
         total = attempts + z**2
         spread = successes * (attempts - successes) / attempts
@@ -73,34 +68,38 @@ class SuccessRate:
 
 @dataclass(frozen=True)
 class Risk(Score):
-    """How much more often an attack succeeds against people in the real table than
-    against other people.
-    """
+    """How much more often an attack succeeds against the table's own people."""
 
     attempts: int  # how many people, or guesses, were tried
     rate: float  # how often it succeeded
-    # the same against control rows; None: there are none, and `value` is at least the
-    # risk
+    # against control rows; None: there are none, and `value` is at least the risk
     control_rate: float | None
 
     @classmethod
     def of_hits(cls, hits: Sequence[Mask | Reals], confidence: float) -> "Risk":
-        """Estimate a risk from who was hit, or how likely: people of the real table
-        and, if any, of the control.
+        """Estimate a risk from who was hit, or how likely.
+
+        These are people of the real table and, if any, of the control.
         """
-        attack, *control = (
+        rates = [
             SuccessRate.of(float(part.sum()), len(part), confidence) for part in hits
-        )
-        return cls.beyond(attack, control[0] if control else None, len(hits[0]))
+        ]
+        return cls.beyond(*rates, attempts=len(hits[0]))
 
     @classmethod
     def beyond(
-        cls, attack: SuccessRate, control: SuccessRate | None, attempts: int
+        cls,
+        attack: SuccessRate,
+        control: SuccessRate | None = None,
+        *,
+        attempts: int,
     ) -> "Risk":
         """Estimate a risk from two rates with their errors."""
         value = attack.value
         error = attack.error
+        control_rate = None
         if control is not None:
+            control_rate = control.observed
             room = max(1 - control.value, 1e-12)
             value = (attack.value - control.value) / room
             error = math.hypot(
@@ -109,17 +108,13 @@ class Risk(Score):
             # near 1, errors are not linear
             if attack.value - control.value <= math.hypot(attack.error, control.error):
                 error = max(error, value)
-        low, value, high = (
-            min(max(number, 0.0), 1.0)
-            for number in (value - error, value, value + error)
-        )
         return cls(
-            value,
-            low,
-            high,
-            attempts,
-            attack.observed,
-            None if control is None else control.observed,
+            value=_within_one(value),
+            low=_within_one(value - error),
+            high=_within_one(value + error),
+            attempts=attempts,
+            rate=attack.observed,
+            control_rate=control_rate,
         )
 
     def judged(self, limit: float = LIMIT) -> Judgement:
@@ -129,6 +124,10 @@ class Risk(Score):
         if self.control_rate is None:
             return "needs control"
         return "high" if self.low > limit else "uncertain"
+
+
+def _within_one(share: float) -> float:
+    return min(max(share, 0.0), 1.0)
 
 
 @dataclass(frozen=True)
@@ -153,80 +152,77 @@ class CopiedRows:
 
 
 def copied_rows(pooled: Pooled, *, confidence: float) -> CopiedRows:
-    """Count the people of the real table whose row is among the new rows, in every
-    column.
-    """
+    """Count the people of the real table whose whole row is among the new rows."""
     # Some are there by chance: as many as other people would be, the control rows, who
     # are drawn like them. Where those are few or none, rows that equal each other in
     # the same table tell, too, how common such luck is: of both, the one counts that
     # bounds chance more narrowly.
     numbers = pooled.row_numbers
-    tables = {name: numbers[part] for name, part in pooled.parts.items()}
-    times = {
-        name: tally(rows, None, int(numbers.max()) + 1) for name, rows in tables.items()
-    }
-    real = tables["real"]
-    new = tables["new"]
-    found = times["new"] > 0
+    count = int(numbers.max()) + 1
+    real = numbers[pooled.parts["real"]]
+    new = numbers[pooled.parts["new"]]
+    times_real = tally(real, None, count)
+    times_new = tally(new, None, count)
+    found = times_new > 0
     people = len(real)
     chances = []
     overlap = None
-    # as many should equal a real row as real rows another one
-    if (control := tables.get("control")) is not None:
-        chances.append(
-            SuccessRate.of(int(found[control].sum()), len(control), confidence)
-        )
-        overlap = Risk.of_hits(
-            [times["real"][control] > 0, times["real"][real] > 1], confidence
-        )
+    if "control" in pooled.parts:
+        control = numbers[pooled.parts["control"]]
+        hits = int(found[control].sum())
+        chances.append(SuccessRate.of(hits, len(control), confidence))
+        # as many should equal a real row as real rows another one
+        doubles = [times_real[control] > 0, times_real[real] > 1]
+        overlap = Risk.of_hits(doubles, confidence)
     if pooled.rows("control") < _ENOUGH * people:
         chances.append(
-            _by_doubles(times["real"][real] - 1, times["new"][new] - 1, confidence)
+            _by_doubles(times_real[real] - 1, times_new[new] - 1, confidence)
         )
     chance = min(chances, key=lambda rate: rate.value + rate.error)
+    copied = int(found[real].sum())
+    attack = SuccessRate.of(copied, people, confidence)
+    return CopiedRows(
+        copies=int(np.count_nonzero(times_real[new])),
+        people=copied,
+        by_chance=chance.observed * people,
+        limit=MOST_COPIES * min(people, len(new)),
+        risk=Risk.beyond(attack, chance, attempts=people),
+        control_overlap=overlap,
+        lone_values=_lone_values(pooled),
+    )
+
+
+def _lone_values(pooled: Pooled) -> dict[str, int]:
+    """Columns with values in the new rows that only one real row has, and how many."""
     lone = {}
     for column in pooled.columns:
         met = np.unique(column.codes[pooled.parts["new"]])
         sharing = tally(column.codes[pooled.parts["real"]], None, column.size)
-        lone[column.name] = int(np.count_nonzero(sharing[met] == 1))
-    attack = SuccessRate.of(int(found[real].sum()), people, confidence)
-    limit = MOST_COPIES * min(people, len(new))
-    risk = Risk.beyond(attack, chance, people)
-    copies = int(np.count_nonzero(times["real"][new]))
-    lone = {name: count for name, count in lone.items() if count}
-    return CopiedRows(
-        copies,
-        int(found[real].sum()),
-        chance.observed * people,
-        limit,
-        risk,
-        overlap,
-        lone,
-    )
+        count = int(np.count_nonzero(sharing[met] == 1))
+        if count:
+            lone[column.name] = count
+    return lone
 
 
 def _by_doubles(real: Reals, new: Reals, confidence: float) -> SuccessRate:
-    """Bound how many people are in the new rows by chance, from how many others of its
-    table each row equals.
+    """Bound how many people are in the new rows by chance.
+
+    ``real`` and ``new`` say how many others of its table each row equals.
     """
     # If cells have shares p among n people and q among m new rows, Σ n·p·m·q people are
     # there at most; by Cauchy and Schwarz, that is at most √(n·m · Σ n·p² · Σ m·q²),
     # and these sums are the shares of rows with a double. That is for rare cells:
     # people who equal several others may all be there by chance.
     some = (real > 0) & (real < _SEVERAL)
-    one, other = (
-        SuccessRate.of(float(np.count_nonzero(rows)), len(rows), confidence).value
-        for rows in (some, new)
-    )
-    by_chance = np.count_nonzero(real >= _SEVERAL) + math.sqrt(
-        one * other * len(new) * len(real)
-    )
+    one = SuccessRate.of(float(np.count_nonzero(some)), len(real), confidence).value
+    other = SuccessRate.of(float(np.count_nonzero(new)), len(new), confidence).value
+    common = np.count_nonzero(real >= _SEVERAL)
+    by_chance = common + math.sqrt(one * other * len(new) * len(real))
     return SuccessRate.of(min(by_chance, len(real)), len(real), confidence)
 
 
 def linkability(attacked: Sequence[Nearest], *, confidence: float) -> Risk:
-    """Count the people who are linked with the help of the new rows: the same one is
-    nearest to both parts.
+    """Count the people who are linked: the same new row is nearest to both parts.
 
     Somebody's columns are split into two parts, as if two tables about the same people
     held one part each.
@@ -237,18 +233,16 @@ def linkability(attacked: Sequence[Nearest], *, confidence: float) -> Risk:
 def read_parts(
     pooled: Pooled, given: Sequence[Sequence[str]] | None
 ) -> tuple[tuple[int, ...], ...]:
-    """The two parts of the columns, by position: every other one by default; nothing if
-    there is only one column.
+    """The two parts of the columns, by position: every other one by default.
+
+    There are none if there is only one column.
     """
     if given is None:
         every = range(len(pooled.columns))
         if len(every) > 1:
             return (tuple(every[::2]), tuple(every[1::2]))
         return ()
-    if isinstance(given, list | tuple):
-        listed = given
-    else:
-        listed = ()
+    listed = given if isinstance(given, list | tuple) else ()
     parts = tuple(pooled.positions(read_columns("parts", part)) for part in listed)
     if len(parts) != 2 or not all(parts) or set(parts[0]) & set(parts[1]):
         raise InputError(f"parts is {given!r}; pass two lists of different columns")
@@ -268,17 +262,13 @@ class Inference:
     @property
     def worst(self) -> str:
         """The column at the greatest risk, as far as that is sure."""
-        return max(
-            self.by_column,
-            key=lambda name: (self.by_column[name].low, self.by_column[name].value),
-        )
+        risks = self.by_column
+        return max(risks, key=lambda name: (risks[name].low, risks[name].value))
 
     def judged(self) -> Judgement:
         """High if one column surely is, otherwise as the average is."""
-        is_sure = (
-            self.average.control_rate is not None and max(self.surely.values()) > LIMIT
-        )
-        if is_sure:
+        has_control = self.average.control_rate is not None
+        if has_control and max(self.surely.values()) > LIMIT:
             return "high"
         return self.average.judged()
 
@@ -290,8 +280,7 @@ def inference(
     *,
     confidence: float,
 ) -> Inference:
-    """Guess each secret of somebody from the new row that is nearest in all other
-    columns.
+    """Guess each secret of somebody from the new row nearest in all other columns.
 
     A number counts as guessed if it is within 5 % of the guess, anything else if it is
     the same.
@@ -311,20 +300,19 @@ def inference(
         _average(np.column_stack(hits), confidence)
         for hits in zip(*right.values(), strict=True)
     ]
-    average = Risk.beyond(
-        rates[0], rates[1] if len(rates) > 1 else None, len(attacked[0].people)
-    )
-    by_column = {name: Risk.of_hits(hits, confidence) for name, hits in right.items()}
     return Inference(
-        average,
-        by_column,
-        {name: Risk.of_hits(hits, together).low for name, hits in right.items()},
+        average=Risk.beyond(*rates, attempts=len(attacked[0].people)),
+        by_column={
+            name: Risk.of_hits(hits, confidence) for name, hits in right.items()
+        },
+        surely={name: Risk.of_hits(hits, together).low for name, hits in right.items()},
     )
 
 
 def _average(right: Mask, confidence: float) -> SuccessRate:
-    """The share of guesses that are right; the columns of one person go together, so
-    that people are what varies.
+    """The share of guesses that are right.
+
+    The columns of one person go together, so that people are what varies.
     """
     from scipy.special import stdtrit  # slow to import
 
@@ -333,21 +321,20 @@ def _average(right: Mask, confidence: float) -> SuccessRate:
     mean = float(by_person.mean())
     error = 1.0
     if people > 1:
-        error = stdtrit(people - 1, (1 + confidence) / 2) * math.sqrt(
-            by_person.var(ddof=1) / people
-        )
+        spread = math.sqrt(by_person.var(ddof=1) / people)
+        error = stdtrit(people - 1, (1 + confidence) / 2) * spread
         # a few may be the same by chance
         error = max(float(error), SuccessRate.of(0, people, confidence).error)
     return SuccessRate(mean, error, mean)
 
 
 def read_secrets(pooled: Pooled, given: str | Sequence[str] | None) -> tuple[int, ...]:
-    """The columns to guess, by position: by default all, or the first of very many;
-    none if there is only one.
+    """The columns to guess, by position: by default all, or the first of very many.
+
+    There are none if there is only one column.
     """
-    if given is None:
-        names = pooled.names[:MOST_SECRETS]
-    else:
+    names: Sequence[str] = pooled.names[:MOST_SECRETS]
+    if given is not None:
         names = read_columns("secrets", given)
     if not names:
         raise ColumnError(
@@ -373,63 +360,67 @@ class Membership:
 
     @property
     def risk(self) -> Risk:
-        """2·AUC − 1 with its interval: 0 is chance, 1 is certainty, like the other
-        risks.
-        """
-        value, low, high = (
-            max(0.0, 2 * end - 1) for end in (self.auc, self.low, self.high)
+        """2·AUC − 1 with its interval: 0 is chance, 1 is certainty."""
+        return Risk(
+            value=max(0.0, 2 * self.auc - 1),
+            low=max(0.0, 2 * self.low - 1),
+            high=max(0.0, 2 * self.high - 1),
+            attempts=self.attempts,
+            rate=self.auc,
+            control_rate=0.5,
         )
-        return Risk(value, low, high, self.attempts, self.auc, 0.5)
 
 
 def membership(real: Reals, control: Reals, *, confidence: float) -> Membership:
-    """Judge an attack by the distances of people of both kinds to their nearest new
-    row.
+    """Judge an attack by the distances of people to their nearest new row.
 
     People of the real table may be nearer to a new row than other people are, so that
     somebody can tell who was in it.
     """
-    # Of each person: the share of the other kind that is nearer, ties in half; it gives
-    # the area and DeLong's error.
-    nearer = []
-    for distances, others in ((real, np.sort(control)), (control, np.sort(real))):
-        below, up_to = (
-            others.searchsorted(distances, side=side) for side in ("left", "right")
-        )
-        nearer.append((below + up_to) / (2 * len(others)))
-    auc = float(nearer[1].mean())
-    variances = [
-        part.var(ddof=1) / len(part) if len(part) > 1 else 0.25 for part in nearer
-    ]
+    # The share of the other kind that is nearer gives the area and DeLong's error.
+    others_nearer = _share_nearer(real, control)
+    people_nearer = _share_nearer(control, real)
+    auc = float(people_nearer.mean())
+    variance = _variance_of_mean(others_nearer) + _variance_of_mean(people_nearer)
     # With few people, all of them may be on one side, which does not make the answer
     # certain.
     least = SuccessRate.of(0, min(len(real), len(control)), 0.95).error / 2
-    error = NormalDist().inv_cdf((1 + confidence) / 2) * max(
-        math.sqrt(sum(variances)), least
-    )
+    z = NormalDist().inv_cdf((1 + confidence) / 2)
+    error = z * max(math.sqrt(variance), least)
     # The share of the real table within the distance that one in a hundred others has;
     # ties count in part.
     reached = np.unique(np.concatenate([real, control]))
-    inside, outside = (
-        np.sort(part).searchsorted(reached, side="right") / len(part)
-        for part in (real, control)
-    )
-    rarely_wrong = float(
-        np.interp(RARE, np.append(0.0, outside), np.append(0.0, inside))
-    )
+    inside = np.sort(real).searchsorted(reached, side="right") / len(real)
+    outside = np.sort(control).searchsorted(reached, side="right") / len(control)
+    rarely_wrong = np.interp(RARE, np.append(0.0, outside), np.append(0.0, inside))
     return Membership(
-        auc,
-        max(0.0, auc - error),
-        min(1.0, auc + error),
-        rarely_wrong,
-        len(real) + len(control),
+        auc=auc,
+        low=max(0.0, auc - error),
+        high=min(1.0, auc + error),
+        rarely_wrong=float(rarely_wrong),
+        attempts=len(real) + len(control),
     )
+
+
+def _share_nearer(distances: Reals, others: Reals) -> Reals:
+    """Of each person, the share of others that are nearer, ties in half."""
+    others = np.sort(others)
+    below = others.searchsorted(distances, side="left")
+    up_to = others.searchsorted(distances, side="right")
+    return np.asarray((below + up_to) / (2 * len(others)))
+
+
+def _variance_of_mean(shares: Reals) -> float:
+    if len(shares) == 1:
+        return 0.25
+    return float(shares.var(ddof=1) / len(shares))
 
 
 @dataclass(frozen=True)
 class ClosestRecord:
-    """Median distance of new rows, and of other people, to the closest real row; each
-    column counts at most 1.
+    """Median distance of new rows, and of other people, to the closest real row.
+
+    Each column counts at most 1.
     """
 
     new: float
@@ -446,10 +437,10 @@ def closest_record(
 ) -> ClosestRecord:
     """Measure the distances of so many rows of either kind."""
     real = pooled.shuffled("real", rng)
-    people = [
-        pooled.shuffled(name, rng, rows) for name in pooled.parts if name != "real"
-    ]
-    new, *others = (
-        float(np.median(nearest(pooled, rows, real).distance)) for rows in people
-    )
-    return ClosestRecord(new, others[0] if others else None)
+    medians: dict[TableName, float] = {}
+    for table in pooled.parts:
+        if table != "real":
+            people = pooled.shuffled(table, rng, rows)
+            distance = nearest(pooled, people, real).distance
+            medians[table] = float(np.median(distance))
+    return ClosestRecord(new=medians["new"], others=medians.get("control"))

@@ -41,8 +41,9 @@ def evaluate(
     random_state: int = 0,
     progress: Progress | None = None,
 ) -> Evaluation:
-    """Judge new rows before they are shared: fidelity, utility and risk. Printing the
-    result shows the verdict first.
+    """Judge new rows before they are shared: fidelity, utility and risk.
+
+    Printing the result shows the verdict first.
 
     Parameters
     ----------
@@ -77,25 +78,17 @@ def evaluate(
     --------
     >>> import numpy, polars
     >>> rng = numpy.random.default_rng(0)
-    >>> people = polars.DataFrame({name: rng.integers(0, 50, 900) for name in ("age", "income", "height")})
+    >>> names = ("age", "income", "height")
+    >>> people = polars.DataFrame({name: rng.integers(0, 50, 900) for name in names})
     >>> real, control = people[:600], people[600:]
-    >>> result = evaluate(real, real.sample(600, with_replacement=True, seed=0), control=control)
+    >>> new = real.sample(600, with_replacement=True, seed=0)
+    >>> result = evaluate(real, new, control=control)
     >>> result.flagged
     ('copies', 'singling out', 'inference', 'membership')
     """
     check_confidence(confidence)
-    for name, value, least in (
-        ("attacks", attacks, 1),
-        ("random_state", random_state, 0),
-    ):
-        if (
-            isinstance(value, bool)
-            or not isinstance(value, int | np.integer)
-            or value < least
-        ):
-            raise InputError(
-                Option(name), f" is {value!r}; give a whole number, at least {least}"
-            )
+    _check_whole("attacks", attacks, least=1)
+    _check_whole("random_state", random_state, least=0)
     for name, given in (("protected", protected), ("favourable", favourable)):
         if outcome is None and given is not None:
             raise ColumnError(
@@ -104,21 +97,16 @@ def evaluate(
                 Option("outcome"),
             )
     tables: dict[TableName, Any] = {"real": real, "new": new}
-    pooled, left_out = pool(
-        tables if control is None else tables | {"control": control}
-    )
+    if control is not None:
+        tables["control"] = control
+    pooled, left_out = pool(tables)
     guessed = risk.read_secrets(pooled, secrets)
     halves = risk.read_parts(pooled, parts)
     report = checked_progress(progress)
     # Each measure draws from its own stream, so that its result does not depend on the
     # others.
-    streams = dict(
-        zip(
-            _SHARES,
-            np.random.default_rng(random_state).spawn(len(_SHARES)),
-            strict=True,
-        )
-    )
+    generators = np.random.default_rng(random_state).spawn(len(_SHARES))
+    streams = dict(zip(_SHARES, generators, strict=True))
 
     def stream(stage: str) -> np.random.Generator:
         report(stage, _SHARES[stage])
@@ -127,14 +115,13 @@ def evaluate(
     compared = fidelity(pooled, rng=stream("fidelity"))
     learned = None
     if outcome is not None:
-        rng = stream("utility")
         learned = utility(
             pooled,
             outcome,
             protected,
             favourable=favourable,
             confidence=confidence,
-            rng=rng,
+            rng=stream("utility"),
         )
     copies = risk.copied_rows(pooled, confidence=confidence)
     singled = singling_out(
@@ -159,20 +146,41 @@ def evaluate(
         )
     report("attacks", 1.0)
     distances = [near.distance for near in attacked]
+    linkability = None
     if halves:
         linkability = risk.linkability(attacked, confidence=confidence)
-    else:
-        linkability = None
+    inference = None
     if guessed:
         inference = risk.inference(pooled, guessed, attacked, confidence=confidence)
-    else:
-        inference = None
+    membership = None
     if len(distances) > 1:
         membership = risk.membership(*distances, confidence=confidence)
-    else:
-        membership = None
-    risks = Risks(copies, singled, linkability, inference, membership, closest)
-    sizes = pooled.rows("real"), pooled.rows("new"), pooled.rows("control")
     return Evaluation(
-        *sizes, pooled.names, left_out, confidence, compared, learned, risks
+        real_rows=pooled.rows("real"),
+        new_rows=pooled.rows("new"),
+        control_rows=pooled.rows("control"),
+        columns=pooled.names,
+        left_out=left_out,
+        confidence=confidence,
+        fidelity=compared,
+        utility=learned,
+        risks=Risks(
+            copies=copies,
+            singling_out=singled,
+            linkability=linkability,
+            inference=inference,
+            membership=membership,
+            closest_record=closest,
+        ),
     )
+
+
+def _check_whole(name: str, value: object, *, least: int) -> None:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | np.integer)
+        or value < least
+    ):
+        raise InputError(
+            Option(name), f" is {value!r}; give a whole number, at least {least}"
+        )

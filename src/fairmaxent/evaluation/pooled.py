@@ -1,10 +1,10 @@
-"""The real table, the new rows and the control rows side by side, with their values
-numbered in the same way.
+"""The real table, the new rows and the control rows side by side.
 
-Equal values have equal numbers in all tables, missing values have 0, and numbers of
-numbers and dates are in their order. The distance of two rows is Gower's: the sum over
-the columns of |a − b| / range for numbers and dates, and of 0 or 1 for everything else.
-A missing value is at distance 0 from another one and 1 from any value.
+Their values are numbered in the same way. Equal values have equal numbers in all
+tables, missing values have 0, and numbers of numbers and dates are in their order. The
+distance of two rows is Gower's: the sum over the columns of |a − b| / range for numbers
+and dates, and of 0 or 1 for everything else. A missing value is at distance 0 from
+another one and 1 from any value.
 """
 
 import math
@@ -60,8 +60,7 @@ class PooledColumn:
     codes: Indices  # the number of each row's value; 0: missing
     # the text of each value that is not missing; empty for numbers and dates
     labels: tuple[str, ...]
-    # numbers, and dates in seconds; NaN if missing. None: values are the same, or they
-    # are not
+    # numbers, and dates in seconds; NaN if missing. None: values are equal or not
     numbers: Reals | None
 
     @property
@@ -102,18 +101,14 @@ class Pooled:
         self, table: TableName, rng: np.random.Generator, most: int | None = None
     ) -> Rows:
         """Rows of a table in random order, at most so many."""
-        return np.asarray(
-            self.parts[table].start + rng.permutation(self.rows(table))[:most]
-        )
+        order = rng.permutation(self.rows(table))[:most]
+        return np.asarray(self.parts[table].start + order)
 
     @cached_property
     def codes(self) -> Codes:
-        """The numbers of all values, shape (rows of all tables, columns), in Fortran
-        order.
-        """
-        return np.asfortranarray(
-            np.column_stack([column.codes for column in self.columns])
-        )
+        """The numbers of all values: (rows of all tables, columns)."""
+        codes = np.column_stack([column.codes for column in self.columns])
+        return np.asfortranarray(codes)
 
     @cached_property
     def row_numbers(self) -> Indices:
@@ -129,9 +124,7 @@ class Pooled:
 
     @cached_property
     def learned(self) -> tuple[Domain, Encoded]:
-        """Levels as `debias` would make them from the real table, and all tables in
-        terms of them.
-        """
+        """Levels as `debias` makes them from the real table, and all rows in them."""
         weights = np.zeros(len(self.codes))
         weights[self.parts["real"]] = 1.0
         backend = frames.load_library(self.library)
@@ -140,22 +133,22 @@ class Pooled:
             dtype: Any = nw.Float64
             values: Any = column.numbers
             if values is None:
-                values = np.array([None, *column.labels], dtype=object)[
-                    column.codes
-                ].tolist()
+                labels = np.array([None, *column.labels], dtype=object)
+                values = labels[column.codes].tolist()
                 dtype = nw.String
-            frame[column.name] = nw.new_series(
-                column.name, values, dtype, backend=backend
-            )
+            name = column.name
+            frame[name] = nw.new_series(name, values, dtype, backend=backend)
+        options = ColumnOptions(self.names)
         domain, columns = Domain.learn_rows(
-            frames.build(frame), ColumnOptions(self.names), weights=weights
+            frames.build(frame), options, weights=weights
         )
         return domain, Encoded.stacked(columns)
 
 
 def pool(tables: Mapping[TableName, Any]) -> tuple[Pooled, tuple[str, ...]]:
-    """Put the tables side by side; also returns the columns of the real table that the
-    new rows do not have.
+    """Put the tables side by side.
+
+    Also returns the columns of the real table that the new rows do not have.
     """
     opened: dict[TableName, frames.Frame] = {}
     for table, frame in tables.items():
@@ -180,25 +173,25 @@ def pool(tables: Mapping[TableName, Any]) -> tuple[Pooled, tuple[str, ...]]:
 def _common_columns(
     names: Mapping[TableName, Sequence[str]],
 ) -> tuple[list[str], list[str]]:
-    """The columns to compare, and those that only the real table has: `debias` leaves
-    identifiers out, say.
+    """The columns to compare, and those that only the real table has.
+
+    `debias` leaves identifiers out, say.
     """
     extra = [name for name in names["new"] if name not in names["real"]]
     common = [name for name in names["new"] if name in names["real"]]
     if not common:
         listed = ", ".join(map(repr, names["new"][:5]))
-        advice = "pass rows with the same columns"
         raise ColumnError(
             f"the new rows have no column of the real table ({cut(listed, 200)});"
-            f" {advice}"
+            " pass rows with the same columns"
         )
     if extra:
         hint = did_you_mean(extra[0], names["real"])
-        what = (
+        raise ColumnError(
             f"the new rows have a column {extra[0]!r}, which the real table does not"
-            f" have; {hint}"
+            f" have; {hint}; leave it out with ",
+            Option("drop"),
         )
-        raise ColumnError(f"{what}; leave it out with ", Option("drop"))
     lacking = [name for name in common if name not in names.get("control", common)]
     if lacking:
         raise ColumnError(
@@ -212,22 +205,22 @@ def _pooled(columns: Mapping[TableName, frames.Column]) -> PooledColumn:
     name = columns["real"].name
     kinds: dict[str, TableName] = {}  # with the first table that has it
     for table, series in columns.items():
-        if len(values := factorize(series)[1]):
-            kinds.setdefault(
-                _KINDS[ColumnOptions([name]).kind_of(series, values)], table
-            )
+        _, values = factorize(series)
+        if len(values):
+            kind = _KINDS[ColumnOptions([name]).kind_of(series, values)]
+            kinds.setdefault(kind, table)
     if len(kinds) > 1:
         (kind, first), (another, second), *_ = kinds.items()
-        clash = (
+        raise InputError(
             f"column {name!r} holds {kind} in {NAMES[first]}, but {another} in"
-            f" {NAMES[second]}"
+            f" {NAMES[second]}; read all tables in the same way, or leave the column"
+            " out with ",
+            Option("drop"),
         )
-        advice = "read all tables in the same way, or leave the column out with "
-        raise InputError(f"{clash}; {advice}", Option("drop"))
     if kinds and kinds.keys() <= {"numbers", "dates"}:
         numbers = np.concatenate([_numbers(series) for series in columns.values()])
-        if np.abs(numbers[~np.isnan(numbers)]).max(initial=0.0) < _EXACT:
-            present = ~np.isnan(numbers)
+        present = ~np.isnan(numbers)
+        if np.abs(numbers[present]).max(initial=0.0) < _EXACT:
             codes = np.zeros(len(numbers), dtype=np.intp)
             codes[present] = np.unique(numbers[present], return_inverse=True)[1] + 1
             return PooledColumn(name, codes, (), numbers)
@@ -235,11 +228,10 @@ def _pooled(columns: Mapping[TableName, frames.Column]) -> PooledColumn:
 
 
 def _numbers(series: frames.Column) -> Reals:
-    codes, values = factorize(series)  # a column without a value has no type to rely on
+    codes, values = factorize(series)
+    numbers = np.empty(0)  # a column without a value has no type to rely on
     if len(values):
         numbers = frames.to_numbers(values)
-    else:
-        numbers = np.empty(0)
     if np.isinf(numbers).any():
         raise InputError(
             f"column {series.name!r} holds an infinite number; replace it or make it"
@@ -258,11 +250,13 @@ def _categories(name: str, columns: Sequence[frames.Column]) -> PooledColumn:
         for key, value in zip(keys, values.to_list(), strict=True):
             texts.setdefault(key, value_text(value))
         numbers = {key: number for number, key in enumerate(texts, start=1)}
-        codes.append(
-            np.array([*(numbers[key] for key in keys), 0], dtype=np.intp)[positions]
-        )
+        numbered = np.array([*(numbers[key] for key in keys), 0], dtype=np.intp)
+        codes.append(numbered[positions])
     return PooledColumn(
-        name, np.concatenate(codes), unique_labels(list(texts.values())), None
+        name=name,
+        codes=np.concatenate(codes),
+        labels=unique_labels(list(texts.values())),
+        numbers=None,
     )
 
 
@@ -281,9 +275,7 @@ def column_sets(
 
 
 def cell_numbers(codes: Codes, sizes: Sequence[int]) -> tuple[Indices, int]:
-    """A number for the values of each row, equal for equal rows, and how many such
-    numbers there may be.
-    """
+    """A number for each row, equal for equal rows, and how many there may be."""
     cells, span = row_keys(codes, sizes)
     if span > _COUNTABLE:
         cells = np.unique(cells, return_inverse=True)[1]
@@ -293,14 +285,11 @@ def cell_numbers(codes: Codes, sizes: Sequence[int]) -> tuple[Indices, int]:
 
 @dataclass(frozen=True, eq=False)
 class Nearest:
-    """For each of some people, the nearest rows among the candidates, and how far the
-    nearest is.
-    """
+    """For each of some people, the nearest candidates, and how far the nearest is."""
 
     people: Rows
     distance: Reals  # (people,): by all columns, each of which counts at most 1
-    # (people,): how likely both parts of the columns lead to the same candidate; 0
-    # without parts
+    # (people,): how likely both parts of the columns lead to the same candidate
     linked: Reals
     by_others: Rows  # (people, columns): the nearest by all columns but this one
 
@@ -314,12 +303,12 @@ def nearest(
     others: Sequence[int] = (),
     done: Callable[[float], None] = lambda share: None,
 ) -> Nearest:
-    """Find the nearest candidates of each person; by all columns but one, the first of
-    several that are equally near.
+    """Find the nearest candidates of each person.
 
-    ``people`` and ``candidates`` are rows of all tables; ``parts`` are two sets of
-    columns, ``others`` the columns that are left out one at a time: the distance by all
-    columns but one is the whole distance less that column's.
+    By all columns but one, it is the first of several that are equally near. ``people``
+    and ``candidates`` are rows of all tables; ``parts`` are two sets of columns,
+    ``others`` the columns that are left out one at a time: the distance by all columns
+    but one is the whole distance less that column's.
 
     Of the candidates A and B that are nearest by either part, each part leads to one of
     its own at random, as by anonymeter's unstable sort: to the same with probability |A
@@ -341,13 +330,11 @@ def nearest(
         by_parts = [_added([apart[index] for index in part]) for part in parts]
         if by_parts:
             one, other = (part == part.min() for part in by_parts)
-            linked[at] = np.count_nonzero(one & other) / (
-                np.count_nonzero(one) * np.count_nonzero(other)
-            )
+            pairs = np.count_nonzero(one) * np.count_nonzero(other)
+            linked[at] = np.count_nonzero(one & other) / pairs
         for number, index in enumerate(others):
-            by_others[at, number] = np.subtract(
-                whole, apart[index], out=without
-            ).argmin()
+            np.subtract(whole, apart[index], out=without)
+            by_others[at, number] = without.argmin()
         if at % 50 == 0:
             done(at / len(people))
     return Nearest(people, distance / unit, linked, candidates[by_others])
@@ -356,21 +343,19 @@ def nearest(
 def _distances_by(
     column: PooledColumn, candidates: Rows, unit: int, kept: int
 ) -> Callable[[int], Distances]:
-    """Distances of all candidates from a person by one column: those of the ``kept``
-    last values are kept.
+    """Distances of all candidates from a person by one column.
+
+    Those of the ``kept`` last values are kept.
     """
     whole = np.int32(unit)
     missing = column.codes[candidates] == 0
     values = column.codes
     if column.numbers is not None:
-        present = column.numbers[column.codes > 0]
-        if len(present):
-            low = present.min()
-            span = np.ptp(present)
-        else:
-            low = 0.0
-            span = 0.0
-        shares = np.where(column.codes > 0, (column.numbers - low) / (span or 1.0), 0.0)
+        present = column.codes > 0
+        shares = np.zeros(len(present))  # of the range
+        if present.any():
+            numbers = column.numbers[present]
+            shares[present] = (numbers - numbers.min()) / (np.ptp(numbers) or 1.0)
         values = np.round(shares * unit).astype(np.int32)
     others = values[candidates]
 

@@ -1,9 +1,9 @@
-"""Fidelity, how much the shares of levels and of their combinations differ between new
-and real rows; and utility.
+"""Fidelity and utility of new rows.
 
-The total variation of two tables p and q is ½ Σ |p − q|, averaged over all columns,
-pairs and triples of columns, as levels: numbers in the bins that `debias` would use.
-Beside it stands that of rows drawn at random from the real table.
+Fidelity is how much the shares of levels and of their combinations differ between new
+and real rows. The total variation of two tables p and q is ½ Σ |p − q|, averaged over
+all columns, pairs and triples of columns, as levels: numbers in the bins that `debias`
+would use. Beside it stands that of rows drawn at random from the real table.
 
 Quality is as SDMetrics defines it (version 0.32). Column shapes: 1 minus the
 Kolmogorov–Smirnov statistic for numbers and dates, 1 minus the total variation for
@@ -84,37 +84,35 @@ def fidelity(pooled: Pooled, *, rng: np.random.Generator) -> Fidelity:
     """Compare the new rows with the real table."""
     domain, encoded = pooled.learned
     codes = encoded.codes.astype(np.int64)
-    real, new = (codes[pooled.parts[name]] for name in ("real", "new"))
-    times = rng.multinomial(len(new), np.full(len(real), 1 / len(real))).astype(
-        np.float64
-    )
+    real = codes[pooled.parts["real"]]
+    new = codes[pooled.parts["new"]]
+    people = len(real)
+    # as many rows drawn at random from the real table: how often each is
+    times = rng.multinomial(len(new), np.full(people, 1 / people)).astype(np.float64)
+    width = len(domain.sizes)
     means: list[TotalVariation] = []
     by_column: dict[str, float] = {}
-    for size in range(1, min(3, len(domain.sizes)) + 1):
+    for size in range(1, min(3, width) + 1):
         apart = []
-        for columns in column_sets(
-            len(domain.sizes), size, MOST_SETS if size == 3 else math.inf, rng
-        ):
+        apart_by_chance = []
+        most = MOST_SETS if size == 3 else math.inf
+        for columns in column_sets(width, size, most, rng):
             rows = np.concatenate([real[:, columns], new[:, columns]])
             cells, span = cell_numbers(rows, [domain.sizes[index] for index in columns])
-            shares, drawn = (
-                _shares(cells[: len(real)], span, weights) for weights in (None, times)
-            )
-            apart.append(
-                (
-                    _variation(shares, _shares(cells[len(real) :], span)),
-                    _variation(shares, drawn),
-                )
-            )
-        distances, by_chance = np.array(apart).T
+            shares = _shares(cells[:people], span)
+            drawn = _shares(cells[:people], span, times)
+            apart.append(_variation(shares, _shares(cells[people:], span)))
+            apart_by_chance.append(_variation(shares, drawn))
         means.append(
             TotalVariation(
-                size, float(distances.mean()), float(by_chance.mean()), len(apart)
+                columns=size,
+                value=float(np.mean(apart)),
+                by_chance=float(np.mean(apart_by_chance)),
+                sets=len(apart),
             )
         )
-        by_column = by_column or dict(
-            zip(pooled.names, distances.tolist(), strict=True)
-        )
+        if size == 1:
+            by_column = dict(zip(pooled.names, apart, strict=True))
     return Fidelity(tuple(means), by_column, quality(pooled))
 
 
@@ -129,9 +127,7 @@ def _variation(first: Reals, second: Reals) -> float:
 
 @dataclass(frozen=True)
 class PairTrend:
-    """Two columns that belong together in the real table, and how much they do so in
-    the new rows.
-    """
+    """Two columns that belong together, and how much they do so in the new rows."""
 
     first: str
     second: str
@@ -165,10 +161,9 @@ class _Side:
             return cls(codes, None, codes)
         numbers = column.numbers[part]
         present = numbers[~np.isnan(numbers)]
+        binned = codes
         if len(present):
             binned = np.digitize(numbers, np.histogram_bin_edges(present, _BINS))
-        else:
-            binned = codes
         return cls(codes, numbers, binned)
 
 
@@ -180,25 +175,25 @@ def quality(pooled: Pooled) -> Quality:
         for column in pooled.columns
     }
     by_column = {name: _shape(*pair) for name, pair in sides.items()}
-    scored = (
-        (first, second, _trend(sides[first], sides[second]))
-        for first, second in combinations(sides, 2)
-    )
-    by_pair = tuple(
-        PairTrend(first, second, score)
-        for first, second, score in scored
-        if score is not None
-    )
+    by_pair = []
+    for first, second in combinations(sides, 2):
+        score = _trend(sides[first], sides[second])
+        if score is not None:
+            by_pair.append(PairTrend(first, second, score))
     shapes = _mean(by_column.values())
     trends = _mean(pair.score for pair in by_pair)
-    return Quality(_mean([shapes, trends]), shapes, trends, by_column, by_pair)
+    return Quality(
+        score=_mean([shapes, trends]),
+        shapes=shapes,
+        trends=trends,
+        by_column=by_column,
+        by_pair=tuple(by_pair),
+    )
 
 
 def _mean(scores: Iterable[float | None]) -> float | None:
     present = [score for score in scores if score is not None]
-    if present:
-        return float(np.mean(present))
-    return None
+    return float(np.mean(present)) if present else None
 
 
 def _shape(real: _Side, new: _Side) -> float | None:
@@ -214,10 +209,9 @@ def _shape(real: _Side, new: _Side) -> float | None:
 
 
 def _trend(first: tuple[_Side, ...], second: tuple[_Side, ...]) -> float | None:
-    """The score of a pair; None if the columns have little to do with each other in the
-    real table.
-    """
-    (real, new), (other_real, other_new) = first, second
+    """The score of a pair; None if its columns have little to do with each other."""
+    real, new = first
+    other_real, other_new = second
     if real.numbers is not None and other_real.numbers is not None:
         correlation = _correlation(real.numbers, other_real.numbers)
         if correlation is None or abs(correlation) <= CORRELATED:
@@ -226,43 +220,38 @@ def _trend(first: tuple[_Side, ...], second: tuple[_Side, ...]) -> float | None:
         if again is None:
             return None
         return 1 - abs(correlation - again) / 2
-    height, width = (
-        int(max(side.binned.max() for side in sides)) + 1 for sides in (first, second)
-    )
-    cells = (
-        side.binned * width + other.binned
+    height = int(max(side.binned.max() for side in first)) + 1
+    width = int(max(side.binned.max() for side in second)) + 1
+    table, another = (
+        _shares(side.binned * width + other.binned, height * width).reshape(height, -1)
         for side, other in zip(first, second, strict=True)
     )
-    table, another = (
-        _shares(part, height * width).reshape(height, width) for part in cells
-    )
-    apart = 1 - _variation(table, another)
-    table = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
-    expected = np.outer(table.sum(axis=1), table.sum(axis=0))
-    least = min(table.shape) - 1
-    # Cramér's V: the root of Σ (p − q)² / q over the smaller side less one, q being the
-    # product of the margins.
-    if (
-        least < 1
-        or math.sqrt(float(((table - expected) ** 2 / expected).sum()) / least)
-        <= ASSOCIATED
-    ):
+    if _association(table) <= ASSOCIATED:
         return None
-    return apart
+    return 1 - _variation(table, another)
+
+
+def _association(table: Reals) -> float:
+    """Cramér's V: the root of Σ (p − q)² / q over the smaller side less one.
+
+    q is the product of the margins.
+    """
+    table = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
+    least = min(table.shape) - 1
+    if least < 1:
+        return 0.0
+    expected = np.outer(table.sum(axis=1), table.sum(axis=0))
+    return math.sqrt(float(((table - expected) ** 2 / expected).sum()) / least)
 
 
 def _correlation(first: Any, second: Any) -> float | None:
-    """Pearson's correlation over rows with both values; None if a column is
-    constant.
-    """
+    """Pearson's correlation over rows with both values; None if one is constant."""
     both = ~(np.isnan(first) | np.isnan(second))
     if not both.any():
         return None
     first, second = (values[both] - values[both].mean() for values in (first, second))
     spread = math.sqrt(float(first @ first) * float(second @ second))
-    if spread > 0:
-        return float(first @ second) / spread
-    return None
+    return float(first @ second) / spread if spread > 0 else None
 
 
 @dataclass(frozen=True)
@@ -313,19 +302,17 @@ def utility(
 ) -> Utility:
     """Train both models and judge them."""
     school = _School.of(pooled, outcome, protected, favourable, confidence)
-    judged_on: Literal["control", "real"] = (
-        "control" if "control" in pooled.parts else "real"
-    )
     real, new = (
         np.arange(pooled.parts[name].start, pooled.parts[name].stop)
         for name in ("real", "new")
     )
-    if judged_on == "control":
+    judged_on: Literal["control", "real"] = "real"
+    if "control" in pooled.parts:
+        judged_on = "control"
         judged = pooled.shuffled("control", rng, MOST_JUDGED)
     else:
-        judged = np.sort(
-            rng.permutation(real)[: min(round(JUDGED * len(real)), MOST_JUDGED)]
-        )
+        most = min(round(JUDGED * len(real)), MOST_JUDGED)
+        judged = np.sort(rng.permutation(real)[:most])
         real = np.setdiff1d(real, judged)
     for rows, what in (
         (real, "real rows"),
@@ -333,17 +320,21 @@ def utility(
         (judged, f"{judged_on} rows to judge models on"),
     ):
         if len(rows) < FEWEST:
-            few = (
+            raise InputError(
                 f"there are {len(rows)} {what}, too few to train and judge models (at"
-                f" least {FEWEST})"
+                f" least {FEWEST}); pass more, or leave out ",
+                Option("outcome"),
             )
-            raise InputError(f"{few}; pass more, or leave out ", Option("outcome"))
-    (first, auc), (second, real_auc) = (
-        school.learning(rows, judged) for rows in (new, real)
-    )
-    lost = _estimated(real_auc[0] - auc[0], real_auc[1] - auc[1], confidence)
+    by_new, auc = school.learning(new, judged)
+    by_real, real_auc = school.learning(real, judged)
     return Utility(
-        outcome, name_of(school.model), judged_on, len(judged), first, second, lost
+        outcome=outcome,
+        model=name_of(school.model),
+        judged_on=judged_on,
+        people=len(judged),
+        new=by_new,
+        real=by_real,
+        auc_lost=_estimated(real_auc[0] - auc[0], real_auc[1] - auc[1], confidence),
     )
 
 
@@ -368,9 +359,8 @@ class _School:
         confidence: float,
     ) -> "_School":
         domain, encoded = pooled.learned
-        if protected is None:
-            names = []
-        else:
+        names: Sequence[str] = ()
+        if protected is not None:
             names = read_columns("protected", protected)
         pooled.positions([outcome, *names])
         if names:
@@ -378,70 +368,64 @@ class _School:
         else:
             roles = Roles(domain, domain.index(outcome), ())
         if roles.attributes[0].size < 2:
-            same = (
-                f"outcome column {outcome!r} has the same value in all rows, so there"
-                " is nothing to learn"
-            )
             raise InputError(
-                f"{same}; name another one, or leave out ", Option("outcome")
+                f"outcome column {outcome!r} has the same value in all rows, so there"
+                " is nothing to learn; name another one, or leave out ",
+                Option("outcome"),
             )
         table = roles.compress(encoded.codes)
         people = People.of(
             roles, table, table.counts, positions=encoded.positions, design=None
         )
-        levels = roles.favourable_levels(favourable)
         return cls(
-            roles,
-            people,
-            levels,
-            favourable is not None,
-            choose_labeller(roles),
-            confidence,
+            roles=roles,
+            people=people,
+            favourable=roles.favourable_levels(favourable),
+            named=favourable is not None,
+            model=choose_labeller(roles),
+            confidence=confidence,
         )
 
     def learning(
         self, rows: Rows, judged: Rows
     ) -> tuple[Learning, tuple[Reals, Reals]]:
-        """Let the model learn from some rows and decide about others; also its AUC, on
-        these and on other people.
+        """Let the model learn from some rows and decide about others.
+
+        Also returns its AUC, on these and on other people.
         """
         members = np.zeros(len(self.people.row), dtype=np.int64)
         members[rows] = 1
-        chances = self.model.learn(self.people.lesson(members))(
-            self.people.inputs.take(judged)
-        )
+        decide = self.model.learn(self.people.lesson(members))
+        chances = decide(self.people.inputs.take(judged))
         # Of everybody together and of each protected column: the group that each
         # combination of levels is in.
         shape = self.roles.blocks.shape(0)[1:]
         cells = np.arange(int(np.prod(shape, dtype=np.int64)))
-        columns = dict(
-            zip(
-                self.roles.names[1:],
-                np.unravel_index(cells, shape) if shape else (),
-                strict=True,
-            )
-        )
-        runs = [Run(np.zeros(len(judged), dtype=np.intp), chances)]
-        truth = self.people.outcome[judged]
-        group = self.people.group[judged]
-        groupings = {"": 0 * cells} | columns
+        levels = np.unravel_index(cells, shape) if shape else ()
+        columns = dict(zip(self.roles.names[1:], levels, strict=True))
         trial = Trial(
-            truth, group, np.ones(len(judged)), runs, self.favourable, groupings
+            self.people.outcome[judged],
+            self.people.group[judged],
+            np.ones(len(judged)),
+            [Run(np.zeros(len(judged), dtype=np.intp), chances)],
+            self.favourable,
+            {"": 0 * cells} | columns,
         )
+        values = trial.scores(trial.sums())
         # Also if other people had been judged: the same ones for both models.
-        values, drawn = (
-            trial.scores(sums)
-            for sums in (trial.sums(), trial.replicates(REPLICATES, elsewhere=False))
-        )
+        drawn = trial.scores(trial.replicates(REPLICATES, elsewhere=False))
 
         def estimated(quantity: str, name: str) -> Score | None:
             return _estimated(
                 values[quantity][name], drawn[quantity][name], self.confidence
             )
 
-        auc, accuracy = (estimated(name, OVERALL) for name in ("auc", "accuracy"))
-        rates = {name: estimated("by_predictions", name) for name in columns}
-        learning = Learning(auc, accuracy, rates, tuple(self._groups(trial, chances)))
+        learning = Learning(
+            auc=estimated("auc", OVERALL),
+            accuracy=estimated("accuracy", OVERALL),
+            rates={name: estimated("by_predictions", name) for name in columns},
+            groups=tuple(self._groups(trial, chances)),
+        )
         return learning, (values["auc"][OVERALL], drawn["auc"][OVERALL])
 
     def _groups(self, trial: Trial, chances: Reals) -> Iterator[GroupScores]:
@@ -452,30 +436,23 @@ class _School:
             for level, label in enumerate(attribute.labels):
                 members = trial.groupings[attribute.name][trial.group] == level
                 if members.any():
-                    accuracy, share = (
-                        self._share(happened[members]) for happened in (right, given)
-                    )
-                    people = int(members.sum())
                     yield GroupScores(
-                        attribute.name,
-                        label,
-                        people,
-                        accuracy,
-                        share if self.named else None,
+                        column=attribute.name,
+                        group=label,
+                        people=int(members.sum()),
+                        accuracy=self._share(right[members]),
+                        favourable=self._share(given[members]) if self.named else None,
                     )
 
     def _share(self, happened: Mask) -> Score:
         rates = np.array([happened.mean()])
         sizes = np.array([float(len(happened))])
-        low, high = share_interval(
-            EffectiveCounts.of_rates(rates, sizes), self.confidence
-        )
+        counts = EffectiveCounts.of_rates(rates, sizes)
+        low, high = share_interval(counts, self.confidence)
         return Score(float(rates[0]), float(low[0]), float(high[0]))
 
 
 def _estimated(value: Reals, drawn: Reals, confidence: float) -> Score | None:
-    """A score with the middle of what other people would give; None if there is
-    none.
-    """
+    """A score with the middle of what other people would give, if there is one."""
     score = with_range(float(value[0]), drawn, confidence)
     return None if np.isnan(score.low) else score

@@ -1,5 +1,6 @@
-"""The result of an evaluation, and its words: the verdict first, then risk, utility and
-fidelity.
+"""The result of an evaluation, and its words.
+
+The verdict comes first, then risk, utility and fidelity.
 """
 
 from collections.abc import Iterator, Sequence
@@ -75,16 +76,18 @@ class Risks:
         judged["copies"] = self.copies.judged()
         if self.inference is not None:
             judged["inference"] = self.inference.judged()
-        if self.membership is not None:
-            return judged
-        return judged | {"membership": "needs control"}
+        judged.setdefault("membership", "needs control")
+        return judged
+
+    def judged_as(self, judgement: attacks.Judgement) -> list[str]:
+        """The attacks of which this is to be said."""
+        judged = self.judgements()
+        return [name for name in judged if judged[name] == judgement]
 
 
 @dataclass(frozen=True, repr=False)
 class Evaluation:
-    """How faithful new rows are to the real table, what a model learns from them, and
-    what they give away.
-    """
+    """How faithful new rows are, what a model learns of them, what they give away."""
 
     real_rows: int
     new_rows: int
@@ -98,12 +101,8 @@ class Evaluation:
 
     @property
     def flagged(self) -> tuple[str, ...]:
-        """The risks that are surely too high: sharing the rows would give people
-        away.
-        """
-        return tuple(
-            name for name, judged in self.risks.judgements().items() if judged == "high"
-        )
+        """The risks that are surely too high: sharing would give people away."""
+        return tuple(self.risks.judged_as("high"))
 
     @property
     def verdict(self) -> str:
@@ -111,15 +110,13 @@ class Evaluation:
         return " ".join(verdict(self))
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain Python values, for JSON; a number that is not finite is
-        None.
-        """
-        judged = {
+        """Everything as plain Python values, for JSON; None for infinite numbers."""
+        return {
             "verdict": self.verdict,
             "flagged": list(self.flagged),
             "judgements": self.risks.judgements(),
+            **plain_json(self),
         }
-        return {**judged, **plain_json(self)}
 
     def __repr__(self) -> str:
         return evaluation_text(self)
@@ -127,37 +124,35 @@ class Evaluation:
 
 def verdict(measured: Evaluation) -> Iterator[str]:
     """Whether to share the rows, why, and how sure that is."""
-    judged = measured.risks.judgements()
-    unsure = [name for name, judgement in judged.items() if judgement == "uncertain"]
-    open_ones = [
-        name for name, judgement in judged.items() if judgement == "needs control"
-    ]
-    overlap = measured.risks.copies.control_overlap
+    copies = measured.risks.copies
+    overlap = copies.control_overlap
     if overlap is not None and overlap.judged() == "high":
-        shared = (
-            f"{_percent(overlap.rate)} of the control rows are rows of the real table"
-        )
         yield (
-            f"{shared}, so risks are larger than they look: pass rows of other people."
+            f"{_percent(overlap.rate)} of the control rows are rows of the real table,"
+            " so risks are larger than they look: pass rows of other people."
         )
-    if measured.flagged:
-        if measured.flagged == ("copies",):
-            above = ""
-        else:
+    flagged = measured.flagged
+    if flagged:
+        above = ""
+        if flagged != ("copies",):
             above = f", with risks above the limit of {100 * attacks.LIMIT:g} %"
         yield (
             "Do not treat these rows as anonymous: they give away people of the real"
             f" table{above}."
         )
     # more than chance explains, be they above the limit or not
-    if copied := measured.risks.copies.risk.low > 0:
+    copied = copies.risk.low > 0
+    if copied:
         yield _copied(measured)
-    if measured.flagged:
-        yield from (
-            _reason(name, measured) for name in measured.flagged if name != "copies"
-        )
+    if flagged:
+        for name in flagged:
+            if name != "copies":
+                yield _reason(name, measured)
         return
-    unsure = [name for name in unsure if not (copied and name == "copies")]
+    unsure = measured.risks.judged_as("uncertain")
+    if copied and "copies" in unsure:
+        unsure.remove("copies")
+    open_ones = measured.risks.judged_as("needs control")
     if not open_ones:
         which = "other attack" if copied else "attack"
         how = "clearly did" if unsure else "did notably"
@@ -174,10 +169,9 @@ def verdict(measured: Evaluation) -> Iterator[str]:
             " make the intervals narrower."
         )
     if open_ones:
-        unknown = f"little is known about {_named(open_ones)}"
         yield (
-            f"Without control rows, {unknown}. Pass rows of other people, which were"
-            " not used to make the new ones."
+            f"Without control rows, little is known about {_named(open_ones)}. Pass"
+            " rows of other people, which were not used to make the new ones."
         )
     yield (
         "This is no guarantee: other attacks may succeed. Only a differentially private"
@@ -195,24 +189,22 @@ def _named(names: Sequence[str]) -> str:
 def _copied(measured: Evaluation) -> str:
     """Who was copied, in people, and what the limit says of it."""
     copies = measured.risks.copies
-    compared = {"high": "is above", "low": "is within"}.get(
-        copies.judged(), "may be above"
-    )
+    places = {"high": "is above", "low": "is within"}
+    place = places.get(copies.judged(), "may be above")
     who = f"{copies.people:,} of the {measured.real_rows:,} people of the real table"
     chance = f"chance explains about {copies.by_chance:,.0f}"
-    limit = f"That {compared} the limit of {copies.limit:,.3g} beyond chance."
+    limit = f"That {place} the limit of {copies.limit:,.3g} beyond chance."
     return f"{who} are in the new rows with all their values; {chance}. {limit}"
 
 
 def _reason(attack: str, measured: Evaluation) -> str:
     """Why the risk of an attack is too high."""
-    risk = measured.risks.tried()[attack]
     risks = measured.risks
+    risk = risks.tried()[attack]
     if attack == "membership":
-        pairs = f"In {_percent(risk.rate)} of pairs, the person of the real table"
         return (
-            f"{pairs} is nearer to a new row than the other person; 50 % would be"
-            " chance."
+            f"In {_percent(risk.rate)} of pairs, the person of the real table is nearer"
+            " to a new row than the other person; 50 % would be chance."
         )
     happens = ATTACKS[attack][1]
     if risks.inference is not None and attack == "inference":
@@ -222,13 +214,11 @@ def _reason(attack: str, measured: Evaluation) -> str:
             f" {_shown(name, 40)!r} right"
         )
         risk = risks.inference.by_column[name]
-    if risk.control_rate is None:
-        outside = ""
-    else:
+    outside = ""
+    if risk.control_rate is not None:
         outside = f", and for other people in {_percent(risk.control_rate)}"
-    return (
-        f"{happens[0].upper()}{happens[1:]} in {_percent(risk.rate)} of cases{outside}."
-    )
+    beginning = f"{happens[0].upper()}{happens[1:]}"
+    return f"{beginning} in {_percent(risk.rate)} of cases{outside}."
 
 
 def _percent(share: float) -> str:
@@ -254,9 +244,8 @@ def evaluation_text(measured: Evaluation, notes: Sequence[str] = ()) -> str:
         counted(number, noun) if number else f"no {noun}s" for number, noun in sizes
     )
     record = measured.risks.closest_record
-    if record.others is None:
-        others = ""
-    else:
+    others = ""
+    if record.others is not None:
         others = f" (of control rows: {record.others:.3f})"
     distance = (
         "Median distance of a new row to the closest real row:"
@@ -269,9 +258,8 @@ def evaluation_text(measured: Evaluation, notes: Sequence[str] = ()) -> str:
     if measured.control_rows:
         meaning = (
             "A risk of 0 means that an attack succeeds as often on other people (the"
-            " control rows), 1 that it"
+            " control rows), 1 that it always succeeds."
         )
-        meaning += " always succeeds."
     limits = (
         f"{100 * attacks.LIMIT:g} % (copies: above {100 * attacks.MOST_COPIES:g} %)"
     )
@@ -294,28 +282,18 @@ def evaluation_text(measured: Evaluation, notes: Sequence[str] = ()) -> str:
 
 
 def risk_table(measured: Evaluation) -> Table:
-    """Each attack: its risk, the interval, how often it succeeded, and what is to be
-    said of it.
-    """
-    judged = measured.risks.judgements()
+    """Each attack: its risk with the interval, how often it succeeds, the judgement."""
     risks = measured.risks
+    judged = risks.judgements()
     rows: list[tuple[str, ...]] = []
     for name, risk in risks.tried().items():
-        if name == "membership":
-            rates = ("", "")
-        else:
-            rates = _rates(risk)
+        rates = ("", "") if name == "membership" else _rates(risk)
         rows.append((_NAMES.get(name, name), *_cells(risk), *rates, judged[name]))
         if name == "inference" and risks.inference is not None:
-            worst = risks.inference.by_column[risks.inference.worst]
-            rows.append(
-                (
-                    f"  most: {_shown(risks.inference.worst, 16)}",
-                    *_cells(worst),
-                    *_rates(worst),
-                    "",
-                )
-            )
+            column = risks.inference.worst
+            worst = risks.inference.by_column[column]
+            label = f"  most: {_shown(column, 16)}"
+            rows.append((label, *_cells(worst), *_rates(worst), ""))
     heads = (
         "risk" if measured.control_rows else "risk, at most",
         "",
@@ -334,9 +312,10 @@ def risk_table(measured: Evaluation) -> Table:
 
 
 def _rates(risk: attacks.Risk) -> tuple[str, str]:
-    return f"{risk.rate:.1%}", (
-        "" if risk.control_rate is None else f"{risk.control_rate:.1%}"
-    )
+    control = ""
+    if risk.control_rate is not None:
+        control = f"{risk.control_rate:.1%}"
+    return f"{risk.rate:.1%}", control
 
 
 def _cells(score: Score | None) -> tuple[str, str]:
@@ -350,9 +329,7 @@ def _sure(measured: Evaluation) -> str:
 
 
 def utility_table(measured: Evaluation, utility: Utility) -> Table:
-    """How well a model decides that was trained on the new rows, or on the real
-    ones.
-    """
+    """How well a model decides that was trained on the new rows, or on the real."""
     models = {"new rows": utility.new, "real rows": utility.real}
     rows = [
         (name, *_cells(model.auc), *_cells(model.accuracy))
@@ -381,7 +358,8 @@ def _utility_sections(measured: Evaluation) -> Iterator[Sequence[Block]]:
             " first line is too good."
         )
     yield [utility_table(measured, utility), Paragraph(text)]
-    yield list(_group_blocks(measured, utility)) if utility.new.groups else []
+    if utility.new.groups:
+        yield list(_group_blocks(measured, utility))
 
 
 def _group_blocks(measured: Evaluation, utility: Utility) -> Iterator[Block]:
@@ -390,31 +368,30 @@ def _group_blocks(measured: Evaluation, utility: Utility) -> Iterator[Block]:
     rows = []
     for new, real in list(zip(groups, utility.real.groups, strict=True))[:_GROUPS]:
         name = cut(f"{cell_text(new.column)} = {cell_text(new.group)}", 30)
-        score, real_score = (
-            group.favourable or group.accuracy for group in (new, real)
-        )
-        rows.append((name, f"{new.people:,}", *_cells(score), _cells(real_score)[0]))
-    yield Table(
-        "Groups", ("group", "people", title, _sure(measured), "real rows"), tuple(rows)
-    )
+        score = _cells(new.favourable or new.accuracy)
+        real_score, _ = _cells(real.favourable or real.accuracy)
+        rows.append((name, f"{new.people:,}", *score, real_score))
+    heads = ("group", "people", title, _sure(measured), "real rows")
+    yield Table("Groups", heads, tuple(rows))
     if len(groups) > _GROUPS:
         yield Paragraph(f"and {len(groups) - _GROUPS:,} more groups")
     for name in utility.real.rates:
-        scores = (utility.new.rates[name], utility.real.rates[name])
-        ranges = (
-            "" if one is None else f"{one.value:.2f} ({one.low:.2f} … {one.high:.2f})"
-            for one in scores
-        )
-        one, other = (text or "not defined" for text in ranges)
-        what = f"Statistical rate of the decisions for {cell_text(name)!r}"
+        new_rate = _with_range(utility.new.rates[name])
+        real_rate = _with_range(utility.real.rates[name])
         yield Paragraph(
-            f"{what}: {one} trained on the new rows, {other} on the real ones."
+            f"Statistical rate of the decisions for {cell_text(name)!r}: {new_rate}"
+            f" trained on the new rows, {real_rate} on the real ones."
         )
+
+
+def _with_range(score: Score | None) -> str:
+    if score is None:
+        return "not defined"
+    return f"{score.value:.2f} ({score.low:.2f} … {score.high:.2f})"
 
 
 def fidelity_table(measured: Evaluation) -> Table:
     """How much the new rows differ from the real ones."""
-    sets = measured.fidelity.total_variation
     rows = [
         (
             _SETS[one.columns],
@@ -422,35 +399,28 @@ def fidelity_table(measured: Evaluation) -> Table:
             f"{one.value:.4f}",
             f"{one.by_chance:.4f}",
         )
-        for one in sets
+        for one in measured.fidelity.total_variation
     ]
-    return Table(
-        "Differences from the real rows",
-        ("differences in", "number", "mean", "by chance"),
-        tuple(rows),
-    )
+    heads = ("differences in", "number", "mean", "by chance")
+    return Table("Differences from the real rows", heads, tuple(rows))
 
 
 def _fidelity_blocks(measured: Evaluation) -> Iterator[Block]:
     yield fidelity_table(measured)
-    worst = sorted(measured.fidelity.by_column.items(), key=lambda item: -item[1])[
-        :_NAMED
-    ]
-    farthest = ", ".join(f"{_shown(name, 24)} {apart:.3f}" for name, apart in worst)
-    what = (
+    by_column = measured.fidelity.by_column
+    worst = sorted(by_column, key=lambda name: -by_column[name])[:_NAMED]
+    farthest = ", ".join(f"{_shown(name, 24)} {by_column[name]:.3f}" for name in worst)
+    yield Paragraph(
         "Share of rows that would have to change (total variation); by chance: the same"
-        " for rows drawn at random"
+        f" for rows drawn at random from the real table. Farthest apart: {farthest}."
     )
-    yield Paragraph(f"{what} from the real table. Farthest apart: {farthest}.")
     quality = measured.fidelity.quality
     if quality.score is not None:
-        if quality.trends is None:
-            trends = ""
-        else:
+        trends = ""
+        if quality.trends is not None:
             trends = f", pair trends {quality.trends:.3f}"
-        if quality.shapes is None:
-            shapes = ""
-        else:
+        shapes = ""
+        if quality.shapes is not None:
             shapes = f"column shapes {quality.shapes:.3f}{trends}; "
         yield Paragraph(
             f"Quality as SDMetrics defines it: {quality.score:.3f} ({shapes}1 is best)."

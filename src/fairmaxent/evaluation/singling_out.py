@@ -30,27 +30,21 @@ Guess = tuple[tuple[int, int, int], ...]  # column, least and greatest code
 def singling_out(
     pooled: Pooled, guesses: int, *, confidence: float, rng: np.random.Generator
 ) -> Risk | None:
-    """Make guesses from the new rows and try them; None if no guess fits exactly one
-    new row.
-    """
+    """Make guesses from the new rows and try them; None if no guess fits just one."""
     tables = {name: Ranges.of(pooled.distinct(name)) for name in pooled.parts}
     # Guesses about the same few people tell the same, so that there are no more guesses
     # than people.
     people = len(tables["real"].codes)
-    tried = make_guesses(
-        pooled, tables["new"], min(guesses, len(tables["new"].codes), people), rng
-    )
+    wanted = min(guesses, len(tables["new"].codes), people)
+    tried = make_guesses(pooled, tables["new"], wanted, rng)
     if not tried:
         return None
-    attack = SuccessRate.of(
-        sum(len(tables["real"].rows(guess)) == 1 for guess in tried),
-        len(tried),
-        confidence,
-    )
+    successes = sum(len(tables["real"].rows(guess)) == 1 for guess in tried)
+    attack = SuccessRate.of(successes, len(tried), confidence)
     outside = None
     if "control" in tables:
         outside = _outside(tables["control"], tried, people, confidence, rng)
-    return Risk.beyond(attack, outside, len(tried))
+    return Risk.beyond(attack, outside, attempts=len(tried))
 
 
 def _outside(
@@ -68,9 +62,8 @@ def _outside(
     fitting = [control.rows(guess) for guess in tried]
     counts = np.array([len(matches) for matches in fitting])
     rows = len(control.codes)
-    rate = SuccessRate.of(
-        min(at_size(counts, rows, people), len(tried)), len(tried), confidence
-    )
+    successes = min(at_size(counts, rows, people), len(tried))
+    rate = SuccessRate.of(successes, len(tried), confidence)
     error = rate.error
     parts = min(_PARTS, rows)
     if people > rows and parts > 1:
@@ -84,18 +77,15 @@ def _outside(
             for part in range(parts)
         ]
         spread = math.sqrt((parts - 1) * (np.array(answers) / len(tried)).var())
-        error = math.hypot(
-            error, float(stdtrit(parts - 1, (1 + confidence) / 2)) * spread
-        )
+        t = float(stdtrit(parts - 1, (1 + confidence) / 2))
+        error = math.hypot(error, t * spread)
     return SuccessRate(rate.value, error, rate.value)
 
 
 def make_guesses(
     pooled: Pooled, new: "Ranges", wanted: int, rng: np.random.Generator
 ) -> list[Guess]:
-    """Guesses that fit exactly one new row, drawn from all of them with equal
-    chances.
-    """
+    """Guesses that fit exactly one new row, all with equal chances."""
     # The least and the greatest code that a guess allows, for each row and column of
     # the new rows.
     least = new.codes.copy()
@@ -106,29 +96,23 @@ def make_guesses(
             beyond = new.codes[:, index] > np.median(new.codes[present, index])
             greatest[present & beyond, index] = column.size
             least[present & ~beyond, index] = 1
-    chosen = column_sets(
-        len(pooled.columns),
-        COLUMNS,
-        max(_FEWEST_SETS, _LOOKED_AT // len(new.codes)),
-        rng,
-    )
+    most = max(_FEWEST_SETS, _LOOKED_AT // len(new.codes))
+    chosen = column_sets(len(pooled.columns), COLUMNS, most, rng)
     # A guess also fits the rows that are the same in its columns, so that only rows
     # without a double are of use.
     lone = []
     for columns in chosen:
-        cells, _ = cell_numbers(
-            new.codes[:, columns], [pooled.columns[index].size for index in columns]
-        )
+        sizes = [pooled.columns[index].size for index in columns]
+        cells, _ = cell_numbers(new.codes[:, columns], sizes)
         lone.append(np.flatnonzero(np.bincount(cells)[cells] == 1))
     ends = np.cumsum([len(rows) for rows in lone])
     guesses: list[Guess] = []
     for number in rng.permutation(int(ends[-1]))[: wanted * _TRIES].tolist():
         at = int(ends.searchsorted(number, side="right"))
         row = lone[at][number - ends[at]]
-        columns = chosen[at]
         guess = tuple(
             (index, int(least[row, index]), int(greatest[row, index]))
-            for index in columns
+            for index in chosen[at]
         )
         if len(new.rows(guess)) == 1:
             guesses.append(guess)
@@ -149,11 +133,8 @@ class Ranges:
     def of(cls, codes: Codes) -> "Ranges":
         """Sort rows by each of their columns."""
         orders = [np.argsort(column, kind="stable") for column in codes.T]
-        return cls(
-            codes,
-            orders,
-            [column[order] for column, order in zip(codes.T, orders, strict=True)],
-        )
+        pairs = zip(codes.T, orders, strict=True)
+        return cls(codes, orders, ascending=[column[order] for column, order in pairs])
 
     def rows(self, guess: Guess) -> Indices:
         """The rows that are in all ranges."""
@@ -173,14 +154,14 @@ class Ranges:
 
 
 def at_size(counts: Indices, rows: int, wanted: int) -> float:
-    """How many guesses would fit exactly one row in a table of another size, given how
-    many rows of this one they fit.
+    """How many guesses would fit exactly one row in a table of another size.
 
-    In a random part r of the rows, a guess that fits k of them fits exactly one with
-    probability r·k·(1 − r)^(k − 1). In a larger table, it takes a model: guesses fit a
-    person with probability w, spread evenly from 0 to W, so that N·((1 − (nW + 1)(1 −
-    W)^n) / (n + 1)) of them fit exactly one of n people (Giomi et al. 2023). N and W
-    are fitted to the expected successes in parts of the rows.
+    ``counts`` says how many of this one's rows each fits. In a random part r of the
+    rows, a guess that fits k of them fits exactly one with probability r·k·(1 − r)^(k −
+    1). In a larger table, it takes a model: guesses fit a person with probability w,
+    spread evenly from 0 to W, so that N·((1 − (nW + 1)(1 − W)^n) / (n + 1)) of them fit
+    exactly one of n people (Giomi et al. 2023). N and W are fitted to the expected
+    successes in parts of the rows.
     """
     seen = counts[counts > 0].astype(np.float64)
     if wanted == rows or not len(seen):
@@ -197,9 +178,8 @@ def at_size(counts: Indices, rows: int, wanted: int) -> float:
     shapes = _one_of(sizes[None, :] * rows, width)
     scale = (shapes @ successes) / np.maximum((shapes**2).sum(axis=1), 1e-300)
     best = ((scale[:, None] * shapes - successes) ** 2).sum(axis=1).argmin()
-    expected = float(
-        scale[best] * _one_of(np.array([[float(wanted)]]), width[best : best + 1])[0, 0]
-    )
+    one = _one_of(np.array([[float(wanted)]]), width[best : best + 1])
+    expected = float(scale[best] * one[0, 0])
     return float(min(expected, successes[-1] * wanted / rows))
 
 

@@ -1,3 +1,4 @@
-"""Maximum entropy: a prior is anything that can be tilted; features, priors, dual,
-solvers and the optimum.
+"""Maximum entropy: features, priors, dual, solvers and the optimum.
+
+A prior is anything that can be tilted.
 """

@@ -88,8 +88,9 @@ class Dual:
         )
 
     def thinned(self, rows: int) -> "Dual":
-        """Return a cheaper dual of similar curvature; itself if its prior has no more
-        rows than this.
+        """Return a cheaper dual of similar curvature.
+
+        It is the same dual if its prior has no more rows than this.
         """
         prior = self.prior.thinned(rows)
         if prior is self.prior:

@@ -8,7 +8,7 @@ all blocks.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 
 import numpy as np
 
@@ -17,9 +17,7 @@ from fairmaxent.data.table import Blocks, Indices, Mask, Reals, tally
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """φ as a sparse matrix over levels, feature by feature, with the levels that are
-    possible at all.
-    """
+    """φ as a sparse matrix over levels, feature by feature."""
 
     blocks: Blocks
     starts: Indices  # first entry of each feature; a feature has at least one entry
@@ -32,14 +30,15 @@ class Features:
         """d: the number of features."""
         return len(self.starts)
 
+    @cached_property
+    def lengths(self) -> Indices:
+        """Number of entries of each feature."""
+        return np.diff(np.append(self.starts, len(self.levels)))
+
     def potentials(self, multipliers: Reals) -> Reals:
         """⟨λ, φ⟩ of each level, −∞ for removed levels."""
-        lengths = np.diff(np.append(self.starts, len(self.levels)))
-        spread = tally(
-            self.levels,
-            self.values * np.repeat(multipliers, lengths),
-            self.blocks.width,
-        )
+        entries = self.values * np.repeat(multipliers, self.lengths)
+        spread = tally(self.levels, entries, self.blocks.width)
         return np.where(self.possible, spread, -np.inf)
 
     def mean(self, levels: Reals) -> Reals:
@@ -56,42 +55,36 @@ class Features:
         return self._sum(half.T, self.values[:, None])
 
     def precondition(self, levels: Reals, vector: Reals) -> Reals:
-        """Solve with the covariance of each block on its own, as if blocks were
-        independent.
+        """Solve with the covariance of each block, as if blocks were independent.
 
         The indicators of a block have the covariance diag(p) − ppᵀ, whose inverse is
         diag(1/p) + 11ᵀ/p₀, with p₀ what the reference has left (Sherman and Morrison).
         Other features stand alone with their variance.
         """
         variance = self.variance(levels)
-        alone = (np.diff(np.append(self.starts, len(self.levels))) == 1) & (
-            self.values[self.starts] == 1.0
-        )
+        alone = (self.lengths == 1) & (self.values[self.starts] == 1.0)
         share = np.where(alone, self.mean(levels), variance)
         smallest = 1e-12 * max(float(share.max(initial=0.0)), 1e-300)
         result = vector / np.maximum(share, smallest)
         ends = np.array([part.stop for part in self.blocks.slices])
         block = np.searchsorted(ends, self.levels[self.starts], side="right")
         count = len(self.blocks.levels)
-        left = 1.0 - tally(block[alone], share[alone], count)
-        together = tally(block[alone], vector[alone], count) / np.maximum(
-            left, smallest
-        )
+        left = 1.0 - tally(block[alone], share[alone], count)  # p₀ of each block
+        total = tally(block[alone], vector[alone], count)
+        together = total / np.maximum(left, smallest)
         return np.asarray(result + np.where(alone, together[block], 0.0))
 
     def prescribed(self) -> Mask:
-        """Levels whose probability the target fixes: those of blocks with an indicator
-        for all but the reference.
+        """Levels whose probability the target fixes.
+
+        They are those of blocks with an indicator for all levels but the reference.
         """
-        alone = np.diff(np.append(self.starts, len(self.levels))) == 1
         indicator = np.zeros(self.blocks.width, dtype=bool)
-        indicator[self.levels[self.starts[alone]]] = True
+        indicator[self.levels[self.starts[self.lengths == 1]]] = True
         result = np.zeros(self.blocks.width, dtype=bool)
         for part in self.blocks.slices:
-            result[part] = (
-                np.count_nonzero(indicator[part])
-                == np.count_nonzero(self.possible[part]) - 1
-            )
+            needed = np.count_nonzero(self.possible[part]) - 1
+            result[part] = np.count_nonzero(indicator[part]) == needed
         return result
 
     def level_of(self, feature: int) -> int:
@@ -108,11 +101,10 @@ class Features:
 def cell_features(
     blocks: Blocks, moments: Sequence[Reals | None], levels: Reals
 ) -> Features:
-    """Exact mode: the root enters by one indicator per cell, so its complete table is
-    prescribed.
+    """Exact mode: the root enters by one indicator per cell.
 
-    ``moments`` are the scores of attributes that enter as a moment; levels wanted at
-    probability zero are removed.
+    So its complete table is prescribed. ``moments`` are the scores of attributes that
+    enter as a moment; levels wanted at probability zero are removed.
     """
     root = _indicators(levels[blocks.slices[0]])
     return _assemble(
@@ -123,8 +115,7 @@ def cell_features(
 def attribute_features(
     blocks: Blocks, moments: Sequence[Reals | None], levels: Reals
 ) -> Features:
-    """The paper's mode: every attribute enters by itself, including those pooled in the
-    root.
+    """The paper's mode: every attribute enters by itself, also those of the root.
 
     The target then says nothing about single cells of the root, so none is removed for
     a target of zero.
@@ -139,17 +130,12 @@ def attribute_features(
     ]
     possible = levels > 0
     possible[blocks.slices[0]] = reduce(np.multiply.outer, marginals).ravel() > 0
-    return _assemble(
-        blocks,
-        [_Entries.of(np.hstack(root)), *_attribute_features(blocks, moments, levels)],
-        possible,
-    )
+    others = _attribute_features(blocks, moments, levels)
+    return _assemble(blocks, [_Entries.of(np.hstack(root)), *others], possible)
 
 
 def root_marginals(blocks: Blocks, levels: Reals) -> list[Reals]:
-    """Share of each level of the attributes pooled in the root, whose levels come first
-    in ``levels``.
-    """
+    """Share of each level of the attributes that are pooled in the root."""
     table = levels[blocks.slices[0]].reshape(blocks.shape(0))
     axes = range(table.ndim)
     return [
@@ -159,11 +145,9 @@ def root_marginals(blocks: Blocks, levels: Reals) -> list[Reals]:
 
 @dataclass(frozen=True, eq=False)
 class _Entries:
-    """The features of one block as a sparse matrix (levels × features), feature by
-    feature.
-    """
+    """The features of one block as a sparse matrix, feature by feature."""
 
-    shape: tuple[int, int]
+    shape: tuple[int, int]  # levels × features
     features: Indices
     levels: Indices
     values: Reals
@@ -172,12 +156,8 @@ class _Entries:
     def of(cls, matrix: Reals) -> "_Entries":
         """Keep what is not zero."""
         features, levels = np.nonzero(matrix.T)
-        return cls(
-            (matrix.shape[0], matrix.shape[1]),
-            features,
-            levels,
-            matrix.T[features, levels],
-        )
+        rows, columns = matrix.shape
+        return cls((rows, columns), features, levels, matrix.T[features, levels])
 
     def dense(self) -> Reals:
         """Write the zeros, too."""
@@ -200,11 +180,11 @@ def _assemble(blocks: Blocks, matrices: Sequence[_Entries], possible: Mask) -> F
         values.append(matrix.values)
         entries += len(matrix.levels)
     return Features(
-        blocks,
-        np.concatenate(starts),
-        np.concatenate(levels),
-        np.concatenate(values),
-        possible,
+        blocks=blocks,
+        starts=np.concatenate(starts),
+        levels=np.concatenate(levels),
+        values=np.concatenate(values),
+        possible=possible,
     )
 
 
@@ -227,33 +207,28 @@ def _features_of(scores: Reals | None, levels: Reals) -> _Entries:
 
 
 def _indicators(levels: Reals) -> _Entries:
-    """One indicator per possible level but the likeliest, which is the best conditioned
-    reference.
+    """One indicator per possible level but the likeliest.
+
+    That one is the best conditioned reference.
     """
     kept = levels > 0
     kept[np.argmax(levels)] = False
-    (chosen,) = np.nonzero(kept)
-    return _Entries(
-        (len(levels), len(chosen)), np.arange(len(chosen)), chosen, np.ones(len(chosen))
-    )
+    chosen = np.flatnonzero(kept)
+    count = len(chosen)
+    return _Entries((len(levels), count), np.arange(count), chosen, np.ones(count))
 
 
 def _moment(scores: Reals, levels: Reals) -> Reals:
-    """Standardised value of each level; a level without value (missing) gets an
-    indicator of its own.
-    """
+    """Standardised value of each level; a missing value has an indicator of its own."""
     absent = np.isnan(scores)
     mass = np.where(absent, 0.0, levels)
     values = np.where(absent, 0.0, scores)
     total = mass.sum() or 1.0
     mean = (mass @ values) / total
     spread = np.sqrt((mass @ (values - mean) ** 2) / total)
+    columns = [np.empty((len(scores), 0))]
     if spread > 0:
-        columns = [np.where(absent, 0.0, (values - mean) / spread)]
-    else:
-        columns = []
+        columns.append(np.where(absent, 0.0, (values - mean) / spread)[:, None])
     if 0 < total < levels.sum():
-        columns.append(absent.astype(np.float64))
-    if columns:
-        return np.column_stack(columns)
-    return np.empty((len(scores), 0))
+        columns.append(absent.astype(np.float64)[:, None])
+    return np.hstack(columns)

@@ -25,11 +25,12 @@ class Rule:
         Refuses what no base can do exactly: besides the root a tree has only pairs of
         blocks to say no to.
         """
-        others_of = {
-            a: (np.arange(blocks.sizes[a]) != level).astype(np.float64)
-            for a, level in assignment.items()
+        # for each attribute, 1 on every level that the rule is not about
+        spared = {
+            attribute: (np.arange(blocks.sizes[attribute]) != level).astype(np.float64)
+            for attribute, level in assignment.items()
         }
-        roots = blocks.spread(others_of)[blocks.slices[0]] == 0
+        roots = blocks.spread(spared)[blocks.slices[0]] == 0
         others = sorted(
             (blocks.block_of(attribute), level)
             for attribute, level in assignment.items()
@@ -82,35 +83,41 @@ def needed_edges(rules: Sequence[Rule]) -> list[tuple[int, int]]:
 def strike_out(
     rules: Sequence[Rule], parents: Sequence[int], tables: Sequence[Reals]
 ) -> None:
-    """Strike the forbidden cells out of freshly built tables; of those with a hub, for
-    all of its levels or for one.
+    """Strike the forbidden cells out of freshly built tables.
+
+    Of tables with a hub, they are struck out for all of its levels or for one.
     """
     for rule in rules:
         if len(rule.others) == 1:
             block, level = rule.others[0]
             table = tables[block - 1]
-            table[np.repeat(rule.roots, len(table) // len(rule.roots)), :, level] = 0.0
+            table[_trunks(rule, table), :, level] = 0.0
         elif len(rule.others) == 2:
-            for (first, first_level), (second, second_level) in (
-                rule.others,
-                rule.others[::-1],
-            ):
-                table = tables[second - 1]
-                if parents[first - 1] == first:
-                    hubs = np.arange(tables[first - 1].shape[2]) == first_level
-                    table[np.outer(rule.roots, hubs).ravel(), :, second_level] = 0.0
-                    break
-                if parents[second - 1] == first:
-                    table[
-                        np.repeat(rule.roots, len(table) // len(rule.roots)),
-                        first_level,
-                        second_level,
-                    ] = 0.0
-                    break
-            else:
-                raise ForbiddenError(
-                    Option("forbid"),
-                    f" {rule.text}: the forbidden pairs of columns form a cycle, which"
-                    " no tree can honour exactly. Drop this rule, or join two of the"
-                    " columns into one.",
-                )
+            _strike_out_pair(rule, parents, tables)
+
+
+def _strike_out_pair(
+    rule: Rule, parents: Sequence[int], tables: Sequence[Reals]
+) -> None:
+    for above, below in (rule.others, rule.others[::-1]):
+        first, first_level = above
+        second, second_level = below
+        table = tables[second - 1]
+        if parents[first - 1] == first:  # the hub
+            is_level = np.arange(tables[first - 1].shape[2]) == first_level
+            table[np.outer(rule.roots, is_level).ravel(), :, second_level] = 0.0
+            return
+        if parents[second - 1] == first:
+            table[_trunks(rule, table), first_level, second_level] = 0.0
+            return
+    raise ForbiddenError(
+        Option("forbid"),
+        f" {rule.text}: the forbidden pairs of columns form a cycle, which"
+        " no tree can honour exactly. Drop this rule, or join two of the"
+        " columns into one.",
+    )
+
+
+def _trunks(rule: Rule, table: Reals) -> Mask:
+    """Levels of a table's trunk that the rule applies to."""
+    return np.repeat(rule.roots, len(table) // len(rule.roots))

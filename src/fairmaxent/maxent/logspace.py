@@ -12,21 +12,20 @@ def log_sum_exp(values: Reals, axis: int = -1) -> Reals:
     than the sum.
     """
     top = values.max(axis=axis, keepdims=True, initial=-np.inf)
-    if np.isfinite(top).all():
-        return np.asarray(
-            np.log(np.exp(values - top).sum(axis=axis)) + top.squeeze(axis=axis)
-        )
-    top = np.where(np.isfinite(top), top, 0.0)
-    with np.errstate(divide="ignore"):
-        return np.asarray(
-            np.log(np.exp(values - top).sum(axis=axis)) + top.squeeze(axis=axis)
-        )
+    if not np.isfinite(top).all():
+        top = np.where(np.isfinite(top), top, 0.0)
+        with np.errstate(divide="ignore"):
+            return _log_sum(values, top, axis)
+    return _log_sum(values, top, axis)
+
+
+def _log_sum(values: Reals, top: Reals, axis: int) -> Reals:
+    total = np.exp(values - top).sum(axis=axis)
+    return np.asarray(np.log(total) + top.squeeze(axis=axis))
 
 
 def softmax(scores: Reals) -> tuple[float, Reals]:
-    """log Σ e^{score} and the normalised e^{score}; all zero where every score is
-    −∞.
-    """
+    """log Σ e^{score}, and e^{score} normalised; zeros if every score is −∞."""
     log_partition = float(log_sum_exp(scores))
     if np.isneginf(log_partition):
         return log_partition, np.zeros_like(scores)
@@ -44,10 +43,10 @@ def entropy(shares: Reals) -> float:
 
 
 def log_gamma(x: Reals) -> Reals:
-    """log Γ(x) for x > 0, to six digits: Γ(x) = Γ(x + 3) / (x(x + 1)(x + 2)), and
-    Stirling's series for Γ(x + 3).
+    """log Γ(x) for x > 0, to six digits.
 
-    Written out because importing SciPy's would be paid at everybody's first fit.
+    Γ(x) = Γ(x + 3) / (x(x + 1)(x + 2)), and Γ(x + 3) by Stirling's series. Written out
+    because importing SciPy's would be paid at everybody's first fit.
     """
     z = x + 3.0
     inverse = 1 / z

@@ -40,11 +40,9 @@ Describe = Callable[[int], str]
 
 @dataclass(frozen=True, eq=False)
 class Optimum:
-    """p* ∝ q·e^{⟨λ, φ⟩}: the dual (its prior on the face that the target allows) and
-    where it is least.
-    """
+    """p* ∝ q·e^{⟨λ, φ⟩}: the dual, and where it is least."""
 
-    dual: Dual
+    dual: Dual  # its prior on the face that the target allows
     solution: Solution
 
     @property
@@ -54,9 +52,7 @@ class Optimum:
 
 
 def default_solver(dual: Dual) -> Solver:
-    """Newton; with a Hessian from a part of the rows if there are many, and without one
-    for many features.
-    """
+    """Newton; for many rows with a Hessian of some, for many features without one."""
     if dual.size > DENSE_FEATURES:
         return NewtonCG()
     blocks = len(dual.features.blocks.levels)
@@ -78,8 +74,7 @@ def maximise_entropy(
     solver: Solver | None = None,
     watch: Callable[[float], None] = unwatched,
 ) -> Optimum:
-    """Solve for the multipliers that give the features the averages they have under
-    ``levels``.
+    """Solve for the multipliers that give the features their averages in ``levels``.
 
     A target on the boundary of what rows alone can reach is met by dropping, exactly,
     the rows that no solution uses. A target outside raises InfeasibleError and names
@@ -117,9 +112,7 @@ def _refuse_unreachable_levels(dual: Dual, levels: Reals, describe: Describe) ->
 
 
 def _vanishing(prior: Rows, features: Features, solution: Solution) -> bool:
-    """Say whether some row has all but lost its weight, as happens where the target
-    lies on the boundary.
-    """
+    """Say whether some row has all but lost its weight, as on the boundary."""
     change = prior.scores(features.potentials(solution.multipliers))
     return bool(np.ptp(change) > _VANISHED)
 
@@ -127,12 +120,11 @@ def _vanishing(prior: Rows, features: Features, solution: Solution) -> bool:
 def _rows_in_use(
     prior: Rows, features: Features, levels: Reals, describe: Describe
 ) -> Rows:
-    """Keep the rows that some weighting with the wanted averages uses (the minimal face
-    of the target).
+    """Keep the rows that some weighting with the wanted averages uses.
 
-    One linear program finds a weighting of largest support: scale it up freely (κ), and
-    count each row's weight only up to 1; the sum of what is counted is largest when
-    every row that can be used is.
+    They are the minimal face of the target. One linear program finds a weighting of
+    largest support: scale it up freely (κ), and count each row's weight only up to 1;
+    the sum of what is counted is largest when every row that can be used is.
     """
     from scipy.optimize import linprog
     from scipy.sparse import csr_array, hstack
@@ -150,19 +142,15 @@ def _rows_in_use(
     )
     if program.status == 0:
         used: Mask = program.x[:rows] > 0.5
-    else:
-        used = np.zeros(rows, dtype=bool)
-    if not used.any():
-        raise _infeasible_rows(values, features, levels, describe)
-    return prior.only(used)
+        if used.any():
+            return prior.only(used)
+    raise _infeasible_rows(values, features, levels, describe)
 
 
 def _infeasible_rows(
     values: Reals, features: Features, levels: Reals, describe: Describe
 ) -> InfeasibleError:
-    """Find the smallest change of the target that rows can reach, and name where it is
-    largest.
-    """
+    """Find the smallest change of the target that rows can reach, and where it is."""
     from scipy.optimize import linprog
 
     rows, count = values.shape
@@ -188,10 +176,8 @@ def _infeasible_rows(
 def _row_features(prior: Rows, features: Features) -> Reals:
     """φ of every distinct row."""
     matrix = np.zeros((features.blocks.width, features.count))
-    lengths = np.diff(np.append(features.starts, len(features.levels)))
-    matrix[features.levels, np.repeat(np.arange(features.count), lengths)] = (
-        features.values
-    )
+    feature_of_entry = np.repeat(np.arange(features.count), features.lengths)
+    matrix[features.levels, feature_of_entry] = features.values
     values = np.zeros((len(prior.codes), features.count))
     for column, part in zip(prior.codes.T, features.blocks.slices, strict=True):
         values += matrix[part][column]

@@ -1,10 +1,8 @@
-"""Solvers of the dual: frozen configurations with one method, ``solve``, and the one
-loop that all of them share.
+"""Solvers of the dual, and the one loop that all of them share.
 
-`Newton` is the default. `ThinnedNewton` is for many rows or many blocks: Newton on a
-thinned table, corrected by what the gradients show. `NewtonCG` is for more features
-than a dense Hessian can hold. `BoxNewton` is the box-constrained Newton of the paper's
-appendix ("Full algorithm", Algorithm 5).
+A solver is a frozen configuration with one method, ``solve``. `Newton` is the default.
+`ThinnedNewton` is for many rows or many blocks: Newton on a thinned table, corrected by
+what the gradients show. `NewtonCG` is for more features than a dense Hessian can hold.
 """
 
 from collections import deque
@@ -12,23 +10,24 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
-from math import e, log
+from math import log
 from operator import attrgetter
 from typing import Protocol, TypeVar
 
 import numpy as np
 
 from fairmaxent.data.table import Reals
-from fairmaxent.errors import InputError, SolverError
+from fairmaxent.errors import SolverError
 from fairmaxent.maxent.dual import Dual, Point, SearchPoint
+
+P = TypeVar("P", bound=SearchPoint)
+Step = Callable[[Point], Point | None]
+Product = Callable[[Reals], Reals]  # of a matrix with a vector
 
 # Below this residual a solver that can make no further progress has met the limits of
 # float64, not a problem.
 ROUNDING = 1e-9
-Step = Callable[[Point], Point | None]
-Product = Callable[[Reals], Reals]  # of a matrix with a vector
 _SHORT = 0.3  # of the slope that is left after a step that was too short
-P = TypeVar("P", bound=SearchPoint)
 _MEMORY = 12  # changes of the gradient that are remembered
 _ENDED = 1e-11  # a residual that is no reason to ask all rows for a Hessian
 
@@ -64,11 +63,10 @@ class Solver(Protocol):
 def iterate(
     dual: Dual, step: Step, *, method: str, tolerance: float, max_iterations: int
 ) -> Solution:
-    """Repeat ``step`` from λ = 0 until the gradient vanishes; a step that returns None
-    can make no progress.
+    """Repeat ``step`` from λ = 0 until the gradient vanishes.
 
-    h(λ*) = −KL(p*‖q) ≥ −L_q where a solution exists (proof of Lemma 4.2), and a lower
-    value proves that there is none.
+    A step that returns None can make no progress. h(λ*) = −KL(p*‖q) ≥ −L_q where a
+    solution exists (proof of Lemma 4.2), and a lower value proves that there is none.
     """
     point = dual.start
     reached = 0.0
@@ -88,21 +86,22 @@ def iterate(
             break
         following = step(point)
         if following is None:
-            if point.residual <= ROUNDING:
-                status = Status.CONVERGED
-            else:
-                status = Status.STALLED
+            met = point.residual <= ROUNDING
+            status = Status.CONVERGED if met else Status.STALLED
             break
         point = following
     return Solution(
-        point.multipliers, point.value, point.residual, iterations, status, method
+        multipliers=point.multipliers,
+        value=point.value,
+        residual=point.residual,
+        iterations=iterations,
+        status=status,
+        method=method,
     )
 
 
 def _way(start: float, now: float, tolerance: float) -> float:
-    """How far the residual has come from the start to the tolerance, in digits, from 0
-    to 1.
-    """
+    """How far the residual has come to the tolerance, in digits, from 0 to 1."""
     if now <= tolerance:
         return 1.0
     return max(0.0, log(start / now) / log(start / max(tolerance, 1e-300)))
@@ -117,11 +116,10 @@ def backtrack(
     size: Callable[[P], float] = attrgetter("residual"),
     falls: float = 0.9,
 ) -> P | None:
-    """Halve the step until the dual falls enough (Armijo), or the size of its gradient
-    does; None: neither does.
+    """Halve the step until the dual falls enough (Armijo), or its gradient does.
 
-    Close to the optimum the dual changes by less than its rounding error while the
-    gradient still improves.
+    None: neither does. Close to the optimum the dual changes by less than its rounding
+    error while the gradient still improves.
 
     A step that leaves much of the slope is too short, as where a rare combination has
     to become rarer still: Newton's method takes its exponential for a parabola, and
@@ -133,12 +131,12 @@ def backtrack(
     for _ in range(trials):
         trial = at(point.multipliers + length * direction)
         if size(trial) <= falls * size(point) and trial.value <= point.value + rounding:
-            short = float(trial.gradient @ direction) < _SHORT * slope
-            if short:
+            is_short = float(trial.gradient @ direction) < _SHORT * slope
+            if is_short:
                 farther = at(point.multipliers + 2 * length * direction)
-            else:
-                farther = trial
-            return farther if size(farther) < size(trial) else trial
+                if size(farther) < size(trial):
+                    return farther
+            return trial
         if (
             trial.value <= point.value + 1e-4 * length * slope
             and trial.value < point.value - rounding
@@ -224,11 +222,10 @@ class _Last:
         return np.asarray(-np.linalg.solve(self.hessian, point.gradient))
 
     def finishes(self, point: Point, tolerance: float) -> bool:
-        """Say whether one more step with this Hessian will do, so that the last one of
-        all costs none.
+        """Say whether one more step with this Hessian will do.
 
-        Such a step shrinks the residual about as much as the step before (Shamanskii);
-        half a digit is left to spare.
+        Then the last step of all costs no Hessian. Such a step shrinks the residual
+        about as much as the step before (Shamanskii); half a digit is left to spare.
         """
         return 3 * point.residual**2 <= tolerance * self.residual
 
@@ -259,8 +256,7 @@ def regularised(hessian: Reals) -> Reals:
 
 @dataclass(frozen=True)
 class ThinnedNewton:
-    """Newton's method whose Hessian is estimated rarely, from a part of the rows, and
-    improved in between.
+    """Newton's method whose Hessian is estimated rarely, from a part of the rows.
 
     A Hessian counts every pair of blocks in every row; a gradient counts every block.
     So the rows are thinned for the Hessian, and every step corrects it by the change of
@@ -291,9 +287,8 @@ class ThinnedNewton:
                 following = backtrack(dual.at, point, -model.solve(point.gradient))
             # features repeat each other but for a few rows
             if following is None and point.residual > _ENDED:
-                model = _Curvature(
-                    np.asarray(np.linalg.inv(regularised(point.hessian())))
-                )
+                inverse = np.linalg.inv(regularised(point.hessian()))
+                model = _Curvature(np.asarray(inverse))
                 following = backtrack(dual.at, point, -model.solve(point.gradient))
             if following is not None:
                 model.learn(
@@ -312,8 +307,9 @@ class ThinnedNewton:
 
 
 def _inverse(point: Point, thinned: Dual) -> Reals:
-    """H⁻¹ with correlations from the thinned rows and the exact variances; a feature
-    unseen there stands alone.
+    """H⁻¹ with correlations from the thinned rows, and the exact variances.
+
+    A feature that is unseen there stands alone.
     """
     hessian = thinned.at(point.multipliers).hessian()
     rough = np.diag(hessian)
@@ -400,70 +396,3 @@ class NewtonCG:
         return conjugate_gradients(
             product, point.gradient, precondition, enough=enough, most=self.max_products
         )
-
-
-@dataclass(frozen=True)
-class BoxNewton:
-    """λ ← λ + y/e² with y the minimiser of ⟨g, y⟩ + yᵀHy/2e in the box ‖y‖_∞ ≤ 1/8n, ‖λ
-    + y‖_∞ ≤ R.
-
-    R = 8n·log(1/Cε) and at most T = 16nR·log(1/Cε) iterations. Provable for every
-    start, and slow: each step is at most 1/8ne² long, and 1/e of a Newton step close to
-    the optimum. The paper runs all T iterations; we stop as soon as the gradient shows
-    that nothing is left to gain.
-    """
-
-    C: float  # the share of the base
-    epsilon: float = 1e-6
-    tolerance: float = 1e-10
-
-    def __post_init__(self) -> None:
-        if not 0 < self.C <= 1:
-            raise InputError(
-                f"BoxNewton needs C in (0, 1], got {self.C}: its bounds R and T grow"
-                " without limit as C goes to 0. Use Newton for C = 0."
-            )
-
-    def solve(self, dual: Dual) -> Solution:
-        """Minimise from λ = 0."""
-        size = max(1, dual.size)
-        logarithm = log(1 / (self.C * self.epsilon))
-        radius = 8 * size * logarithm
-        limit = int(16 * size * radius * logarithm)
-
-        def step(point: Point) -> Point:
-            low = np.maximum(-1 / (8 * size), -radius - point.multipliers)
-            high = np.minimum(1 / (8 * size), radius - point.multipliers)
-            return dual.at(
-                point.multipliers
-                + box_minimiser(point.gradient, point.hessian(), low, high) / e**2
-            )
-
-        return iterate(
-            dual,
-            step,
-            method="box-newton",
-            tolerance=self.tolerance,
-            max_iterations=limit,
-        )
-
-
-def box_minimiser(gradient: Reals, hessian: Reals, low: Reals, high: Reals) -> Reals:
-    """Minimise ⟨g, y⟩ + yᵀHy/2e subject to low ≤ y ≤ high.
-
-    Where the unconstrained minimiser lies in the box it is the answer. Otherwise the
-    quadratic program is, with H/e = LLᵀ, the bounded least-squares problem min ‖Lᵀy +
-    L⁻¹g‖, solved by an active-set method.
-    """
-    from scipy.optimize import lsq_linear
-
-    free = np.asarray(-e * np.linalg.solve(regularised(hessian), gradient))
-    if np.all(free >= low) and np.all(free <= high):
-        return free
-    matrix = hessian / e
-    ridge = 1e-12 * max(float(np.diag(matrix).max()), 1e-300)
-    lower = np.linalg.cholesky(matrix + ridge * np.eye(len(matrix)))
-    offset = np.linalg.solve(lower, gradient)
-    return np.asarray(
-        lsq_linear(lower.T, -offset, bounds=(low, high), method="bvls", tol=1e-12).x
-    )

@@ -1,5 +1,6 @@
-"""Bases of full support: uniform, product and tree; a new one is a class of its own and
-an entry in `BASES`.
+"""Bases of full support: uniform, product and tree.
+
+A new one is a class of its own and an entry in `BASES`.
 """
 
 from collections.abc import Callable, Sequence
@@ -47,19 +48,19 @@ class Product(Tabular):
 
     def tilt(self, potentials: Reals) -> "TiltedProduct":
         """Tilt by one potential per level."""
-        tilted = [
-            softmax(part) for part in self.blocks.split(self.log_levels + potentials)
-        ]
+        scores = self.blocks.split(self.log_levels + potentials)
+        tilted = [softmax(part) for part in scores]
         return TiltedProduct(
-            self.blocks, sum(total for total, _ in tilted), [part for _, part in tilted]
+            blocks=self.blocks,
+            log_partition=sum(total for total, _ in tilted),
+            parts=[part for _, part in tilted],
         )
 
     def log_probability(self, codes: Codes) -> Reals:
         """log u(α)."""
         result = np.zeros(len(codes))
-        for column, part in zip(
-            codes.T, self.blocks.split(self.log_levels), strict=True
-        ):
+        parts = self.blocks.split(self.log_levels)
+        for column, part in zip(codes.T, parts, strict=True):
             result += part[column]
         return result
 
@@ -89,9 +90,7 @@ class TiltedProduct:
         return np.concatenate(self.parts) * float(possible)
 
     def pairs(self) -> Reals:
-        """Probability of each pair of levels: a product, but for levels of one block,
-        which exclude each other.
-        """
+        """Probability of each pair of levels; those of one block exclude each other."""
         pairs = np.outer(self.levels, self.levels)
         for part in self.blocks.slices:
             pairs[part, part] = np.diag(self.levels[part])
@@ -99,21 +98,16 @@ class TiltedProduct:
 
     def joint(self, wanted: Sequence[int]) -> Reals:
         """Joint table of a few blocks."""
-        return np.asarray(
-            reduce(
-                np.multiply.outer, (self.parts[block] for block in wanted), np.ones(())
-            )
-        )
+        parts = (self.parts[block] for block in wanted)
+        return np.asarray(reduce(np.multiply.outer, parts, np.ones(())))
 
     def draw(
         self, roots: Indices, rng: np.random.Generator, *, spread: bool = False
     ) -> Drawn:
         """Draw every block but the root on its own."""
         nowhere = np.zeros(len(roots), dtype=np.intp)
-        codes = np.column_stack(
-            [roots, *(choice.draw(nowhere, rng) for choice in self._choices)]
-        )
-        return Drawn(codes, nowhere - 1)
+        others = [choice.draw(nowhere, rng) for choice in self._choices]
+        return Drawn(np.column_stack([roots, *others]), nowhere - 1)
 
     @cached_property
     def _choices(self) -> list[Choice]:
@@ -167,11 +161,8 @@ def _product(
     root: Reals,
     rules: Sequence[Rule],
 ) -> Prior:
-    levels = np.concatenate(
-        weighted.tables(
-            [(block,) for block in range(len(blocks.levels))], blocks.levels
-        )
-    )
+    single = [(block,) for block in range(len(blocks.levels))]
+    levels = np.concatenate(weighted.tables(single, blocks.levels))
     levels[blocks.slices[0]] = root
     return _independent(blocks, levels, rules)
 
@@ -190,24 +181,21 @@ BASES: dict[BaseKind, Base] = {
 
 
 def unpack_base(blocks: Blocks, arrays: Arrays) -> Prior:
-    """Restore a base of any kind from the arrays that its ``pack`` gave; rules make a
-    tree of a product.
+    """Restore a base of any kind from the arrays that its ``pack`` gave.
+
+    Rules make a tree of a product.
     """
-    return (Tree if "parents" in arrays else Product).unpack(blocks, arrays)
+    if "parents" in arrays:
+        return Tree.unpack(blocks, arrays)
+    return Product.unpack(blocks, arrays)
 
 
 def rerooted(tree: Tree, root: Reals, rules: Sequence[Rule]) -> Tree:
-    """Return a tree with another distribution of the root, and without what is
-    forbidden.
-    """
+    """Return a tree with another distribution of the root, and with rules honoured."""
     tables = [np.exp(table) for table in tree.log_tables]
     strike_out(rules, tree.parents, tables)
-    return Tree.of(
-        tree.blocks,
-        tree.parents,
-        root * allowed_roots(rules, tree.blocks.levels[0]),
-        tables,
-    )
+    allowed = root * allowed_roots(rules, len(root))
+    return Tree.of(tree.blocks, tree.parents, allowed, tables)
 
 
 def _independent(blocks: Blocks, levels: Reals, rules: Sequence[Rule]) -> Prior:
@@ -215,26 +203,16 @@ def _independent(blocks: Blocks, levels: Reals, rules: Sequence[Rule]) -> Prior:
     levels[blocks.slices[0]] *= allowed_roots(rules, blocks.levels[0])
     if not any(rule.others for rule in rules):
         return Product.of(blocks, levels)
-    parents = spanning_parents(
-        np.zeros((len(blocks.levels), len(blocks.levels))), needed_edges(rules)
-    )
+    root, *others = [share / share.sum() for share in blocks.split(levels)]
+    count = len(blocks.levels)
+    parents = spanning_parents(np.zeros((count, count)), needed_edges(rules))
     # P(block) for every level of root and parent, where rules can then strike out cells
     tables = []
-    for part, parent in zip(blocks.slices[1:], parents, strict=True):
-        if parent:
-            above = blocks.levels[parent]
-        else:
-            above = 1
-        tables.append(
-            np.tile(levels[part] / levels[part].sum(), (blocks.levels[0], above, 1))
-        )
+    for shares, parent in zip(others, parents, strict=True):
+        above = blocks.levels[parent] if parent else 1
+        tables.append(np.tile(shares, (len(root), above, 1)))
     strike_out(rules, parents, tables)
-    return Tree.of(
-        blocks,
-        parents,
-        levels[blocks.slices[0]] / levels[blocks.slices[0]].sum(),
-        tables,
-    )
+    return Tree.of(blocks, parents, root, tables)
 
 
 def reachable_roots(blocks: Blocks, rules: Sequence[Rule]) -> Mask:
@@ -242,6 +220,5 @@ def reachable_roots(blocks: Blocks, rules: Sequence[Rule]) -> Mask:
     if not rules:
         return np.ones(blocks.levels[0], dtype=bool)
     everywhere = _independent(blocks, np.ones(blocks.width), rules)
-    return np.asarray(
-        everywhere.tilt(np.zeros(blocks.width)).levels[blocks.slices[0]] > 0
-    )
+    levels = everywhere.tilt(np.zeros(blocks.width)).levels
+    return np.asarray(levels[blocks.slices[0]] > 0)

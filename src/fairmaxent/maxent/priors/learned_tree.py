@@ -1,12 +1,14 @@
 """How a rooted tree is learned from rows.
 
-Let b be a block, r = (y, z_1, …) a level of the root, and a the level of the block's parent in the tree.
-The table P(b | r, a) is refined step by step, from P(b) by what is known about each level of the outcome y, of every
-protected column z_i, and of the parent a, until the whole cell has been asked. A step for the margin m with N_m rows,
-n_m(b) of them in level b, compares them with what the table so far lets one expect, E_m(b) = Σ_{r, a in m} N(r, a)·P(b
-| r, a) / N_m, and shrinks them towards it, T_m(b) = (n_m(b) + s·E_m(b)) / (N_m + s). Then P(b | r, a) is multiplied by
-T_m / E_m and normalised. So a cell without rows has what its outcome, its groups and its parent say together, and a
-large one has what was seen in it.
+Let b be a block, r = (y, z_1, …) a level of the root, and a the level of the block's
+parent in the tree. The table P(b | r, a) is refined step by step, from P(b) by what is
+known about each level of the outcome y, of every protected column z_i, and of the
+parent a, until the whole cell has been asked. A step for the margin m with N_m rows,
+n_m(b) of them in level b, compares them with what the table so far lets one expect,
+E_m(b) = Σ_{r, a in m} N(r, a)·P(b | r, a) / N_m, and shrinks them towards it, T_m(b) =
+(n_m(b) + s·E_m(b)) / (N_m + s). Then P(b | r, a) is multiplied by T_m / E_m and
+normalised. So a cell without rows has what its outcome, its groups and its parent say
+together, and a large one has what was seen in it.
 """
 
 import math
@@ -41,57 +43,55 @@ def smoothed(counts: Reals, root: Sequence[int]) -> Reals:
     and the protected ones.
     """
     cells = counts.reshape(*root, *counts.shape[1:])
-    columns = range(len(root))
+    columns = tuple(range(len(root)))
     parent = len(root)
-    table = (
-        counts.sum(axis=(0, 1)).reshape(*np.ones_like(cells.shape[:-1]), -1)
-        / counts.sum()
-    )
+    alone = counts.sum(axis=(0, 1))
+    table = alone.reshape(*np.ones_like(cells.shape[:-1]), -1) / counts.sum()
     in_root = cells.sum(axis=parent, keepdims=True)
     table = _refined(table, in_root, (0,), OUTCOME_STRENGTH)
-    for margin in (*((column,) for column in columns[1:]), tuple(columns)):
-        table = _refined(table, in_root, margin)
+    for column in columns[1:]:
+        table = _refined(table, in_root, (column,))
+    table = _refined(table, in_root, columns)
     if counts.shape[1] > 1:
-        for margin in ((parent,), (*columns, parent)):
-            table = _refined(table, cells, margin)
+        table = _refined(table, cells, (parent,))
+        table = _refined(table, cells, (*columns, parent))
     return np.asarray(table.reshape(counts.shape))
 
 
 def _refined(
     table: Reals, cells: Reals, margin: tuple[int, ...], strength: float | None = None
 ) -> Reals:
-    """Multiply the table by T_m / E_m for the axes of a margin, and normalise it; None:
-    with the best strength.
+    """Multiply the table by T_m / E_m for the axes of a margin, and normalise it.
+
+    Without a strength, it is the best one.
     """
     others = tuple(axis for axis in range(cells.ndim - 1) if axis not in margin)
-    seen = cells.sum(axis=others, keepdims=True)
+    seen = cells.sum(axis=others, keepdims=True)  # n_m
+    expected = table
     if others:
-        expected = (cells.sum(axis=-1, keepdims=True) * table).sum(
-            axis=others, keepdims=True
-        )
-    else:
-        expected = table
-    expected = _normalised(np.broadcast_to(expected, seen.shape))
+        rows = cells.sum(axis=-1, keepdims=True)  # N(r, a)
+        expected = (rows * table).sum(axis=others, keepdims=True)
+    expected = _normalised(np.broadcast_to(expected, seen.shape))  # E_m
     if strength is None:
-        added = best_strength(seen, expected)
-    else:
-        added = strength
-    wanted = (seen + added * expected) / (seen.sum(axis=-1, keepdims=True) + added)
+        strength = best_strength(seen, expected)
+    total = seen.sum(axis=-1, keepdims=True)  # N_m
+    wanted = (seen + strength * expected) / (total + strength)  # T_m
+    unchanged = np.ones_like(seen)
     return _normalised(
-        table * np.divide(wanted, expected, out=np.ones_like(seen), where=expected > 0)
+        table * np.divide(wanted, expected, out=unchanged, where=expected > 0)
     )
 
 
 def best_strength(counts: Reals, towards: Reals) -> float:
-    """Choose how many rows the expected table counts for: the number under which the
-    rows are most likely.
+    """Choose how many rows the expected table counts for.
 
-    Taken one after the other, a row has probability (n + s·towards) / (N + s) given the
-    N rows before it, n of them like it. The product over all rows of a margin is the
-    Dirichlet-multinomial likelihood Γ(s)/Γ(s + N)·Π Γ(s·towards + n)/Γ(s·towards).
-    Leaving out one row at a time instead would ask the large margins next to nothing,
-    since theirs is foreseen with any strength, and let three people who happen to agree
-    choose a strength near zero.
+    It is the number under which the rows are most likely. Taken one after the other, a
+    row has probability (n + s·towards) / (N + s) given the N rows before it, n of them
+    like it. The product over all rows of a margin is the Dirichlet-multinomial
+    likelihood Γ(s)/Γ(s + N)·Π Γ(s·towards + n)/Γ(s·towards). Leaving out one row at a
+    time instead would ask the large margins next to nothing, since theirs is foreseen
+    with any strength, and let three people who happen to agree choose a strength near
+    zero.
     """
     shares = np.broadcast_to(towards, counts.shape)
     totals = counts.sum(axis=-1)
@@ -121,16 +121,15 @@ def learn_tree(
     root: Reals,
     rules: Sequence[Rule],
 ) -> Tree:
-    """Fit the rooted tree (method: maximum spanning tree of I(i; j | root) of the
-    reweighted rows).
+    """Fit the rooted tree: the maximum spanning tree of I(i; j | root).
 
-    Its tables are given the root, so they need no fair weights: within a level of the
-    root these are all the same. Each level counts for the effective number of its rows,
-    Σw·(Σw/Σw²), which is how much is known there.
+    The information is that of the reweighted rows. Its tables are given the root, so
+    they need no fair weights: within a level of the root these are all the same. Each
+    level counts for the effective number of its rows, Σw·(Σw/Σw²), which is how much is
+    known there.
     """
-    parents = spanning_parents(
-        _information(blocks, counted.total, weighted), needed_edges(rules)
-    )
+    information = _information(blocks, counted.total, weighted)
+    parents = spanning_parents(information, needed_edges(rules))
     families = [
         (0, parent, block) if parent else (0, block)
         for block, parent in enumerate(parents, start=1)
@@ -142,14 +141,12 @@ def learn_tree(
     counts = [seen.reshape(len(seen), -1, seen.shape[-1]) for seen in counts]
     tables = [smoothed(worth[:, None, None] * seen, blocks.shape(0)) for seen in counts]
     strike_out(rules, parents, tables)
-    return Tree.of(
-        blocks, parents, root * allowed_roots(rules, blocks.levels[0]), tables
-    )
+    allowed = root * allowed_roots(rules, blocks.levels[0])
+    return Tree.of(blocks, parents, allowed, tables)
 
 
 def _information(blocks: Blocks, total: float, weighted: Counted) -> Reals:
-    """I(i; j | root) of the reweighted rows for all pairs of blocks, less its bias in
-    small samples.
+    """I(i; j | root) of the reweighted rows for all pairs of blocks, less its bias.
 
     For independent blocks the plug-in estimate is about (k_i − 1)(k_j − 1)·roots / 2N
     too high. Every pair of blocks is counted in every row, so with many of both, the
@@ -159,14 +156,14 @@ def _information(blocks: Blocks, total: float, weighted: Counted) -> Reals:
     refuse_large_tables(sizes)
     enough = max(2 * _VISITS // len(sizes) ** 2, _ENOUGH_ROWS)
     rows = weighted.thinned(enough)
-    total = total if weighted.distinct <= enough else enough
+    if weighted.distinct > enough:
+        total = enough
     codes = rows.codes
     weights = rows.counts / rows.total
     roots = codes[:, 0].astype(np.int32)
     seen = len(np.unique(roots))
-    with_root = [
-        roots * size + column for column, size in zip(codes.T, sizes, strict=True)
-    ]
+    pairs = zip(codes.T, sizes, strict=True)
+    with_root = [roots * size + column for column, size in pairs]
     single = [_entropy(cells, weights) for cells in with_root]
     root_entropy = _entropy(roots, weights)
     result = np.zeros((len(sizes), len(sizes)))
@@ -178,15 +175,15 @@ def _information(blocks: Blocks, total: float, weighted: Counted) -> Reals:
             np.multiply(with_root[i], sizes[j], out=cells)
             cells += columns[j]
             bias = (sizes[i] - 1) * (sizes[j] - 1) * seen / (2.0 * total)
-            result[i, j] = (
-                single[i] + single[j] - _entropy(cells, weights) - root_entropy - bias
-            )
+            both = _entropy(cells, weights)
+            result[i, j] = single[i] + single[j] - both - root_entropy - bias
     return result
 
 
 def refuse_large_tables(sizes: Sequence[int]) -> None:
-    """Refuse columns of so many levels that the table of two of them within the root is
-    too large.
+    """Refuse columns of too many levels.
+
+    They are if the table of two of them within the root is too large.
     """
     cells = sizes[0] * math.prod(sorted(sizes[1:])[-2:])
     remedy = (
@@ -214,12 +211,12 @@ def _entropy(cells: Codes, weights: Reals) -> float:
 def spanning_parents(
     information: Reals, forced: Sequence[tuple[int, int]]
 ) -> list[int]:
-    """Parent of blocks 1, 2, … in the maximum spanning forest of the information
-    between pairs of blocks (Prim).
+    """Parent of blocks 1, 2, … in the maximum spanning forest (Prim).
 
-    Pairs without information get no edge, ``forced`` ones do if any forest allows it; 0
-    if a block has no parent. Written out because importing SciPy's would be paid at
-    everybody's first fit.
+    The weight of a pair of blocks is the information between them. Pairs without
+    information get no edge, ``forced`` ones do if any forest allows it; 0 if a block
+    has no parent. Written out because importing SciPy's would be paid at everybody's
+    first fit.
     """
     gain = np.maximum(information, information.T)
     for first, second in forced:
@@ -231,5 +228,6 @@ def spanning_parents(
         block = int(np.argmax(np.where(waiting, best, -1.0)))
         waiting[block] = False
         closer = waiting & (gain[block] > best)
-        best[closer], nearest[closer] = gain[block, closer], block
+        best[closer] = gain[block, closer]
+        nearest[closer] = block
     return [int(parent) for parent in nearest[1:]]

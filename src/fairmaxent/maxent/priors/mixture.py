@@ -15,8 +15,9 @@ from fairmaxent.maxent.priors.rows import Rows, TiltedRows
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """Parts with shares. The tilted share of a part is ∝ its share times its partition
-    function.
+    """Parts with shares.
+
+    The tilted share of a part is ∝ its share times its partition function.
     """
 
     parts: tuple[Prior, ...]
@@ -25,16 +26,11 @@ class Mixture:
     @classmethod
     def of(cls, shares: Sequence[float], parts: Sequence[Prior]) -> Prior:
         """Mix the parts of positive share; a single one needs no mixture."""
-        kept = [
-            (share, part)
-            for share, part in zip(shares, parts, strict=True)
-            if share > 0
-        ]
+        pairs = zip(shares, parts, strict=True)
+        kept = tuple(part for share, part in pairs if share > 0)
         if len(kept) == 1:
-            return kept[0][1]
-        return cls(
-            tuple(part for _, part in kept), np.log([share for share, _ in kept])
-        )
+            return kept[0]
+        return cls(kept, np.log([share for share in shares if share > 0]))
 
     @property
     def blocks(self) -> Blocks:
@@ -44,9 +40,8 @@ class Mixture:
     def tilt(self, potentials: Reals) -> "TiltedMixture":
         """Tilt by one potential per level."""
         tilted = tuple(part.tilt(potentials) for part in self.parts)
-        log_partition, shares = softmax(
-            self.log_shares + [part.log_partition for part in tilted]
-        )
+        partitions = [part.log_partition for part in tilted]
+        log_partition, shares = softmax(self.log_shares + partitions)
         return TiltedMixture(self.blocks, log_partition, shares, tilted)
 
     def log_probability(self, codes: Codes) -> Reals:
@@ -75,20 +70,20 @@ class Mixture:
         return any(part.full_support for part in self.parts)
 
     def log_floor(self) -> float:
-        """Bound log q(α) from below, by a part that reaches everywhere, or else by the
-        lowest of all parts.
+        """Bound log q(α) from below.
+
+        By a part that reaches everywhere, or else by the lowest of all parts.
         """
         floors = self.log_shares + [part.log_floor() for part in self.parts]
         everywhere = [part.full_support for part in self.parts]
-        return float(np.max(floors[everywhere]) if any(everywhere) else np.min(floors))
+        if any(everywhere):
+            return float(np.max(floors[everywhere]))
+        return float(np.min(floors))
 
 
 def rows_of(prior: Prior) -> Rows | None:
     """Return the rows component of a prior; None if it has none."""
-    if isinstance(prior, Mixture):
-        parts = prior.parts
-    else:
-        parts = (prior,)
+    parts = prior.parts if isinstance(prior, Mixture) else (prior,)
     return next((part for part in parts if isinstance(part, Rows)), None)
 
 
@@ -103,28 +98,19 @@ def with_rows(prior: Prior, rows: Rows) -> Prior:
 
 
 def row_probabilities(tilted: Tilted) -> Reals | None:
-    """Probability that a draw copies each row of the rows component; None if there is
-    none.
-    """
+    """Probability that a draw copies each row of the rows component; None without."""
+    if isinstance(tilted, TiltedRows):
+        return tilted.weights
     if isinstance(tilted, TiltedMixture):
-        shares = tilted.shares
-        parts = tilted.parts
-    else:
-        shares = np.ones(1)
-        parts = (tilted,)
-    rows = (
-        (share, part)
-        for share, part in zip(shares, parts, strict=True)
-        if isinstance(part, TiltedRows)
-    )
-    return next((share * part.weights for share, part in rows), None)
+        for share, part in zip(tilted.shares, tilted.parts, strict=True):
+            if isinstance(part, TiltedRows):
+                return np.asarray(share * part.weights)
+    return None
 
 
 @dataclass(frozen=True, eq=False)
 class TiltedMixture:
-    """Tilted parts with their new shares; everything follows by the law of total
-    probability.
-    """
+    """Tilted parts with their new shares, by the law of total probability."""
 
     blocks: Blocks
     log_partition: float
@@ -149,18 +135,17 @@ class TiltedMixture:
     ) -> Drawn:
         """Draw the part, given the root, then inside it."""
         chosen = self._part_given_root.draw(roots, rng)
-        codes = np.empty(
-            (len(roots), len(self.blocks.levels)), dtype=np.intp, order="F"
-        )
+        shape = (len(roots), len(self.blocks.levels))
+        codes = np.empty(shape, dtype=np.intp, order="F")
         places = np.empty(len(roots), dtype=np.intp)
         for number, part in enumerate(self.parts):
             rows = np.flatnonzero(chosen == number)
             # How many rows come from each part is left to chance, so only copies of the
             # data are spread.
-            piece = part.draw(
-                roots[rows], rng, spread=spread and isinstance(part, TiltedRows)
-            )
-            codes[rows], places[rows] = piece.codes, piece.places
+            copies = isinstance(part, TiltedRows)
+            piece = part.draw(roots[rows], rng, spread=spread and copies)
+            codes[rows] = piece.codes
+            places[rows] = piece.places
         return Drawn(codes, places)
 
     @cached_property

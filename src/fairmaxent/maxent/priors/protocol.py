@@ -1,5 +1,4 @@
-"""The one protocol that carries the mathematics: a prior is anything that can be
-*tilted*.
+"""The one protocol that carries the mathematics: a prior can be *tilted*.
 
 Every feature ⟨λ, φ(α)⟩ is a sum over blocks of a number that depends on the block's
 level only. So a tilt is given by one *potential* per level, evidence is a potential of
@@ -25,14 +24,13 @@ class Drawn:
 
 
 class Tilted(Protocol):
-    """q(α)·e^{potential(α)}, normalised: exact sums over the domain, and exact
-    draws.
-    """
+    """q(α)·e^{potential(α)}, normalised: exact sums over the domain, exact draws."""
 
     @property
     def log_partition(self) -> float:
-        """log Σ q(α) e^{potential(α)}; −∞ if nothing is left; then every probability
-        below is zero.
+        """log Σ q(α) e^{potential(α)}; −∞ if nothing is left.
+
+        Then every probability below is zero.
         """
 
     @property
@@ -48,8 +46,9 @@ class Tilted(Protocol):
     def draw(
         self, roots: Indices, rng: np.random.Generator, *, spread: bool = False
     ) -> Drawn:
-        """Draw one row for each wanted level of the root; ``spread``: rows of the data
-        as often as they weigh.
+        """Draw one row for each wanted level of the root.
+
+        ``spread``: rows of the data as often as they weigh.
         """
 
 
@@ -67,8 +66,9 @@ class Prior(Protocol):
         """log q(α) for rows of block codes."""
 
     def thinned(self, rows: int) -> "Prior":
-        """Return a prior of similar curvature with at most this many rows; itself if it
-        has no more.
+        """Return a prior of similar curvature with at most this many rows.
+
+        It is itself if it has no more.
         """
 
     @property
@@ -80,9 +80,7 @@ class Prior(Protocol):
         """Whether every point of the domain has positive probability."""
 
     def log_floor(self) -> float:
-        """Give a lower bound on log q(α) over the support of q: −L_q in the proof of
-        Lemma 4.2.
-        """
+        """Bound log q(α) from below on the support: −L_q in the proof of Lemma 4.2."""
 
 
 class Tabular:
@@ -106,21 +104,19 @@ class Density:
     def log_probability(self, codes: Codes) -> Reals:
         """Return log of q(α)·e^{potential(α)}, normalised, for rows of block codes."""
         result = self.prior.log_probability(codes) - self.log_partition
-        for column, part in zip(
-            codes.T, self.prior.blocks.split(self.potentials), strict=True
-        ):
+        parts = self.prior.blocks.split(self.potentials)
+        for column, part in zip(codes.T, parts, strict=True):
             result += part.take(column)
         return result
 
 
 def divergence_in_memory(rows: Table, density: Density) -> float:
     """KL(rows‖p) of distinct rows in memory."""
-    kept = rows.counts > 0
-    if kept.all():
-        share = rows.counts
-        codes = rows.codes
-    else:
-        share = rows.counts[kept]
-        codes = rows.codes[kept]
-    share = share / rows.total
+    counts = rows.counts
+    codes = rows.codes
+    kept = counts > 0
+    if not kept.all():
+        counts = counts[kept]
+        codes = codes[kept]
+    share = counts / rows.total
     return float(share @ (np.log(share) - density.log_probability(codes)))

@@ -1,5 +1,6 @@
-"""The rows themselves as a prior: weights w on the distinct rows, neighbouring blocks
-packed into one number.
+"""The rows themselves as a prior: weights w on the distinct rows.
+
+Neighbouring blocks are packed into one number.
 """
 
 import math
@@ -36,9 +37,7 @@ _CELLS_PER_ROW = 4
 
 @dataclass(frozen=True, eq=False)
 class Pack:
-    """Blocks ``first`` to ``last`` (exclusive) of every row as one number, the *cell*
-    of the row.
-    """
+    """Blocks ``first`` to ``last`` (exclusive) of a row as one number, its *cell*."""
 
     first: int
     last: int
@@ -53,14 +52,9 @@ class Pack:
         levels = slice(blocks.slices[first].start, blocks.slices[last - 1].stop)
         if len(shape) == 1:
             return cls(first, last, shape, levels, codes[:, first])
-        packed = ravel(codes[:, first:last], shape)
-        return cls(
-            first,
-            last,
-            shape,
-            levels,
-            packed.astype(np.min_scalar_type(math.prod(shape) - 1)),
-        )
+        cells = ravel(codes[:, first:last], shape)
+        smallest = np.min_scalar_type(math.prod(shape) - 1)
+        return cls(first, last, shape, levels, cells.astype(smallest))
 
     @property
     def size(self) -> int:
@@ -68,23 +62,18 @@ class Pack:
         return math.prod(self.shape)
 
     def sums(self, parts: list[Reals]) -> Reals:
-        """Sum values of the levels of its blocks, one array per block, for each
-        cell.
-        """
+        """Sum values of the levels, one array per block, for each cell."""
         return np.asarray(reduce(np.add.outer, parts)).ravel()
 
     def marginals(self, weights: Reals) -> Reals:
-        """Total weight of each level of its blocks, one block after the other, from the
-        weights of the rows.
-        """
+        """Total weight of each level, block by block, from the weights of the rows."""
         table = tally(self.codes, weights, self.size).reshape(self.shape)
         axes = range(len(self.shape))
-        return np.concatenate(
-            [
-                table.sum(axis=tuple(other for other in axes if other != axis))
-                for axis in axes
-            ]
-        )
+        totals = []
+        for axis in axes:
+            others = tuple(other for other in axes if other != axis)
+            totals.append(table.sum(axis=others))
+        return np.concatenate(totals)
 
     def fold(self, table: Reals) -> Reals:
         """Sum the rows of a table, one per cell, into one row per level."""
@@ -93,9 +82,7 @@ class Pack:
         return self._incidence.T @ table
 
     def pairs(self, weights: Reals) -> Reals:
-        """Total weight of each pair of levels of its blocks, from the weights of the
-        rows.
-        """
+        """Total weight of each pair of levels, from the weights of the rows."""
         totals = tally(self.codes, weights, self.size)
         if len(self.shape) == 1:
             return np.diag(totals)
@@ -105,18 +92,12 @@ class Pack:
     def _incidence(self) -> Reals:
         """Which levels each cell has: (cells, levels)."""
         levels = np.unravel_index(np.arange(self.size), self.shape)
-        return np.hstack(
-            [
-                np.eye(size)[level]
-                for size, level in zip(self.shape, levels, strict=True)
-            ]
-        )
+        sizes = zip(self.shape, levels, strict=True)
+        return np.hstack([np.eye(size)[level] for size, level in sizes])
 
 
 def packed(blocks: Blocks, codes: Codes, largest: int) -> tuple[Pack, ...]:
-    """Pack all blocks, neighbours together while they have at most ``largest``
-    cells.
-    """
+    """Pack all blocks, neighbours together up to ``largest`` cells."""
     bounds = [0]
     cells = 1
     for block, size in enumerate(blocks.levels):
@@ -148,17 +129,16 @@ def pair_weights(packs: tuple[Pack, ...], weights: Reals) -> Reals:
             cells += column
             table = tally(cells, weights, pack.size * other.size)
             pairs = pack.fold(other.fold(table.reshape(pack.size, other.size).T).T)
-            result[pack.levels, other.levels], result[other.levels, pack.levels] = (
-                pairs,
-                pairs.T,
-            )
+            result[pack.levels, other.levels] = pairs
+            result[other.levels, pack.levels] = pairs.T
     return result
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """w(α) on the distinct rows α ∈ S, zero elsewhere. Tilting is a softmax over the
-    rows.
+    """w(α) on the distinct rows α ∈ S, zero elsewhere.
+
+    Tilting is a softmax over the rows.
     """
 
     blocks: Blocks
@@ -183,9 +163,8 @@ class Rows:
 
     def only(self, used: Mask) -> "Rows":
         """Keep some of the rows."""
-        return Rows.weighted(
-            self.blocks, self.codes[used], np.exp(self.log_weights[used])
-        )
+        weights = np.exp(self.log_weights[used])
+        return Rows.weighted(self.blocks, self.codes[used], weights)
 
     def tilt(self, potentials: Reals) -> "TiltedRows":
         """Tilt by one potential per level."""
@@ -198,17 +177,15 @@ class Rows:
         return np.append(self.log_weights, -np.inf)[position]  # -1: absent
 
     def thinned(self, rows: int) -> "Rows":
-        """Take rows at equal steps of the running weight; as rows are sorted,
-        neighbours represent each other.
+        """Take rows at equal steps of the running weight.
+
+        As rows are sorted, neighbours represent each other.
         """
         if len(self.codes) <= rows:
             return self
         chosen = equal_steps(np.exp(self.log_weights), rows)
-        return Rows(
-            self.blocks,
-            np.asfortranarray(self.codes[chosen]),
-            np.full(rows, -np.log(rows)),
-        )
+        codes = np.asfortranarray(self.codes[chosen])
+        return Rows(self.blocks, codes, np.full(rows, -np.log(rows)))
 
     @property
     def rows(self) -> int:
@@ -236,15 +213,13 @@ class Rows:
 
     @cached_property
     def pair_packs(self) -> tuple[Pack, ...]:
-        """The blocks packed for sums over pairs of levels, so that no two packs make
-        too large a table.
+        """The blocks packed for sums over pairs of levels.
+
+        No two packs make too large a table.
         """
         cells = min(_LARGEST_TABLE, _CELLS_PER_ROW * len(self.codes))
-        return packed(
-            self.blocks,
-            self.codes,
-            min(math.isqrt(cells), cells // max(self.blocks.levels)),
-        )
+        largest = min(math.isqrt(cells), cells // max(self.blocks.levels))
+        return packed(self.blocks, self.codes, largest)
 
     @cached_property
     def root_starts(self) -> Indices:
@@ -261,21 +236,20 @@ class TiltedRows:
     weights: Reals
 
     def on(self, codes: Codes) -> Reals:
-        """The weight of each of some distinct rows in lexicographic order, which all of
-        these are among.
+        """The weight of each of some distinct rows, which all of these are among.
+
+        They are in lexicographic order.
         """
         weights = np.zeros(len(codes))
-        weights[match_rows(codes, self.rows.codes, self.rows.blocks.levels)] = (
-            self.weights
-        )
+        places = match_rows(codes, self.rows.codes, self.rows.blocks.levels)
+        weights[places] = self.weights
         return weights
 
     @cached_property
     def levels(self) -> Reals:
         """Probability of each level, by counting."""
-        return np.concatenate(
-            [pack.marginals(self.weights) for pack in self.rows.packs]
-        )
+        packs = self.rows.packs
+        return np.concatenate([pack.marginals(self.weights) for pack in packs])
 
     def pairs(self) -> Reals:
         """Probability of each pair of levels, by counting."""
@@ -291,9 +265,8 @@ class TiltedRows:
         self, roots: Indices, rng: np.random.Generator, *, spread: bool = False
     ) -> Drawn:
         """Draw one of the distinct rows for each wanted root level."""
-        places = self.rows.root_starts[roots] + self._choice.draw(
-            roots, rng, spread=spread
-        )
+        within = self._choice.draw(roots, rng, spread=spread)
+        places = self.rows.root_starts[roots] + within
         return Drawn(self.rows.codes[places], places)
 
     @cached_property

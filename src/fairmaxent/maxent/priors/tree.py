@@ -30,8 +30,9 @@ _BUFFER = 1 << 18
 
 @dataclass(frozen=True, eq=False)
 class Tree(Tabular):
-    """q(α) = root(r)·Π_b table_b(α_b | α_parent(b), r), where r is the trunk in all
-    tables but the hub's.
+    """q(α) = root(r)·Π_b table_b(α_b | α_parent(b), r).
+
+    In all tables but the hub's, r is the trunk.
     """
 
     blocks: Blocks
@@ -50,9 +51,7 @@ class Tree(Tabular):
         root: Reals,
         tables: Sequence[Reals],
     ) -> "Tree":
-        """Build from non-negative tables; zeros are honoured and the result is
-        normalised.
-        """
+        """Build from non-negative tables; zeros are honoured, and it is normalised."""
         with np.errstate(divide="ignore"):
             log_root = np.log(root)
             logs = tuple(np.log(table) for table in tables)
@@ -73,59 +72,49 @@ class Tree(Tabular):
     def unpack(cls, blocks: Blocks, arrays: Arrays) -> "Tree":
         """Restore what `pack` gave, after checking it."""
         root, *sizes = blocks.levels
-        parents = sound(
-            arrays["parents"], "i", (len(sizes),), low=0, high=len(sizes)
-        ).tolist()
+        count = len(sizes)
+        parents = sound(arrays["parents"], "i", (count,), low=0, high=count).tolist()
         bare = cls(blocks, tuple(parents), logarithms(arrays["root"], root), ())
-        if len(bare.order) + (bare.hub > 0) != len(parents):
+        if len(bare.order) + (bare.hub > 0) != count:
             raise ValueError("the tree has a cycle")
         tables = []
-        for block, (above, size) in enumerate(
-            zip(parents, sizes, strict=True), start=1
-        ):
+        for block, parent in enumerate(parents, start=1):
             if block == bare.hub:
-                shape = (root, 1)
+                above = (root, 1)
             else:
-                shape = (root * bare.branches, blocks.levels[above] if above else 1)
-            tables.append(logarithms(arrays[str(block - 1)], *shape, size))
+                trunk = root * bare.branches
+                above = (trunk, blocks.levels[parent] if parent else 1)
+            shape = (*above, blocks.levels[block])
+            tables.append(logarithms(arrays[str(block - 1)], *shape))
         return replace(bare, log_tables=tuple(tables))
 
     @cached_property
     def hub(self) -> int:
         """The block that all others depend on, too; 0 if there is none."""
-        return next(
-            (
-                block
-                for block, parent in enumerate(self.parents, start=1)
-                if block == parent
-            ),
-            0,
-        )
+        for block, parent in enumerate(self.parents, start=1):
+            if block == parent:
+                return block
+        return 0
 
     @property
     def branches(self) -> int:
         """Levels of the trunk for each level of the root."""
-        if self.hub:
-            return self.blocks.levels[self.hub]
-        return 1
+        return self.blocks.levels[self.hub] if self.hub else 1
 
     def tilt(self, potentials: Reals) -> "TiltedTree":
-        """Tilt by one potential per level: sum-product towards the root, in log space,
-        for all its levels at once.
+        """Tilt by one potential per level.
+
+        By sum-product towards the root, in log space, for all its levels at once.
         """
         parts = self.blocks.split(potentials)
         beliefs = [part[None, :] for part in parts[1:]]
         scores = self.log_root + parts[0]
         conditionals: list[Reals] = [np.empty(0)] * len(self.parents)
         if self.hub:
-            scores = (
-                scores[:, None]
-                + self.log_tables[self.hub - 1][:, 0, :]
-                + parts[self.hub]
-            ).ravel()
-            conditionals[self.hub - 1] = np.tile(
-                np.eye(self.branches), (len(parts[0]), 1)
-            )[:, None, :]
+            log_hub = self.log_tables[self.hub - 1][:, 0, :]
+            scores = (scores[:, None] + log_hub + parts[self.hub]).ravel()
+            certain = np.tile(np.eye(self.branches), (len(parts[0]), 1))
+            conditionals[self.hub - 1] = certain[:, None, :]
         for block in reversed(self.order):
             log_joint = self.log_tables[block - 1] + beliefs[block - 1][:, None, :]
             message = log_sum_exp(log_joint)
@@ -156,15 +145,14 @@ class Tree(Tabular):
         """log q(α)."""
         roots = codes[:, 0].astype(np.intp)
         result = self.log_root.take(roots)
+        trunk = roots
         if self.hub:
             trunk = roots * self.branches + codes[:, self.hub]
-        else:
-            trunk = roots
-        for block, (parent, table) in enumerate(
-            zip(self.parents, self.log_tables, strict=True), start=1
-        ):
+        for block, parent in enumerate(self.parents, start=1):
+            table = self.log_tables[block - 1]
+            given = roots if block == self.hub else trunk
             # in C order, as three indices at once are slow
-            cells = (roots if block == self.hub else trunk) * table.shape[1]
+            cells = given * table.shape[1]
             if parent not in (0, block):
                 cells += codes[:, parent]
             cells *= table.shape[2]
@@ -175,24 +163,19 @@ class Tree(Tabular):
     @property
     def full_support(self) -> bool:
         """Whether no cell was struck out."""
-        return all(
-            bool(np.isfinite(table).all())
-            for table in (self.log_root, *self.log_tables)
-        )
+        tables = (self.log_root, *self.log_tables)
+        return all(bool(np.isfinite(table).all()) for table in tables)
 
     def log_floor(self) -> float:
         """Bound log q(α) from below on the support, table by table."""
         floor = self.log_root[np.isfinite(self.log_root)].min()
-        return float(
-            floor + sum(table[np.isfinite(table)].min() for table in self.log_tables)
-        )
+        floors = (table[np.isfinite(table)].min() for table in self.log_tables)
+        return float(floor + sum(floors))
 
 
 @dataclass(frozen=True, eq=False)
 class TiltedTree:
-    """A tilted tree is a tree again: a root distribution and conditional tables, now
-    normalised.
-    """
+    """A tree again: a root distribution and conditional tables, now normalised."""
 
     tree: Tree
     log_partition: float
@@ -206,19 +189,16 @@ class TiltedTree:
 
     def _by_root(self, table: Reals) -> Reals:
         """Sum a table whose first axis is the trunk over the hub."""
-        return np.asarray(
-            table.reshape(-1, self.tree.branches, *table.shape[1:]).sum(axis=1)
-        )
+        by_hub = table.reshape(-1, self.tree.branches, *table.shape[1:])
+        return np.asarray(by_hub.sum(axis=1))
 
     @cached_property
     def parents(self) -> dict[int, int]:
-        """The parents of all blocks but the root, each behind its own; the hub has none
-        beside the trunk.
+        """The parents of all blocks but the root, each behind its own.
+
+        The hub has none beside the trunk.
         """
-        if self.tree.hub:
-            hub = {self.tree.hub: 0}
-        else:
-            hub = {}
+        hub = {self.tree.hub: 0} if self.tree.hub else {}
         return hub | {block: self.tree.parents[block - 1] for block in self.tree.order}
 
     @cached_property
@@ -227,22 +207,19 @@ class TiltedTree:
         tables: list[Reals] = [np.empty(0)] * len(self.conditionals)
         for block, parent in self.parents.items():
             table = self.conditionals[block - 1]
-            tables[block - 1] = (
-                np.matmul(tables[parent - 1][:, None, :], table) if parent else table
-            )[:, 0, :]
+            if parent:
+                table = np.matmul(tables[parent - 1][:, None, :], table)
+            tables[block - 1] = table[:, 0, :]
         return tables
 
     @cached_property
     def levels(self) -> Reals:
         """Probability of each level of each block."""
-        return np.concatenate(
-            [self.root, *(self.trunk @ part for part in self.given_trunk)]
-        )
+        others = [self.trunk @ part for part in self.given_trunk]
+        return np.concatenate([self.root, *others])
 
     def pairs(self) -> Reals:
-        """Probability of each pair of levels: exact within each level of the trunk,
-        then mixed.
-        """
+        """Probability of each pair of levels: exact given the trunk, then mixed."""
         slices = self.tree.blocks.slices
         result = np.diag(self.levels)
         for part, table in zip(slices[1:], self.given_trunk, strict=True):
@@ -250,15 +227,14 @@ class TiltedTree:
             result[part, slices[0]] = result[slices[0], part].T
         if not self.tree.parents:
             return result
+        with_children = set(self.parents.values())
         # parents first, then leaves
-        order = sorted(
-            self.parents, key=lambda block: block not in self.parents.values()
-        )
+        order = sorted(self.parents, key=lambda block: block not in with_children)
         sizes = self.tree.blocks.levels
         levels = np.arange(self.tree.blocks.width)
         inner = np.concatenate([levels[slices[block]] for block in order])
         pairs = np.zeros((len(inner), len(inner)))  # in this order, each pair once
-        parents = sum(sizes[block] for block in order if block in self.parents.values())
+        parents = sum(sizes[block] for block in order if block in with_children)
         live = np.flatnonzero(self.trunk > 0)
         batch = max(1, _BUFFER // (max(parents, *sizes[1:]) * len(inner)))
         for begin in range(0, len(live), batch):
@@ -270,17 +246,16 @@ class TiltedTree:
     def _add_pairs(
         self, pairs: Reals, roots: Indices, order: Sequence[int], parents: int
     ) -> None:
-        """Add P(α_i, α_j, r) for some r: a block depends on all blocks before it only
-        through its parent.
+        """Add P(α_i, α_j, r) for some r.
 
-        P(α_i, α_j | r) is kept where α_i is among the first levels, those of parents,
-        for the blocks that follow.
+        A block depends on all blocks before it only through its parent. P(α_i, α_j | r)
+        is kept where α_i is among the first levels, those of parents, for the blocks
+        that follow.
         """
         blocks = self.tree.blocks
         weights = self.trunk[roots]
-        marginals = np.concatenate(
-            [self.given_trunk[block - 1][roots] for block in order], axis=1
-        )
+        given_roots = [self.given_trunk[block - 1][roots] for block in order]
+        marginals = np.concatenate(given_roots, axis=1)
         kept = np.zeros((len(roots), parents, marginals.shape[1]))
         parts: dict[int, slice] = {}
         begin = 0
@@ -292,16 +267,16 @@ class TiltedTree:
                 joint = table @ kept[:, parts[parent], :begin]
             else:
                 joint = table * marginals[:, None, :begin]
-            pairs[begin:end, :begin] += (
-                weights @ joint.reshape(len(roots), -1)
-            ).reshape(end - begin, begin)
+            mixed = weights @ joint.reshape(len(roots), -1)
+            pairs[begin:end, :begin] += mixed.reshape(end - begin, begin)
             above = min(begin, parents)
             kept[:, :above, begin:end] = joint[:, :, :above].transpose(0, 2, 1)
             if end <= parents:
                 diagonal = np.arange(begin, end)
                 kept[:, begin:end, :begin] = joint
                 kept[:, diagonal, diagonal] = marginals[:, begin:end]
-            parts[block], begin = slice(begin, end), end
+            parts[block] = slice(begin, end)
+            begin = end
 
     def joint(self, wanted: Sequence[int]) -> Reals:
         """Joint table of a few blocks.
@@ -328,32 +303,30 @@ class TiltedTree:
         table, kept = below[0]
         shaped = self._by_root(self.trunk[:, None] * table[:, 0, :])
         shaped = shaped.reshape(sizes[0], *(sizes[block] for block in kept))
-        if 0 not in wanted:
-            return np.asarray(shaped.sum(axis=0)).transpose(
-                [kept.index(block) for block in wanted]
-            )
-        return shaped.transpose([[0, *kept].index(block) for block in wanted])
+        if 0 in wanted:
+            kept = [0, *kept]
+        else:
+            shaped = np.asarray(shaped.sum(axis=0))
+        return shaped.transpose([kept.index(block) for block in wanted])
 
     def draw(
         self, roots: Indices, rng: np.random.Generator, *, spread: bool = False
     ) -> Drawn:
-        """Draw each block given its parents, parents first; ``spread``: each level by
-        its share, up to one row.
+        """Draw each block given its parents, parents first.
+
+        ``spread``: each level by its share, up to one row.
         """
-        codes = np.empty(
-            (len(roots), len(self.tree.blocks.levels)), dtype=np.intp, order="F"
-        )
+        sizes = self.tree.blocks.levels
+        codes = np.empty((len(roots), len(sizes)), dtype=np.intp, order="F")
         codes[:, 0] = trunk = roots
         if self.tree.hub:
             given_root = Choice.rows_of(self.trunk.reshape(-1, self.tree.branches))
-            trunk = roots * self.tree.branches + given_root.draw(
-                roots, rng, spread=spread
-            )
+            hubs = given_root.draw(roots, rng, spread=spread)
+            trunk = roots * self.tree.branches + hubs
         for block, parent in self.parents.items():
+            given = trunk
             if parent:
-                given = trunk * self.tree.blocks.levels[parent] + codes[:, parent]
-            else:
-                given = trunk
+                given = trunk * sizes[parent] + codes[:, parent]
             codes[:, block] = self._choices[block - 1].draw(given, rng, spread=spread)
         return Drawn(codes, np.full(len(roots), -1, dtype=np.intp))
 
@@ -366,8 +339,9 @@ class TiltedTree:
 
 
 def _keep_axis(table: Reals) -> Reals:
-    """Turn (roots, levels, rest) into (roots, levels, levels·rest), diagonal in the two
-    level axes.
+    """Turn (roots, levels, rest) into (roots, levels, levels·rest).
+
+    It is diagonal in the two axes of levels.
     """
     roots, levels, rest = table.shape
     kept = np.zeros((roots, levels, levels, rest))

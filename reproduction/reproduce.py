@@ -1,5 +1,6 @@
-"""The paper's tables and figures, made by one call: run all cells in parallel, except
-those that are already done.
+"""The paper's tables and figures, made by one call.
+
+All cells run in parallel, except those that are already done.
 """
 
 import importlib.util
@@ -12,10 +13,11 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
-from fairmaxent.datasets import dataset
 from fairmaxent.errors import DependencyError, StorageError
-from fairmaxent.experiments import cells as stored
-from fairmaxent.experiments.cells import (
+from fairmaxent.files.write import write_whole
+from reproduction import cells as stored
+from reproduction import datasets
+from reproduction.cells import (
     CURVE_BLOCKS,
     FULL,
     QUICK,
@@ -25,9 +27,8 @@ from fairmaxent.experiments.cells import (
     Cell,
     Method,
 )
-from fairmaxent.experiments.figures import write_figures
-from fairmaxent.experiments.page import render_page
-from fairmaxent.files.write import write_whole
+from reproduction.figures import write_figures
+from reproduction.page import render_page
 
 _TABLE_2_NAMES = {method: name for name, method in TABLE_2_METHODS.items()}
 
@@ -35,8 +36,9 @@ _TABLE_2_NAMES = {method: name for name, method in TABLE_2_METHODS.items()}
 def run(
     cells: Iterable[Cell], folder: Path, *, workers: int | None = None
 ) -> Iterator[Cell]:
-    """Run the cells that are not in the folder yet, and yield each cell once it is;
-    stopping early keeps them.
+    """Run the cells that are not in the folder yet, and yield each once it is.
+
+    Stopping early keeps those that are done.
     """
     todo = []
     for cell in sorted(cells, key=lambda cell: -cell.cost):
@@ -68,9 +70,7 @@ def run(
 
 
 def _prepare_worker() -> None:
-    """Use one linear algebra thread per worker, and end the worker when its parent
-    process ends.
-    """
+    """Use one linear algebra thread, and end the worker when its parent ends."""
     import signal
 
     from threadpoolctl import threadpool_limits
@@ -104,8 +104,9 @@ def curves(cells: Iterable[Cell], folder: Path) -> Any:
 
 
 def runtimes(cells: Iterable[Cell], folder: Path) -> Any:
-    """Return dataset, protected, method, seconds: CPU time to learn and to draw rows
-    once, mean over folds.
+    """Return dataset, protected, method, seconds.
+
+    Seconds are CPU time to learn and to draw rows once, the mean over folds.
     """
     import pandas as pd
 
@@ -160,8 +161,7 @@ def reproduce(
     download: bool = False,
     progress: Callable[[float], None] = lambda share: None,
 ) -> tuple[Path, list[str]]:
-    """Run the experiments of Table 2 and the figures; return the path of the page, and
-    why data sets were left out.
+    """Run the experiments; return the path of the page, and why data were left out.
 
     Finished cells stay in the folder, so a run that was stopped can be continued. A
     data set that is not available is left out, and the page says so; ``download``
@@ -204,9 +204,9 @@ def reproduce(
     for cell in run(planned, folder / "cells", workers=workers):
         done += cell.cost
         progress(done / total)
-    cells, figures, page = (
-        folder / name for name in ("cells", "figures", "index.html")
-    )
+    cells = folder / "cells"
+    figures = folder / "figures"
+    page = folder / "index.html"
     numbers = table_2(table_2_cells, cells)
     times = runtimes(table_2_cells, cells)
     over_shares = curves(curve_cells, cells)
@@ -244,12 +244,12 @@ def _unavailable(*, download: bool) -> dict[str, str]:
         if (
             name == "compas-large"
             and not download
-            and not os.environ.get(dataset.FOLDER_VARIABLE)
+            and not os.environ.get(datasets.FOLDER_VARIABLE)
         ):
             reasons[name] = (
                 f"{name} is not shipped, and nothing is downloaded unless you ask for"
                 " it; add --download, or save its files in a folder and set the"
-                f" environment variable {dataset.FOLDER_VARIABLE} to it"
+                f" environment variable {datasets.FOLDER_VARIABLE} to it"
             )
             continue
         try:

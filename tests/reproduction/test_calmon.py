@@ -2,7 +2,6 @@
 conditions by brute force.
 """
 
-import sys
 from functools import cache
 from itertools import permutations, product
 
@@ -12,9 +11,10 @@ import pandas as pd
 import pytest
 
 import fairmaxent
-from fairmaxent import baselines, datasets
-from fairmaxent.baselines.calmon import Distortion
+import reproduction.calmon
 from fairmaxent.data.roles import Roles
+from reproduction import datasets
+from reproduction.calmon import Distortion, calmon
 
 # groups of each protected column, outcomes, ε, distortion, largest change
 PROGRAMS = [
@@ -186,9 +186,9 @@ def test_the_optimum_is_that_of_the_program_written_out(
     options = {"epsilon": epsilon, "distortion": distortion, "largest_change": largest}
     if wanted == float("inf"):
         with pytest.raises(fairmaxent.InfeasibleError, match="Raise distortion"):
-            baselines.calmon(frame, "y", columns, **options)
+            calmon(frame, "y", columns, **options)
         return
-    result = baselines.calmon(frame, "y", columns, **options)
+    result = calmon(frame, "y", columns, **options)
     assert result.reached.total_variation == pytest.approx(wanted, abs=1e-6)
     check_by_brute_force(twin, result, epsilon, distortion)
 
@@ -225,7 +225,7 @@ def test_some_of_these_programs_bind_and_some_do_not():
 
 def test_the_marginal_is_that_of_the_mapped_rows():
     frame = small_table((2,), 2, seed=2)
-    result = baselines.calmon(frame, "y", "z0", distortion=0.3)
+    result = calmon(frame, "y", "z0", distortion=0.3)
     twin = Dense(frame, ["z0"], 2)
     dense = twin.share[:, None] * twin.matrix(result)
     by_hand: dict[tuple, float] = {}
@@ -248,7 +248,7 @@ def test_of_all_optima_one_that_changes_little_is_taken():
     """
     half = pd.DataFrame({"y": ["no", "yes"] * 20, "x": ["a", "a", "b", "b"] * 10})
     frame = pd.concat([half.assign(z="f"), half.assign(z="m")], ignore_index=True)
-    result = baselines.calmon(frame, "y", "z")
+    result = calmon(frame, "y", "z")
     assert result.reached.largest_distortion == 0.0
     assert result.reached.total_variation == 0.0
 
@@ -271,10 +271,9 @@ def test_every_pair_is_listed_once_and_a_program_that_is_too_large_not_at_all(
     source, targets, steps = costs.pairs_within(codes, largest)
     assert steps.max() <= largest
     assert len(np.unique(np.column_stack([source, targets]), axis=0)) == len(source)
-    module = sys.modules["fairmaxent.baselines.calmon"]  # the name is the function, too
-    monkeypatch.setattr(module, "LARGEST_PROGRAM", len(source))
+    monkeypatch.setattr(reproduction.calmon, "LARGEST_PROGRAM", len(source))
     assert len(costs.pairs_within(codes, largest)[0]) == len(source)
-    monkeypatch.setattr(module, "LARGEST_PROGRAM", len(source) - 1)
+    monkeypatch.setattr(reproduction.calmon, "LARGEST_PROGRAM", len(source) - 1)
     with pytest.raises(
         fairmaxent.InputError, match=f"more than {len(source) - 1:,} unknowns"
     ):
@@ -299,7 +298,7 @@ def test_a_huge_domain_is_refused_at_once():
         with pytest.raises(
             fairmaxent.InputError, match=f"largest_change={largest} allows"
         ):
-            baselines.calmon(frame, "y", "z", largest_change=largest)
+            calmon(frame, "y", "z", largest_change=largest)
 
 
 def test_too_little_distortion_names_the_knob_that_is_enough():
@@ -310,10 +309,10 @@ def test_too_little_distortion_names_the_knob_that_is_enough():
         fairmaxent.InfeasibleError,
         match=r"Raise distortion \(0.5 is always enough\) or epsilon",
     ):
-        baselines.calmon(frame, "y", "z", distortion=0.4)
-    assert baselines.calmon(
-        frame, "y", "z", distortion=0.5
-    ).reached.worst_ratio == pytest.approx(1)
+        calmon(frame, "y", "z", distortion=0.4)
+    assert calmon(frame, "y", "z", distortion=0.5).reached.worst_ratio == pytest.approx(
+        1
+    )
 
 
 @pytest.mark.parametrize(
@@ -327,7 +326,7 @@ def test_too_little_distortion_names_the_knob_that_is_enough():
 def test_options_that_mean_nothing_are_refused(option, values):
     for value in values:
         with pytest.raises(fairmaxent.InputError, match=option):
-            baselines.calmon(small_table((2,), 2, seed=0), "y", "z0", **{option: value})
+            calmon(small_table((2,), 2, seed=0), "y", "z0", **{option: value})
 
 
 def test_taking_it_costs_no_total_variation(monkeypatch):
@@ -335,10 +334,10 @@ def test_taking_it_costs_no_total_variation(monkeypatch):
     without a cost of change.
     """
     data = datasets.load("adult-small")
-    result = baselines.calmon(data.frame, data.outcome, "sex", distortion=0.2).reached
+    result = calmon(data.frame, data.outcome, "sex", distortion=0.2).reached
     # the name is the function, too
-    monkeypatch.setattr(sys.modules["fairmaxent.baselines.calmon"], "STEP_COST", 0.0)
-    free = baselines.calmon(data.frame, data.outcome, "sex", distortion=0.2).reached
+    monkeypatch.setattr(reproduction.calmon, "STEP_COST", 0.0)
+    free = calmon(data.frame, data.outcome, "sex", distortion=0.2).reached
     assert (
         0.001 < result.total_variation == pytest.approx(free.total_variation, abs=1e-6)
     )
@@ -354,7 +353,7 @@ def test_taking_it_costs_no_total_variation(monkeypatch):
 )
 def test_on_the_papers_data_drawn_rows_are_fair(name, protected, least):
     data = datasets.load(name)
-    result = baselines.calmon(data.frame, data.outcome, protected)
+    result = calmon(data.frame, data.outcome, protected)
     assert result.reached.worst_ratio == pytest.approx(1, abs=1e-6)
     assert result.reached.largest_distortion <= 0.5 + 1e-9
     drawn = (result.sample(10_000, random_state=seed, iid=True) for seed in range(20))

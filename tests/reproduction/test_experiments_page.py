@@ -13,10 +13,10 @@ import pandas as pd
 import pytest
 
 import fairmaxent
-from fairmaxent.experiments import figures, page
-from fairmaxent.experiments.cells import CURVE_BLOCKS, TABLE_2_BLOCKS, TABLE_2_METHODS
-from fairmaxent.experiments.figures import METHODS, METRICS
-from fairmaxent.experiments.page import (
+from reproduction import datasets, figures, page
+from reproduction.cells import CURVE_BLOCKS, TABLE_2_BLOCKS, TABLE_2_METHODS
+from reproduction.figures import METHODS, METRICS
+from reproduction.page import (
     CODE_AGREES,
     KEYS,
     REASONS,
@@ -120,7 +120,7 @@ def published_number(dataset, protected, method, metric, column="authors_code"):
 
 @pytest.mark.parametrize(("name", "protected"), TABLE_2_BLOCKS[:3])
 def test_raw_rates_of_the_authors_code_are_those_of_the_data(name, protected):
-    data = fairmaxent.datasets.load(name)
+    data = datasets.load(name)
     statistical = fairmaxent.metrics.statistical_rate(
         data.frame, data.outcome, protected, favourable=data.favourable
     )
@@ -241,7 +241,7 @@ def test_every_reason_is_about_a_published_number():
 
 
 def test_adult_printed_divergence_is_the_one_from_the_prior():
-    data = fairmaxent.datasets.load("adult-small")
+    data = datasets.load("adult-small")
     for theta in ("w", "b"):
         fit = fairmaxent.paper.fit(
             data.frame, outcome=data.outcome, protected="sex", theta=theta
@@ -255,7 +255,7 @@ def test_adult_printed_divergence_is_the_one_from_the_prior():
 
 @pytest.mark.parametrize("name", ["adult-small", "compas-small"])
 def test_printed_divergence_of_reweighing_is_beyond_mutual_information(name):
-    data = fairmaxent.datasets.load(name)
+    data = datasets.load(name)
     joint = pd.crosstab(
         data.frame[data.outcome], data.frame["sex"], normalize=True
     ).to_numpy()
@@ -269,7 +269,7 @@ def test_printed_divergence_of_reweighing_is_beyond_mutual_information(name):
 
 @pytest.mark.parametrize("protected", ["sex", "race"])
 def test_printed_divergence_of_the_small_prior_needs_a_larger_share(protected):
-    data = fairmaxent.datasets.load("compas-small")
+    data = datasets.load("compas-small")
     columns = list(data.frame)
     points = pd.MultiIndex.from_product(
         [sorted(data.frame[name].unique()) for name in columns], names=columns

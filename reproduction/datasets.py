@@ -1,21 +1,38 @@
-"""The data sets as they are used: UCI's and ProPublica's as shipped, and those that the
-paper prepares from them.
+"""The data sets as the paper prepares them, from the shipped tables and from files.
+
+COMPAS large needs two files that are not shipped. They are read from a folder of the
+user or downloaded, and verified by their checksum.
 """
 
 import datetime
+import hashlib
+import os
+import tomllib
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from http.client import HTTPException
+from pathlib import Path
+from typing import Literal
+from urllib.request import urlopen
 
-from fairmaxent.datasets.dataset import (
-    Columns,
-    DataFile,
-    Dataset,
-    Library,
-    build_frame,
-    facts,
-    read_files,
-    read_table,
-)
+from fairmaxent.datasets.dataset import Columns, Dataset, Library, read_table
+from fairmaxent.errors import StorageError, check_choice
+
+DatasetName = Literal["adult-small", "compas-small", "compas-large"]
+FACTS = Path(__file__).with_name("facts.toml")
+FOLDER_VARIABLE = "FAIRMAXENT_DATA"
+_PATIENCE = 30  # seconds without an answer
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """A file with the checksum of its content and the address to download it from."""
+
+    name: str
+    sha256: str
+    address: str
+
 
 SCORES = DataFile(
     name="compas-scores.csv",
@@ -60,18 +77,59 @@ _DAYS_OF_A_MONTH = 12  # as in the authors' code
 _DEGREES = {"F": 0, "O": 1, "M": 2}
 
 
-def load_prepared(name: str, library: Library) -> Dataset:
-    """Return a data set by its name; only "compas-large" is not shipped."""
-    if name == "compas-large":
-        columns = _large_compas()
-    elif name == "adult-small":
+def load(name: DatasetName, *, library: Library = "pandas") -> Dataset:
+    """Return a data set as the paper prepares it, with its roles and its origin.
+
+    "compas-large" needs two files, which are read from the folder in the environment
+    variable FAIRMAXENT_DATA or, if that is not set, downloaded.
+    """
+    check_choice("name", name, DatasetName)
+    if name == "adult-small":
         columns = _small_adult(read_table("adult"))
+    elif name == "compas-small":
+        columns = _small_compas(read_table("compas"))
     else:
-        if name == "compas-small":
-            columns = _small_compas(read_table("compas"))
-        else:
-            columns = read_table(name)
-    return Dataset(name=name, frame=build_frame(columns, library), **facts(name))
+        columns = _large_compas()
+    facts = tomllib.loads(FACTS.read_text(encoding="utf-8"))
+    return Dataset.build(name, columns, library, facts[name])
+
+
+def read_files(files: Sequence[DataFile]) -> list[bytes]:
+    """Return the contents, verified; an error says which files to save where."""
+    folder = os.environ.get(FOLDER_VARIABLE)
+    listed = ", ".join(
+        f"{file.name} (SHA-256 {file.sha256}, from {file.address})" for file in files
+    )
+    advice = (
+        "save these files in one folder and set the environment variable"
+        f" {FOLDER_VARIABLE} to it: {listed}"
+    )
+    return [_checked(file, folder, advice=advice) for file in files]
+
+
+def _checked(file: DataFile, folder: str | None, *, advice: str) -> bytes:
+    source = str(Path(folder, file.name)) if folder else file.address
+    try:
+        content = Path(source).read_bytes() if folder else _fetch(source)
+    except OSError as error:
+        raise StorageError(f"cannot read {source}: {error}; {advice}") from error
+    checksum = hashlib.sha256(content).hexdigest()
+    if checksum != file.sha256:
+        raise StorageError(
+            f"{source} is damaged or a different file: its SHA-256 is {checksum}"
+            f" instead of {file.sha256}; {advice}"
+        )
+    return content
+
+
+def _fetch(address: str) -> bytes:
+    """Download a file; every failure is an OSError."""
+    try:
+        with urlopen(address, timeout=_PATIENCE) as answer:
+            content: bytes = answer.read()
+    except HTTPException as error:
+        raise OSError(f"the download broke off ({error})") from error
+    return content
 
 
 def _small_adult(columns: Columns) -> Columns:
@@ -87,8 +145,9 @@ def _small_adult(columns: Columns) -> Columns:
 
 
 def _small_compas(columns: Columns) -> Columns:
-    """Select the paper's rows. Its other conditions (a known score and charge) hold for
-    every row of this file.
+    """Select the paper's rows.
+
+    Its other conditions (a known score and charge) hold for every row of this file.
     """
     days = columns["days_b_screening_arrest"]
     races = columns["race"]
@@ -108,16 +167,20 @@ def _small_compas(columns: Columns) -> Columns:
         "two_year_recid",
     )
     small = {name: [columns[name][row] for row in kept] for name in names}
-    priors = [
-        "0" if count == 0 else "1-3" if count <= 3 else ">3"
-        for count in small["priors_count"]
-    ]
-    return small | {"priors_count": priors}
+    small["priors_count"] = [_priors(count) for count in small["priors_count"]]
+    return small
+
+
+def _priors(count: int) -> str:
+    if count == 0:
+        return "0"
+    return "1-3" if count <= 3 else ">3"
 
 
 def _large_compas() -> Columns:
-    """8723 records in 19 columns, all numbers; 4524 of them are distinct, among 4.8e10
-    points.
+    """8723 records in 19 columns, all numbers.
+
+    4524 of them are distinct, among 4.8e10 points.
     """
     scores, charges = (content.decode() for content in read_files((SCORES, CHARGES)))
     offences = {}  # the kinds of offence that each charge text stands for
@@ -147,10 +210,8 @@ def _large_compas() -> Columns:
 
 
 def _row(record: Mapping[str, str], offences: Mapping[str, int]) -> dict[str, int]:
-    begin, end = (
-        datetime.datetime.fromisoformat(record[name])
-        for name in ("c_jail_in", "c_jail_out")
-    )
+    begin = datetime.datetime.fromisoformat(record["c_jail_in"])
+    end = datetime.datetime.fromisoformat(record["c_jail_out"])
     # begun, as the authors count: a negative difference is rounded away from zero
     days = abs((begin - end).days)
     return {

@@ -1,15 +1,14 @@
-"""The reproduction on one page: published numbers beside ours, which differ by more
-than noise, why, and every figure.
+"""The reproduction on one page: published numbers beside ours, and every figure.
 
-``printed`` and ``printed_sd`` are Table 2 of Celis, Keswani, Vishnoi, "Data
-preprocessing to mitigate bias: a maximum entropy based approach", ICML 2020: means over
-folds and repetitions, and the standard deviation over folds. ``authors_code`` comes
-from the authors' published code, run unmodified: raw rates are those of all rows,
-numbers for maximum entropy are means over the same five folds, and seconds are the CPU
-time of one fit on all rows and of drawing 10,000 rows. A missing value means that there
-is no such number. The table's classifier SR is listed as ``tree_sr_probabilities`` and
-its covariance norm as ``correlation_distance``, because that is what the authors' code
-computes.
+It says which differ by more than noise, and why. ``printed`` and ``printed_sd`` are
+Table 2 of Celis, Keswani, Vishnoi, "Data preprocessing to mitigate bias: a maximum
+entropy based approach", ICML 2020: means over folds and repetitions, and the standard
+deviation over folds. ``authors_code`` comes from the authors' published code, run
+unmodified: raw rates are those of all rows, numbers for maximum entropy are means over
+the same five folds, and seconds are the CPU time of one fit on all rows and of drawing
+10,000 rows. A missing value means that there is no such number. The table's classifier
+SR is listed as ``tree_sr_probabilities`` and its covariance norm as
+``correlation_distance``, because that is what the authors' code computes.
 """
 
 import html
@@ -18,8 +17,8 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-from fairmaxent.experiments.cells import TABLE_2_BLOCKS, Block
-from fairmaxent.experiments.figures import (
+from reproduction.cells import TABLE_2_BLOCKS, TableBlock
+from reproduction.figures import (
     FILES,
     METHODS,
     METRICS,
@@ -62,8 +61,9 @@ Line = tuple[str, list[Entry]]  # one number for each method, all from one sourc
 
 
 def load_published() -> Any:
-    """Return dataset, protected, method, metric, printed, printed_sd, authors_code; the
-    metric may be ``seconds``.
+    """Return dataset, protected, method, metric, printed, printed_sd, authors_code.
+
+    The metric may be ``seconds``.
     """
     import pandas as pd
 
@@ -72,8 +72,7 @@ def load_published() -> Any:
 
 
 def compare(table_2: Any, published: Any) -> Any:
-    """Return each published number that was also measured here, with ours, and why they
-    differ, if they do.
+    """Return each published number with ours, and why they differ, if they do.
 
     Columns: dataset, protected, method, metric, printed, printed_sd, authors_code,
     ours, sd, error, difference (from the authors' code if it gives a number, else from
@@ -95,8 +94,9 @@ def compare(table_2: Any, published: Any) -> Any:
 
 
 def _reason(row: Any) -> str:
-    """Say why the numbers of a row differ; one difference without a reason makes the
-    row unexplained.
+    """Say why the numbers of a row differ.
+
+    One difference without a reason makes the row unexplained.
     """
     differing: dict[Source, bool] = {
         "printed": row.beyond_printed,
@@ -111,8 +111,9 @@ def _reason(row: Any) -> str:
 
 
 def covers(reason: Mapping[str, Any], row: Any, source: Source) -> bool:
-    """Whether a reason applies to the published number of this row; what it does not
-    name, it is about all of.
+    """Whether a reason applies to the published number of this row.
+
+    What it does not name, it is about all of.
     """
     about = {
         "methods": row.method,
@@ -130,18 +131,17 @@ def _reason_from(row: Any, source: Source) -> str:
         if covers(reason, row, source):
             return str(reason["text"])
     has_code = row.authors_code == row.authors_code  # not NaN
-    return (
-        CODE_AGREES
-        if source == "printed" and has_code and not row.beyond_authors_code
-        else UNEXPLAINED
-    )
+    if source == "printed" and has_code and not row.beyond_authors_code:
+        return CODE_AGREES
+    return UNEXPLAINED
 
 
 def render_page(
     table_2: Any, curves: Any, runtimes: Any, *, settings: Mapping[str, Any]
 ) -> str:
-    """Return the page, one self-contained HTML file; blocks that are not in the tables
-    are left out.
+    """Return the page, one self-contained HTML file.
+
+    Blocks that are not in the tables are left out.
     """
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
@@ -171,7 +171,7 @@ def render_page(
 
 
 def _block_sheet(
-    block: Block, table_2: Any, published: Any, comparison: Any
+    block: TableBlock, table_2: Any, published: Any, comparison: Any
 ) -> dict[str, Any]:
     """A table of the page with its notes; groups are the lines of each metric."""
     ours, printed, compared = (
@@ -213,13 +213,13 @@ def _block_sheet(
     }
 
 
-def _by_method_and_metric(frame: Any, block: Block) -> dict[tuple[str, str], Any]:
+def _by_method_and_metric(frame: Any, block: TableBlock) -> dict[tuple[str, str], Any]:
     rows = frame[(frame["dataset"] == block[0]) & (frame["protected"] == block[1])]
     return {(row.method, row.metric): row for row in rows.itertuples()}
 
 
 def _time_sheet(
-    blocks: Iterable[Block], runtimes: Any, published: Any
+    blocks: Iterable[TableBlock], runtimes: Any, published: Any
 ) -> dict[str, Any]:
     groups = []
     for block in blocks:
@@ -263,16 +263,17 @@ def _spread(row: Any, column: str, deviation: str, digits: int) -> str:
     """A mean and its standard deviation, if there is one."""
     if row is None or getattr(row, column) != getattr(row, column):
         return _MISSING
-    mean = getattr(row, column)
+    mean = f"{getattr(row, column):.{digits}f}"
     spread = getattr(row, deviation)
-    return f"{mean:.{digits}f}" + (
-        f" ± {spread:.{digits}f}" if spread == spread else ""
-    )
+    if spread != spread:  # NaN
+        return mean
+    return f"{mean} ± {spread:.{digits}f}"
 
 
 def _inline(drawing: Drawing) -> str:
-    """Return a drawing as part of a page, with unique names and a title for readers who
-    cannot see it.
+    """Return a drawing as part of a page, with unique names.
+
+    It has a title for readers who cannot see it.
     """
     svg = drawing.saved("svg").decode()
     svg = svg[svg.index("<svg") :]

@@ -1,16 +1,12 @@
-"""``fairmaxent reproduce`` and ``fairmaxent demo``, from the command to the files."""
+"""``make reproduce``, from the command to the files."""
 
 import html.parser
-from dataclasses import replace
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
 import fairmaxent
-from fairmaxent import datasets
-from fairmaxent.cli.group import group
-from fairmaxent.experiments import cells, reproduce
+from reproduction import __main__, cells, reproduce
 
 BLOCK = ("compas-small", "sex")
 
@@ -26,10 +22,6 @@ def small_plan(monkeypatch, tmp_path):
     monkeypatch.setattr(cells, "SHARES", (0.0, 1.0))
     monkeypatch.setenv("FAIRMAXENT_DATA", str(tmp_path))
     cells.load.cache_clear()  # another test may have loaded COMPAS large
-
-
-def run(*arguments):
-    return CliRunner().invoke(group, [str(argument) for argument in arguments])
 
 
 def interrupt_halfway(share: float) -> None:
@@ -83,31 +75,42 @@ def test_what_is_missing_is_said_before_the_work(small_plan, tmp_path, monkeypat
     assert not (tmp_path / "out").exists()
 
 
-def test_demo_leaves_data_rows_model_and_report(tmp_path, monkeypatch):
-    census = datasets.load("acs", library="polars")
-    few = replace(census, frame=census.frame[::8])
-    monkeypatch.setattr(datasets, "load", lambda *_, **__: few)
-    folder = tmp_path / "demo"
-    done = run("demo", "--out", folder)
-    assert done.exit_code == 0, done.output
-    assert {path.name for path in folder.iterdir()} == {
-        "census.csv",
-        "fair.csv",
-        "model.fme",
-        "report.html",
+def test_a_folder_with_files_of_others_is_left_alone(tmp_path):
+    (tmp_path / "fair.csv").write_text("precious")
+    with pytest.raises(SystemExit, match="holds no earlier reproduction"):
+        __main__.main(["--quick", "--out", str(tmp_path)])
+    assert [path.name for path in tmp_path.iterdir()] == ["fair.csv"]
+
+
+def test_the_command_passes_on_what_was_asked_and_says_what_was_left_out(
+    tmp_path, monkeypatch, capsys
+):
+    asked = {}
+
+    def recorded(folder, **options):
+        asked.update(options, folder=folder)
+        return folder / "index.html", ["compas-large is not shipped"]
+
+    monkeypatch.setattr(__main__, "reproduce", recorded)
+    __main__.main(["--quick", "--workers", "2", "--out", str(tmp_path)])
+    assert asked.pop("progress")
+    assert asked == {
+        "folder": tmp_path,
+        "quick": True,
+        "workers": 2,
+        "download": False,
     }
-    assert "$ fairmaxent debias" in done.stdout
-    assert "statistical rate of sex, income = >50K" in done.stdout
-    *_, why, command = done.stdout.splitlines()
-    assert why.startswith(f"Next: open {folder / 'report.html'} in a browser.")
-    assert command == "  fairmaxent inspect your-table.csv"
-    fair = pd.read_csv(folder / "fair.csv")
-    rates = (fair["income"] == ">50K").groupby(fair["sex"]).mean()
-    assert rates.min() / rates.max() > 0.99
-    assert len(fair) == len(few.frame)
-    assert fairmaxent.load(folder / "model.fme").certificate.achieved[
-        "statistical_rate"
-    ]["sex"] == pytest.approx(1)
-    again = run("demo", "--out", folder)
-    assert again.exit_code == 5
-    assert "census.csv exists; use --force" in again.stderr
+    said = capsys.readouterr()
+    assert f"Wrote {tmp_path / 'index.html'}" in said.out
+    assert "Left out: compas-large is not shipped" in said.err
+
+
+def test_a_run_that_is_stopped_says_that_it_can_go_on(monkeypatch, capsys):
+    def stopped(folder, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(__main__, "reproduce", stopped)
+    with pytest.raises(SystemExit) as ended:
+        __main__.main([])
+    assert ended.value.code == 130
+    assert "the same command continues" in capsys.readouterr().err

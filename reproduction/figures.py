@@ -1,6 +1,4 @@
-"""Every figure of the paper and its appendix, from tidy tables; equal tables give equal
-bytes.
-"""
+"""Every figure of the paper and its appendix; equal tables give equal bytes."""
 
 from __future__ import annotations
 
@@ -8,18 +6,17 @@ import io
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairmaxent.experiments.cells import TABLE_2_BLOCKS, Block
 from fairmaxent.files.write import write_whole
+from reproduction.cells import TABLE_2_BLOCKS, TableBlock
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-FILES = resources.files("fairmaxent.experiments")
+FILES = Path(__file__).parent
 _DATA = tomllib.loads(FILES.joinpath("figures.toml").read_text(encoding="utf-8"))
 DATASETS, METHODS, METRICS = (
     _DATA[names] for names in ("datasets", "methods", "metrics")
@@ -68,20 +65,17 @@ class Drawing:
     figure: Figure
 
     def saved(self, kind: str) -> bytes:
-        """Return the drawing as SVG or PNG; without metadata, because a date would
-        differ from run to run.
+        """Return the drawing as SVG or PNG.
+
+        It has no metadata, because a date would differ from run to run.
         """
         from matplotlib import rc_context
 
-        if kind == "svg":
-            names = ("Creator", "Date", "Format", "Type")
-        else:
-            names = ("Software",)
+        names = {"svg": ["Creator", "Date", "Format", "Type"], "png": ["Software"]}
+        metadata = dict.fromkeys(names[kind])
         buffer = io.BytesIO()
         with rc_context(_LOOK):
-            self.figure.savefig(
-                buffer, format=kind, dpi=200, metadata=dict.fromkeys(names)
-            )
+            self.figure.savefig(buffer, format=kind, dpi=200, metadata=metadata)
         return buffer.getvalue()
 
 
@@ -208,7 +202,7 @@ def _draw_grid(table_2: Any, rows: list[list[str]]) -> Figure:
 
 
 def _draw_scatter_panel(
-    panel: Axes, table_2: Any, block: Block, fairness: str, accuracy: str
+    panel: Axes, table_2: Any, block: TableBlock, fairness: str, accuracy: str
 ) -> None:
     rows = table_2[
         (table_2["dataset"] == block[0]) & (table_2["protected"] == block[1])
@@ -274,6 +268,6 @@ def _finish(figure: Figure, styles: Mapping[str, Style], *, columns: int) -> Non
     ConstrainedLayoutEngine().execute(figure)
 
 
-def block_label(block: Block) -> str:
+def block_label(block: TableBlock) -> str:
     """Name a data set and its protected column."""
     return f"{DATASETS[block[0]]}, {block[1]}"

@@ -12,7 +12,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.baselines.data import CodedData, NewRows, Reading
+from fairmaxent.baselines.data import CodedData, MethodOptions
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Codes, Reals, Table, match_rows, tally
@@ -20,6 +20,7 @@ from fairmaxent.errors import InfeasibleError, InputError, SolverError, checked_
 from fairmaxent.fairness.rates import statistical_pair
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.maxent.priors.rows import Rows
+from reproduction.new_rows import NewRows
 
 Steps = NDArray[np.intp]
 
@@ -286,7 +287,7 @@ def calmon(
     epsilon: float = 0.0,
     distortion: float = 0.5,
     largest_change: int = 2,
-    **reading: Unpack[Reading],
+    **options: Unpack[MethodOptions],
 ) -> MappedRows:
     """Find the mapping p(x̂, ŷ | x, y, z) of least total variation between p(x̂, ŷ) and
     the data's p(x, y).
@@ -325,7 +326,7 @@ def calmon(
             f"largest_change is {largest_change!r}; pass a whole number of steps, at"
             " least 1"
         )
-    data = CodedData.read(frame, outcome, protected, **reading)
+    data = CodedData.read(frame, outcome, protected, **options)
     costs = Distortion.of(data.roles)
     rows = data.blocks.unpool(data.table.codes).astype(np.intp)
     largest = min(int(largest_change), sum(int(steps.max()) for steps in costs.steps))
