@@ -53,11 +53,11 @@ class DistinctValues:
         return len(self.codes) - int(self.counts.sum())
 
 
-def distinct_values(series: frames.Column) -> DistinctValues:
+def distinct_values(column: frames.Column) -> DistinctValues:
     """Find the distinct values of a column in one pass."""
-    with frames.column_errors(series):
+    with frames.column_errors(column):
         codes, counts = _close_gaps(
-            LIBRARIES[frames.library_of(series)](series.to_native(), series.name)
+            LIBRARIES[frames.library_of(column)](column.to_native(), column.name)
         )
         # one more, at -1, for missing
         rows = np.full(len(counts) + 1, -1, dtype=np.intp)
@@ -68,14 +68,14 @@ def distinct_values(series: frames.Column) -> DistinctValues:
             rows[head[::-1]] = np.arange(len(head) - 1, -1, -1)
             if rows[:-1].min(initial=0) >= 0:
                 break
-        return DistinctValues(frames.take(series, rows[:-1]), codes, counts, rows[:-1])
+        return DistinctValues(frames.take(column, rows[:-1]), codes, counts, rows[:-1])
 
 
-def factorize(series: frames.Column) -> tuple[NDArray[np.intp], frames.Column]:
+def factorize(column: frames.Column) -> tuple[NDArray[np.intp], frames.Column]:
     """Return each row's position among the distinct values (-1: missing) and those
     values, in canonical order.
     """
-    distinct = distinct_values(series)
+    distinct = distinct_values(column)
     return distinct.codes, distinct.values
 
 
@@ -333,14 +333,14 @@ _READERS |= {
 }
 
 
-def to_storage(series: frames.Column) -> tuple[Record, Arrays]:
+def to_storage(column: frames.Column) -> tuple[Record, Arrays]:
     """Return the column as a JSON-able record and arrays, from which `from_storage`
     restores it with its dtype.
     """
-    library = frames.library_of(series)
-    native = series.to_native()
+    library = frames.library_of(column)
+    native = column.to_native()
     if library == "pandas":
-        record, arrays = _pandas_record(native, series.name)
+        record, arrays = _pandas_record(native, column.name)
     else:
         record = {}
         arrays = _stream(native, library)

@@ -119,11 +119,11 @@ def columns_of(data: Any, backend: Any) -> list[Column]:
     return [nw.new_series("", part, backend=backend) for part in parts]
 
 
-def take(series: Column, rows: Codes) -> Column:
-    """Return the values at these positions, missing ones too, as a series of the same
+def take(column: Column, rows: Codes) -> Column:
+    """Return the values at these positions, missing ones too, as a column of the same
     dtype.
     """
-    return series[rows.astype(np.int64, copy=False)]
+    return column[rows.astype(np.int64, copy=False)]
 
 
 def gather(columns: Mapping[str, tuple[Column, Codes]]) -> Any:
@@ -132,7 +132,7 @@ def gather(columns: Mapping[str, tuple[Column, Codes]]) -> Any:
     """
     library = library_of(next(iter(columns.values()))[0])
     natives = {
-        name: (series.to_native(), rows) for name, (series, rows) in columns.items()
+        name: (column.to_native(), rows) for name, (column, rows) in columns.items()
     }
     namespace = load_library(library)
     if library == "pandas":
@@ -160,7 +160,7 @@ def build(columns: Mapping[str, Column]) -> Any:
     """Put columns of one library into a native table of that library, in the given
     order.
     """
-    natives = {name: series.to_native() for name, series in columns.items()}
+    natives = {name: column.to_native() for name, column in columns.items()}
     library = library_of(next(iter(columns.values())))
     namespace = load_library(library)
     if library == "pandas":
@@ -176,7 +176,7 @@ def arrange(frame: Any, order: Sequence[str], ones: Column | None) -> Any:
     """Put the columns of a decoded table in this order, with ``ones`` repeated for
     every row under its name.
     """
-    columns = {series.name: series for series in columns_of(frame, None)}
+    columns = {column.name: column for column in columns_of(frame, None)}
     if ones is not None:
         columns[ones.name] = take(ones, np.zeros(len(frame), dtype=np.intp))
     return build({name: columns[name] for name in order})
@@ -187,19 +187,19 @@ def number_column(name: str, numbers: Reals, like: Column) -> Column:
     return nw.new_series(name, numbers, nw.Float64, backend=like.implementation)
 
 
-def one_like(series: Column) -> Column:
+def one_like(column: Column) -> Column:
     """Return a single 1 as a column of the same name and dtype as this column of
     numbers.
     """
-    number = series.head(1).cast(nw.Float64) * 0 + 1
-    if series.dtype == nw.Object:
+    number = column.head(1).cast(nw.Float64) * 0 + 1
+    if column.dtype == nw.Object:
         return number
-    return number.cast(series.dtype)
+    return number.cast(column.dtype)
 
 
-def library_of(series: Column) -> str:
+def library_of(column: Column) -> str:
     """Name the library a column belongs to."""
-    return str(series.implementation.value)
+    return str(column.implementation.value)
 
 
 def new_frame(columns: Mapping[str, Sequence[Any]], library: str) -> Any:
@@ -305,37 +305,37 @@ def number_of(value: object) -> float | None:
     return None
 
 
-def to_numbers(series: Column) -> Reals:
+def to_numbers(column: Column) -> Reals:
     """Return numbers, truth values (0, 1) or times (seconds, see `number_of`) as
     float64, missing as NaN.
     """
-    dtype = series.dtype
+    dtype = column.dtype
     if dtype.is_numeric() or dtype == nw.Boolean or dtype == nw.Object:
-        return _floats(series)
+        return _floats(column)
     if dtype == nw.Date or dtype == nw.Datetime:
-        return _floats(series.dt.timestamp("us")) / _MICROSECONDS
+        return _floats(column.dt.timestamp("us")) / _MICROSECONDS
     if dtype == nw.Duration:
-        if library_of(series) != "pandas":
-            return _floats(series.dt.total_microseconds()) / _MICROSECONDS
+        if library_of(column) != "pandas":
+            return _floats(column.dt.total_microseconds()) / _MICROSECONDS
         # narwhals takes pandas' by way of seconds, and loses a microsecond at times
-        durations = series.to_native().astype("timedelta64[us]").to_numpy()
+        durations = column.to_native().astype("timedelta64[us]").to_numpy()
         return (
             np.where(np.isnat(durations), np.nan, durations.astype(np.int64))
             / _MICROSECONDS
         )
-    numbers = [number_of(value) for value in series.to_list()]
+    numbers = [number_of(value) for value in column.to_list()]
     return np.array([np.nan if number is None else number for number in numbers])
 
 
-def _floats(series: Column) -> Reals:
+def _floats(column: Column) -> Reals:
     # which numpy does not have
-    wide = series.dtype == nw.Int128 or series.dtype == nw.UInt128
-    numbers = (series.cast(nw.Float64) if wide else series).to_numpy()
+    wide = column.dtype == nw.Int128 or column.dtype == nw.UInt128
+    numbers = (column.cast(nw.Float64) if wide else column).to_numpy()
     # whose cast errs in the last digit
-    exact = series.dtype == nw.Decimal and series.implementation.is_pyarrow()
+    exact = column.dtype == nw.Decimal and column.implementation.is_pyarrow()
     # objects: Decimal, or pandas' own missing value
     if numbers.dtype.kind not in "biuf" and not exact:
-        numbers = series.cast(nw.Float64).to_numpy()
+        numbers = column.cast(nw.Float64).to_numpy()
     return np.asarray(numbers, dtype=np.float64)
 
 
@@ -365,13 +365,13 @@ def library_errors(
 
 
 @contextlib.contextmanager
-def column_errors(series: Any) -> Iterator[None]:
+def column_errors(column: Any) -> Iterator[None]:
     """Name the column that its library cannot handle: some can be made, but not sorted,
     taken from or shown.
     """
-    what = f"column {series.name!r} ({series.dtype}) holds values that cannot be read"
+    what = f"column {column.name!r} ({column.dtype}) holds values that cannot be read"
     remedy = "convert it, e.g. to text, or make such values missing"
-    error = partial(InputError, column=str(series.name))
+    error = partial(InputError, column=str(column.name))
     with library_errors(
         what, remedy, ValueError, OverflowError, NotImplementedError, error=error
     ):
@@ -413,12 +413,12 @@ def read_weights(frame: Frame, weight: str | None) -> Reals | None:
     """Read a column of design weights, as it is."""
     if weight is None:
         return None
-    series = column(frame, weight)
-    kind = series.dtype
+    weights = column(frame, weight)
+    kind = weights.dtype
     try:
         if not (kind.is_numeric() or kind == nw.Boolean or kind == nw.Object):
             raise TypeError(kind)
-        numbers = to_numbers(series)
+        numbers = to_numbers(weights)
     except (TypeError, ValueError) as problem:  # objects may be anything
         advice = "convert it, or name another column"
         raise WeightError(

@@ -106,12 +106,12 @@ class ColumnOptions:
                 " at least 2",
             )
 
-    def kind_of(self, series: frames.Column, values: frames.Column) -> Kind:
+    def kind_of(self, column: frames.Column, values: frames.Column) -> Kind:
         """Return the requested kind if the column can be read that way, or without a
         request what its dtype implies.
         """
-        name = series.name
-        natural = _natural_kind(series, values)
+        name = column.name
+        natural = _natural_kind(column, values)
         possible = list(_POSSIBLE_KINDS[natural])
         if natural == "numeric" and self.kinds.get(name) == "boolean":
             if np.isin(frames.to_numbers(values), (0, 1)).all():
@@ -126,7 +126,7 @@ class ColumnOptions:
             else:
                 hint = ""
             raise InputError(
-                f"column {name!r} ({series.dtype}) cannot be {kind}, only"
+                f"column {name!r} ({column.dtype}) cannot be {kind}, only"
                 f" {' or '.join(possible)}{hint}"
             )
         if (
@@ -156,8 +156,8 @@ class ColumnOptions:
         return wanted
 
 
-def _natural_kind(series: frames.Column, values: frames.Column) -> Kind:
-    dtype = series.dtype
+def _natural_kind(column: frames.Column, values: frames.Column) -> Kind:
+    dtype = column.dtype
     if dtype.is_numeric():
         return "numeric"
     if dtype.is_temporal():
@@ -169,9 +169,9 @@ def _natural_kind(series: frames.Column, values: frames.Column) -> Kind:
     ):
         return "boolean"
     # of pandas: unknown to narwhals
-    arrow = getattr(getattr(series.to_native(), "dtype", None), "pyarrow_dtype", None)
+    arrow = getattr(getattr(column.to_native(), "dtype", None), "pyarrow_dtype", None)
     if arrow is None:
-        ordered = nw.is_ordered_categorical(series)
+        ordered = nw.is_ordered_categorical(column)
     else:
         ordered = getattr(arrow, "ordered", False)
     return "ordered" if ordered else "categorical"
