@@ -6,11 +6,19 @@ from functools import cached_property
 
 import narwhals as nw
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
-from fairmaxent.data import frames
 from fairmaxent.data.columns import DistinctValues, distinct_values
 from fairmaxent.data.draws import Choice
+from fairmaxent.data.frames import (
+    Column,
+    column_errors,
+    is_missing,
+    number_of,
+    take,
+    to_numbers,
+)
 from fairmaxent.data.levels import (
     ColumnOptions,
     FeatureKind,
@@ -42,7 +50,7 @@ class Attribute:
     features: FeatureKind
     # raw values in the column's own dtype, sorted by level; the missing one last, if
     # any
-    values: frames.Column
+    values: Column
     # level k stands for values[level_starts[k]:level_starts[k + 1]]
     level_starts: Indices
     counts: Reals  # total weight of the rows with each raw value
@@ -81,11 +89,11 @@ class Attribute:
 
         In a column of bins, a number or date need not have been seen.
         """
-        if self.edges is None or frames.is_missing(value):
+        if self.edges is None or is_missing(value):
             position = self._find(value)
             if position is not None:
                 return self._level_at(position)
-        elif (number := frames.number_of(value)) is not None:
+        elif (number := number_of(value)) is not None:
             return int(np.searchsorted(self.edges, number, side="right"))
         if isinstance(value, str) and value in self.labels:
             return self.labels.index(value)
@@ -142,7 +150,7 @@ class Attribute:
                 f"column {self.name!r}: {text} is not a range; use e.g. slice(18, 65),"
                 " without a step"
             )
-        numbers = frames.to_numbers(self.values)
+        numbers = to_numbers(self.values)
         inside = (numbers >= low) & (numbers < high)  # NaN is neither
         if not (inside & (self.counts > 0)).any():
             raise LevelError(
@@ -155,13 +163,13 @@ class Attribute:
         """Return the total weight of the rows with each level."""
         return np.asarray(np.add.reduceat(self.counts, self.level_starts[:-1]))
 
-    def can_draw(self, values: frames.Column) -> Mask:
-        """Say which of a column's distinct values can be drawn; last: if missing can."""
+    def can_draw(self, values: Column) -> Mask:
+        """Say which distinct values of a column can be drawn; last: if missing can."""
         positions = self._look_up(values)
         missing = self.missing is not None and self.counts[-1] > 0
         return np.append((positions >= 0) & (self.counts[positions] > 0), missing)
 
-    def positions_of(self, values: frames.Column) -> NDArray[np.unsignedinteger]:
+    def positions_of(self, values: Column) -> NDArray[np.unsignedinteger]:
         """Return where each of a column's distinct values stands in `values`.
 
         The last entry is that of missing.
@@ -169,7 +177,7 @@ class Attribute:
         present = len(self.counts) - (self.missing is not None)
         numbers = np.empty(0)
         if self.edges is not None:
-            numbers = frames.to_numbers(self.values)[:present]
+            numbers = to_numbers(self.values)[:present]
         # false if large numbers or times are equal as floats
         if len(numbers) and np.all(np.diff(numbers) > 0):
             wanted = self._numbers(values)
@@ -192,14 +200,14 @@ class Attribute:
                 f"column {self.name!r} is {self.kind}, so its levels have no numeric"
                 " value; name a column of numbers"
             )
-        weighted = self.counts * frames.to_numbers(self.values)
+        weighted = self.counts * to_numbers(self.values)
         sums = np.add.reduceat(weighted, self.level_starts[:-1])
         totals = self.level_counts()
         return np.asarray(
             np.divide(sums, totals, out=np.full(self.size, np.nan), where=totals > 0)
         )
 
-    def levels_of(self, values: frames.Column) -> Indices:
+    def levels_of(self, values: Column) -> Indices:
         """Return the level of each of a column's distinct, non-missing values."""
         if self.edges is not None:
             return np.searchsorted(self.edges, self._numbers(values), side="right")
@@ -214,7 +222,7 @@ class Attribute:
             )
         return np.searchsorted(self.level_starts, positions, side="right") - 1
 
-    def _look_up(self, values: frames.Column) -> Indices:
+    def _look_up(self, values: Column) -> Indices:
         """The position of each value in `values`, -1 if it is not there."""
         keys = map(value_key, values.to_list())
         found = [self._positions_by_key.get(key, -1) for key in keys]
@@ -226,11 +234,11 @@ class Attribute:
             " the domain was learned from"
         )
 
-    def _numbers(self, values: frames.Column) -> Reals:
+    def _numbers(self, values: Column) -> Reals:
         """Return the numbers or times of a column, whose type may be another's."""
         if values.dtype.is_numeric() or values.dtype.is_temporal():
-            return frames.to_numbers(values)
-        numbers = [frames.number_of(value) for value in values.to_list()]
+            return to_numbers(values)
+        numbers = [number_of(value) for value in values.to_list()]
         if None in numbers:
             raise LevelError(
                 f"column {self.name!r} was learned as {self.kind} but is now"
@@ -239,16 +247,16 @@ class Attribute:
             )
         return np.array(numbers, dtype=np.float64)
 
-    def column_of(self, codes: Codes) -> frames.Column:
+    def column_of(self, codes: Codes) -> Column:
         """Return codes as raw values if each level is one, otherwise as labels."""
         if self.is_value_coded:
-            return frames.take(self.values, codes)
+            return take(self.values, codes)
         labels = [self.labels[code] for code in codes]
         return nw.new_series(
             self.name, labels, nw.String, backend=self.values.implementation
         )
 
-    def draw(self, codes: Codes, rng: np.random.Generator) -> Codes:
+    def draw(self, codes: Codes, rng: Generator) -> Codes:
         """Draw the position of one raw value per code.
 
         Takes ``rng.random(len(codes))`` unless each level is one value.
@@ -260,7 +268,7 @@ class Attribute:
 
     def _find(self, value: object) -> int | None:
         """Return the position of a raw value in `values`; None if it is not there."""
-        if not frames.is_missing(value):
+        if not is_missing(value):
             if isinstance(value, Hashable):
                 return self._positions_by_key.get(value_key(value))
             return None
@@ -300,10 +308,10 @@ def _end(end: object, infinite: float) -> float | None:
     """The number of an end of a range; None: it is not one."""
     if end is None:
         return infinite
-    return frames.number_of(end)
+    return number_of(end)
 
 
-def _first(values: frames.Column, chosen: Mask) -> object:
+def _first(values: Column, chosen: Mask) -> object:
     return values.to_list()[int(np.argmax(chosen))]
 
 
@@ -325,10 +333,10 @@ class EncodedColumn:
 
 
 def encode_column(
-    attribute: Attribute, column: frames.Column, *, positions: bool
+    attribute: Attribute, column: Column, *, positions: bool
 ) -> EncodedColumn:
     """Encode a column by an attribute; ``positions``: look up its raw values, too."""
-    with frames.column_errors(column):
+    with column_errors(column):
         distinct = distinct_values(column)
         missing = 0
         if distinct.missing:
@@ -345,10 +353,10 @@ def encode_column(
 
 
 def learn_column(
-    column: frames.Column, options: ColumnOptions, weights: Reals | None
+    column: Column, options: ColumnOptions, weights: Reals | None
 ) -> EncodedColumn:
     """Learn a column from its values; ``weights`` are design weights, one per row."""
-    with frames.column_errors(column):
+    with column_errors(column):
         distinct = distinct_values(column)
         values = distinct.values
         _check_times(column, values)
@@ -366,7 +374,7 @@ def learn_column(
             rows = np.append(rows, distinct.codes.argmin())
         by_level = np.argsort(levels, kind="stable")
         if distinct.missing or np.any(np.diff(by_level) < 0):
-            values = frames.take(column, rows[by_level])
+            values = take(column, rows[by_level])
         starts = np.searchsorted(levels[by_level], np.arange(len(labels) + 1))
         counts = counts[by_level]
         empty = np.repeat(np.add.reduceat(counts, starts[:-1]) == 0, np.diff(starts))
@@ -396,7 +404,7 @@ def learn_column(
         )
 
 
-def _check_times(column: frames.Column, values: frames.Column) -> None:
+def _check_times(column: Column, values: Column) -> None:
     """Refuse a column of objects that holds a moment twice."""
     if column.dtype != nw.Object:
         return

@@ -25,9 +25,20 @@ from typing import Any, Literal
 import narwhals as nw
 import numpy as np
 
-from fairmaxent.data import frames
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.columns import distinct_values
+from fairmaxent.data.frames import (
+    Column,
+    Frame,
+    build,
+    is_missing,
+    library_of,
+    load_library,
+    number_column,
+    number_of,
+    take,
+    to_numbers,
+)
 from fairmaxent.data.levels import (
     Kind,
     edge_labels,
@@ -64,8 +75,8 @@ _COMMA = str.maketrans(",.", ". ")  # a point is no part of a number then
 _WHOLE = 2**53  # below which a float is exact
 _DAY_LENGTH = 10  # of 2025-02-01
 # the times that Python has, in seconds since 1970
-_FIRST_TIME = frames.number_of(datetime.date.min) or 0.0
-_LAST_TIME = frames.number_of(datetime.date.max) or 0.0
+_FIRST_TIME = number_of(datetime.date.min) or 0.0
+_LAST_TIME = number_of(datetime.date.max) or 0.0
 # of columns whose values have one type
 _DTYPES: dict[type, Any] = {
     bool: nw.Boolean,
@@ -164,16 +175,16 @@ class Declaration:
         of_dates = self.has_dates(name)
 
         def meant(cell: object) -> Any:
-            is_missing = frames.is_missing(cell)
-            for value in () if is_missing else chain([cell], self._spelled(cell)):
+            missing = is_missing(cell)
+            for value in () if missing else chain([cell], self._spelled(cell)):
                 if name in self.levels:
                     key = value_key(value)
                     if key in levels:
                         return levels[key]
                 elif _edge_kind(value) and isinstance(value, datetime.date) == of_dates:
                     return _within_edges(value)
-            is_missing |= isinstance(cell, str) and cell.strip() in markers
-            return None if is_missing and name in self.missing else UNDECLARED
+            missing |= isinstance(cell, str) and cell.strip() in markers
+            return None if missing and name in self.missing else UNDECLARED
 
         def read(cell: object) -> Any:
             try:
@@ -206,7 +217,7 @@ class Declaration:
             else:
                 yield datetime.datetime.fromisoformat(text)
 
-    def attributes(self, frame: frames.Frame) -> tuple[Attribute, ...]:
+    def attributes(self, frame: Frame) -> tuple[Attribute, ...]:
         """The columns of a table as they were declared.
 
         Of the table, only names and the library are looked at.
@@ -310,8 +321,8 @@ def _iso_date(text: str, order: DateOrder) -> str:
 
 
 def declared_rows(
-    frame: frames.Frame, declaration: Declaration, markers: Collection[str] = ()
-) -> frames.Frame:
+    frame: Frame, declaration: Declaration, markers: Collection[str] = ()
+) -> Frame:
     """Read a table by a declaration alone, each cell by itself.
 
     No cell changes how those of other people are read. A value that was not declared is
@@ -334,26 +345,26 @@ def declared_rows(
             )
         if declaration.undeclared != "missing" or name not in declaration.missing:
             kept &= ~unknown
-    declared: frames.Frame = nw.from_native(frames.build(columns), eager_only=True)
+    declared: Frame = nw.from_native(build(columns), eager_only=True)
     if kept.all():
         return declared
     return declared.filter(kept.tolist())
 
 
 def _declared_column(
-    column: frames.Column, declaration: Declaration, markers: Collection[str]
-) -> tuple[frames.Column, Mask]:
+    column: Column, declaration: Declaration, markers: Collection[str]
+) -> tuple[Column, Mask]:
     """A column as it was declared, and which of its rows hold what was not.
 
     Each distinct cell is read once.
     """
     name = column.name
     if name in declaration.edges and _has_type_of_edges(column, declaration):
-        numbers = frames.to_numbers(column)
+        numbers = to_numbers(column)
         # which Python does not have
         strange = (numbers < _FIRST_TIME) | (numbers > _LAST_TIME)
         if declaration.has_dates(name) and strange.any():
-            column = frames.number_column(name, numbers, column)
+            column = number_column(name, numbers, column)
         return column, np.isnan(numbers) & (name not in declaration.missing)
 
     # objects may be anything, also what cannot be compared
@@ -373,12 +384,12 @@ def _declared_column(
     known += [None if value is UNDECLARED else value for value in values]
     if any(isinstance(value, datetime.datetime) for value in known):
         known = [_at_midnight(value) for value in known]
-    listed = _column(name, known, frames.library_of(column))
+    listed = _column(name, known, library_of(column))
     places = np.where(codes < 0, len(known) - 1, codes + start)
-    return frames.take(listed, places), unknown[codes]
+    return take(listed, places), unknown[codes]
 
 
-def _has_type_of_edges(column: frames.Column, declaration: Declaration) -> bool:
+def _has_type_of_edges(column: Column, declaration: Declaration) -> bool:
     dtype = column.dtype
     if declaration.has_dates(column.name):
         return dtype == nw.Date or dtype == nw.Datetime
@@ -411,7 +422,7 @@ def _check_levels(name: str, values: Sequence[Any]) -> None:
                 f"{levels} {shown(value)}; declare single values: text, numbers, truth"
                 " values or dates"
             )
-    if any(map(frames.is_missing, values)):
+    if any(map(is_missing, values)):
         raise LevelError(
             f"{levels} a missing value; name the column in missing instead"
         )
@@ -432,7 +443,7 @@ def _check_edges(name: str, edges: Sequence[Any]) -> None:
 
 
 def _numbers(edges: Sequence[Any]) -> Reals:
-    return np.array([frames.number_of(edge) for edge in edges], dtype=np.float64)
+    return np.array([number_of(edge) for edge in edges], dtype=np.float64)
 
 
 def _edge_kind(edge: object) -> str | None:
@@ -497,7 +508,7 @@ def _kind_of_levels(values: Sequence[Any]) -> Kind:
     return "categorical"
 
 
-def _column(name: str, values: list[Any], library: str) -> frames.Column:
+def _column(name: str, values: list[Any], library: str) -> Column:
     """Declared values as a column of a library, of the type that they have."""
     # The type of the table's column is no guide, because rows decide it: a single 33.5
     # in a CSV file makes all of its whole numbers floats, and everybody could see that
@@ -508,7 +519,7 @@ def _column(name: str, values: list[Any], library: str) -> frames.Column:
         dtype = _DTYPES.get(*kinds)
     elif kinds == {int, float}:
         dtype = nw.Float64
-    backend = frames.load_library(library)
+    backend = load_library(library)
     try:
         # which has no whole numbers or truth values with gaps, and no days
         if library == "pandas":

@@ -12,6 +12,7 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+from numpy.random import Generator
 
 from fairmaxent.data import frames
 from fairmaxent.data.attribute import (
@@ -22,6 +23,14 @@ from fairmaxent.data.attribute import (
 )
 from fairmaxent.data.declaration import DateOrder, DecimalMark, Declaration
 from fairmaxent.data.draft import drafted
+from fairmaxent.data.frames import (
+    Frame,
+    check_weights,
+    gather,
+    in_range,
+    library_of,
+    open_frame,
+)
 from fairmaxent.data.identifiers import looks_like_identifier
 from fairmaxent.data.levels import (
     DEFAULT_BINS,
@@ -88,7 +97,7 @@ class Domain:
         frequent; the rest become "other". weight : design weights, one per row, used
         for bins, for rare values and in decoding.
         """
-        frame = frames.open_frame(frame)
+        frame = open_frame(frame)
         options = ColumnOptions(
             names=frame.columns,
             kinds=kinds or {},
@@ -99,7 +108,7 @@ class Domain:
         )
         weights = None
         if weight is not None:
-            weights = frames.in_range(frames.check_weights(weight, len(frame)))
+            weights = in_range(check_weights(weight, len(frame)))
         return cls.of(learn_columns(frame, options, weights))
 
     @staticmethod
@@ -201,7 +210,7 @@ class Domain:
     @property
     def library(self) -> str:
         """The DataFrame library of tables that it encodes, and that it decodes to."""
-        return frames.library_of(self.attributes[0].values)
+        return library_of(self.attributes[0].values)
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -224,13 +233,13 @@ class Domain:
         return self.attributes[self.index(name)]
 
     def encode(self, frame: Any) -> Codes:
-        """Return the level of each row in each column: (rows, columns), Fortran order."""
+        """Return the level of each row and column: (rows, columns), Fortran order."""
         return self.encode_rows(frame, positions=False).codes
 
     def encode_rows(self, frame: Any, *, positions: bool = True) -> "EncodedTable":
         """Encode a table, including raw values if ``positions``; one pass a column."""
         if not isinstance(frame, nw.DataFrame):  # which was opened before
-            frame = frames.open_frame(frame)
+            frame = open_frame(frame)
         columns = [
             encode_column(
                 attribute, frames.column(frame, attribute.name), positions=positions
@@ -243,7 +252,7 @@ class Domain:
         self,
         codes: Codes,
         *,
-        rng: np.random.Generator,
+        rng: Generator,
         known: Mapping[int, Codes] | None = None,
     ) -> Any:
         """Return a table of the learned kind: same columns, dtypes and categories.
@@ -273,7 +282,7 @@ class Domain:
             if known and index in known:
                 positions = np.where(known[index] >= 0, known[index], positions)
             drawn[attribute.name] = (attribute.values, positions)
-        return frames.gather(drawn)
+        return gather(drawn)
 
 
 @dataclass(frozen=True, eq=False)
@@ -311,7 +320,7 @@ def learn_columns(
     frame: Any, options: ColumnOptions, weights: Reals | None
 ) -> list[EncodedColumn]:
     """Learn the levels of each column; ``weights`` were checked, and are in range."""
-    frame = frames.open_frame(frame)
+    frame = open_frame(frame)
     check_columns(len(frame.columns))
     return [
         learn_column(frame.get_column(name), options, weights) for name in frame.columns
@@ -325,16 +334,14 @@ def count_text(count: int) -> str:
     return f"about 10^{math.log10(count):.0f}"
 
 
-def bound(domain: Domain | Declaration, frame: frames.Frame) -> Domain:
+def bound(domain: Domain | Declaration, frame: Frame) -> Domain:
     """Give a declaration the types of a table; a domain stays as it is."""
     if isinstance(domain, Declaration):
         return Domain(domain.attributes(frame), ())
     return domain
 
 
-def fitting(
-    given: Domain | Declaration, frame: frames.Frame, weight: str | None
-) -> Domain:
+def fitting(given: Domain | Declaration, frame: Frame, weight: str | None) -> Domain:
     """Return the domain; refuse one of other columns than a frame, or another library.
 
     The frame comes without its ``weight`` column.

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from fairmaxent.data import frames
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.declaration import Declaration, plain_value
+from fairmaxent.data.frames import number_of
 from fairmaxent.data.table import Reals
 
 _HANDFUL = 8  # bins of a column
@@ -53,7 +53,7 @@ def _edges(attribute: Attribute) -> list[Any]:
     The outermost are beyond all values.
     """
     values = _values(attribute)
-    numbers = np.array([frames.number_of(value) for value in values], dtype=np.float64)
+    numbers = np.array([number_of(value) for value in values], dtype=np.float64)
     limits = np.asarray(attribute.edges)
     # zero is a bin of its own, which many have, so that it is nobody's
     zero_is_alone = numbers.min() == 0 < limits[0] <= 1

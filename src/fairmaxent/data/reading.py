@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from fairmaxent.data import frames
 from fairmaxent.data.declaration import Declaration, declared_rows
 from fairmaxent.data.domain import Domain, EncodedTable, fitting, learn_columns
+from fairmaxent.data.frames import Column, Frame, one_like, open_frame, read_weights
 from fairmaxent.data.levels import ColumnOptions
 from fairmaxent.data.roles import DetailOption, Roles
 from fairmaxent.data.table import Counted, Positions, Reals
@@ -40,7 +40,7 @@ class Reading:
     # one per input row, 1 on average; None: there are none, or an engine keeps the rows
     design: Reals | None
     # a single 1 of the weight column's name and dtype
-    weight_column: frames.Column | None
+    weight_column: Column | None
     # raw values of the input rows; None: they are drawn inside their levels
     positions: Positions | None = None
     redrawn: RedrawnValues | None = None
@@ -79,7 +79,7 @@ def read_table(frame: Any, request: ReadingRequest) -> Reading:
     """Read a table that is in memory: encode its rows, and merge equal ones."""
     frame = _opened(frame, request)
     request.progress("read", 0.0)
-    weights = frames.read_weights(frame, request.weight)
+    weights = read_weights(frame, request.weight)
     encoded = encode_table(
         frame,
         request.domain,
@@ -97,7 +97,7 @@ def read_table(frame: Any, request: ReadingRequest) -> Reading:
     if weights is not None:
         scale = float(weights.mean())
         design = weights / scale
-        weight_column = frames.one_like(frame.get_column(request.weight))
+        weight_column = one_like(frame.get_column(request.weight))
     rows = roles.compress(encoded.codes, weights)
     return Reading(
         columns=without(encoded.left_out, frame.columns),
@@ -112,9 +112,9 @@ def read_table(frame: Any, request: ReadingRequest) -> Reading:
     )
 
 
-def _opened(frame: Any, request: ReadingRequest) -> frames.Frame:
+def _opened(frame: Any, request: ReadingRequest) -> Frame:
     """The table; a private fit sees of it what was declared, and nothing else."""
-    opened = frames.open_frame(frame, may_be_empty=request.is_lenient)
+    opened = open_frame(frame, may_be_empty=request.is_lenient)
     declaration = request.domain
     if isinstance(declaration, Declaration) and declaration.undeclared is not None:
         return declared_rows(opened, declaration)
@@ -122,7 +122,7 @@ def _opened(frame: Any, request: ReadingRequest) -> frames.Frame:
 
 
 def encode_table(
-    frame: frames.Frame,
+    frame: Frame,
     domain: Domain | Declaration | None,
     *,
     weight: str | None = None,

@@ -9,6 +9,7 @@ import numpy as np
 from fairmaxent.data import frames
 from fairmaxent.data.columns import DistinctValues, distinct_values
 from fairmaxent.data.domain import Domain
+from fairmaxent.data.frames import Column, Frame, library_of, load_library, to_numbers
 from fairmaxent.data.levels import DEFAULT_BINS
 from fairmaxent.data.table import Mask, Reals
 from fairmaxent.errors import ColumnError, LevelError, Option, shown
@@ -18,11 +19,11 @@ OTHER = "other"
 
 
 def shareable(
-    frame: frames.Frame,
+    frame: Frame,
     roles: Collection[str],
     keep: Collection[str],
     weight: str | None,
-) -> tuple[frames.Frame, tuple[str, ...]]:
+) -> tuple[Frame, tuple[str, ...]]:
     """Return a table without rare values, which may point to a person, and without
     identifiers, whose names come last.
 
@@ -50,7 +51,7 @@ def shareable(
     return frame.drop(list(identifiers)).with_columns(*changed), identifiers
 
 
-def _common(column: frames.Column, *, has_role: bool) -> frames.Column:
+def _common(column: Column, *, has_role: bool) -> Column:
     """The column without rare values."""
     distinct = distinct_values(column)
     rare = distinct.counts < FEWEST_ROWS
@@ -84,7 +85,7 @@ def _common(column: frames.Column, *, has_role: bool) -> frames.Column:
     return nw.new_series(column.name, listed, nw.String, backend=column.implementation)
 
 
-def _without_unused(column: frames.Column, distinct: DistinctValues) -> frames.Column:
+def _without_unused(column: Column, distinct: DistinctValues) -> Column:
     """The column without categories that no row has: its type would list them, in rows
     and in the model.
     """
@@ -107,7 +108,7 @@ def _common_numbers(distinct: DistinctValues, rare: Mask) -> Reals:
     # For a bin, it is the mean of the middle half of its rows. No outlier moves it, as
     # none moves a median; and several people make it together, where a median of an odd
     # number of rows is one person's own, even rounded.
-    numbers = frames.to_numbers(distinct.values)
+    numbers = to_numbers(distinct.values)
     counts = distinct.counts.astype(np.float64)
     if len(numbers) <= DEFAULT_BINS and not rare.all():
         usual = numbers[~rare]
@@ -140,9 +141,7 @@ def _few_digits(mean: float, span: float) -> float:
     return float(f"{mean:.{min(3 + max(equal, 0), 17)}g}")
 
 
-def _replaced(
-    column: frames.Column, distinct: DistinctValues, numbers: Reals
-) -> frames.Column:
+def _replaced(column: Column, distinct: DistinctValues, numbers: Reals) -> Column:
     """The column with other numbers, of the type that it has; whole numbers stay whole,
     and in its range.
     """
@@ -158,11 +157,11 @@ def _replaced(
             most = size // 2 - 1
         values = [*(min(max(round(number), least), most) for number in numbers), None]
     listed = [values[code] for code in distinct.codes]  # missing is -1, the last
-    if frames.library_of(column) != "pandas":
+    if library_of(column) != "pandas":
         return nw.new_series(
             column.name, listed, column.dtype, backend=column.implementation
         )
-    native = frames.load_library("pandas").Series(
+    native = load_library("pandas").Series(
         listed, dtype=column.to_native().dtype, name=column.name
     )
     return nw.from_native(native, series_only=True)

@@ -15,6 +15,7 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+from numpy.random import Generator
 
 from fairmaxent.data import frames
 from fairmaxent.data.domain import Domain
@@ -69,7 +70,7 @@ def write_on_workers(
     source: Density,
     cells: Indices,
     delivery: Delivery,
-    rng: np.random.Generator,
+    rng: Generator,
     progress: Progress,
 ) -> None:
     """Draw ``cells[i]`` rows of each cell i into files of a folder; the rows depend
@@ -103,7 +104,7 @@ def write_on_workers(
     remove_unfinished(delivery.folder)
 
 
-def _divided(cells: Indices, masses: Reals, rng: np.random.Generator) -> Indices:
+def _divided(cells: Indices, masses: Reals, rng: Generator) -> Indices:
     """Divide the rows of each cell among the partitions at random: (parts, cells)."""
     top = masses.max(axis=0)
     shares = np.exp(masses - np.where(np.isfinite(top), top, 0.0)).T

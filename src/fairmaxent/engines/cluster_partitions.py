@@ -17,6 +17,7 @@ from typing import Any, cast
 
 import narwhals as nw
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from fairmaxent.data.domain import Domain
@@ -330,7 +331,7 @@ class TiltedPartitions:
         return self.rows.tilted(self.potentials, methodcaller("joint", list(wanted)))[1]
 
     def draw(
-        self, roots: NDArray[np.intp], rng: np.random.Generator, *, spread: bool = False
+        self, roots: NDArray[np.intp], rng: Generator, *, spread: bool = False
     ) -> Drawn:
         """Draw a partition for each root level, then one of its distinct rows on its
         worker.

@@ -15,10 +15,18 @@ from zoneinfo import ZoneInfo
 import narwhals as nw
 import numpy as np
 
-from fairmaxent.data import frames
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.table import Blocks, Codes, Reals, Table, row_keys
+from fairmaxent.data.frames import (
+    WEIGHT_RANGE,
+    WEIGHT_RULE,
+    Frame,
+    load_library,
+    number_of,
+    take,
+    to_numbers,
+)
+from fairmaxent.data.table import LARGEST_KEY, Blocks, Codes, Reals, Table, row_keys
 from fairmaxent.engines.lazy_frame import (
     Lazy,
     check_column,
@@ -34,7 +42,6 @@ _EPOCH = datetime.datetime(1970, 1, 1)
 _DAY = 86_400_000_000  # microseconds
 # microseconds in those that columns of times may be counted in
 _UNITS = {"ms": 1000, "s": 1_000_000}
-_LARGEST_KEY = 2**62
 
 
 def key_parts(sizes: Sequence[int]) -> list[range]:
@@ -47,7 +54,7 @@ def key_parts(sizes: Sequence[int]) -> list[range]:
     start = 0
     span = 1
     for position, size in enumerate(sizes):
-        if span * size > _LARGEST_KEY:
+        if span * size > LARGEST_KEY:
             parts.append(range(start, position))
             start = position
             span = 1
@@ -66,7 +73,7 @@ def with_keys(
     column in memory.
     """
     if lazy.implementation.is_polars():
-        api: Any = frames.load_library("polars")
+        api: Any = load_library("polars")
     else:
         api = nw
     schema = lazy.collect_schema()
@@ -130,9 +137,7 @@ def _by_cut_points(attribute: Attribute, column: Any, dtype: Any, api: Any) -> A
     cuts = attribute.edges
     if cuts is None:
         present = attribute.size - (attribute.missing is not None)
-        cuts = frames.to_numbers(
-            frames.take(attribute.values, attribute.level_starts[1:present])
-        )
+        cuts = to_numbers(take(attribute.values, attribute.level_starts[1:present]))
     if dtype.is_numeric():
         numbers = column.cast(api.Float64)
     else:
@@ -179,7 +184,7 @@ def _by_name(attribute: Attribute, column: Any, dtype: Any, api: Any) -> Any:
         listed = present
     else:
         listed = present - 1
-    values = frames.take(attribute.values, attribute.level_starts[:listed])
+    values = take(attribute.values, attribute.level_starts[:listed])
     if not listed:
         return api.lit(0).cast(api.Int64)
     # by their text, as categories; adding 0.0 turns -0.0 into 0.0, which is the same
@@ -216,7 +221,7 @@ def average_weight(lazy: Lazy, weight: str) -> float:
             f"weight column {weight!r} holds {dtype}, not numbers; convert it, or name"
             " another column"
         )
-    number, (low, high) = nw.col(weight).cast(nw.Float64), frames.WEIGHT_RANGE
+    number, (low, high) = nw.col(weight).cast(nw.Float64), WEIGHT_RANGE
     good = (number == 0) | ((number >= low) & (number <= high))
     sums = (
         nw.len().alias("rows"),
@@ -229,9 +234,7 @@ def average_weight(lazy: Lazy, weight: str) -> float:
     )
     if usable < rows:
         found = f"{int(rows - np.nan_to_num(usable))} unusable or missing values"
-        raise WeightError(
-            f"weight column {weight!r} holds {found}; {frames.WEIGHT_RULE}"
-        )
+        raise WeightError(f"weight column {weight!r} holds {found}; {WEIGHT_RULE}")
     if rows and not average > 0:
         raise WeightError(
             f"weight column {weight!r} is zero everywhere; at least one row must count"
@@ -313,7 +316,7 @@ def _is_declared(attribute: Attribute, dtype: Any) -> Any:
         values = [value for value in attribute.values.to_list() if value is not None]
         if dtype.is_numeric():
             column = column.cast(nw.Float64)
-            found = [frames.number_of(value) for value in values]
+            found = [number_of(value) for value in values]
             values = [number for number in found if number is not None]
         elif dtype == nw.Categorical or dtype == nw.Enum:
             column = column.cast(nw.String)
@@ -344,7 +347,7 @@ def count_rows(
     return table_of(counts, columns, blocks)
 
 
-def table_of(counts: frames.Frame, columns: CountColumns, blocks: Blocks) -> Table:
+def table_of(counts: Frame, columns: CountColumns, blocks: Blocks) -> Table:
     """Return the distinct rows in order, from the counts of an engine."""
     if any(counts.get_column(key).null_count() for key in columns.keys):
         raise InputError(
@@ -380,21 +383,21 @@ def into_engine(columns: dict[str, Any], like: Lazy) -> Lazy:
     """
     kind = like.implementation
     if kind.is_polars():
-        native = frames.load_library("polars").LazyFrame(columns)
+        native = load_library("polars").LazyFrame(columns)
     elif kind.is_duckdb():
-        fairmaxent_columns = frames.load_library("pyarrow").table(columns)  # noqa: F841 (DuckDB finds it by its name)
+        fairmaxent_columns = load_library("pyarrow").table(columns)  # noqa: F841 (DuckDB finds it by its name)
         # Asked through the relation, because only relations of one connection can be
         # joined.
         native = like.to_native().query(
             "fairmaxent_rows", "SELECT * FROM fairmaxent_columns"
         )
     elif kind.is_dask():
-        pandas = frames.load_library("pandas")
-        dask = frames.load_library("dask.dataframe")
+        pandas = load_library("pandas")
+        dask = load_library("dask.dataframe")
         native = dask.from_pandas(pandas.DataFrame(columns), npartitions=1)
     elif kind.is_spark_like():
         native = like.to_native().sparkSession.createDataFrame(
-            frames.load_library("pyarrow").table(columns)
+            load_library("pyarrow").table(columns)
         )
     else:
         advice = "read the data with polars, DuckDB, Dask or Spark instead"

@@ -15,10 +15,10 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from fairmaxent.data import frames
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.columns import factorize
 from fairmaxent.data.domain import Domain, learn_columns
+from fairmaxent.data.frames import Frame, library_errors, load_library, to_numbers
 from fairmaxent.data.identifiers import looks_like_identifier
 from fairmaxent.data.levels import ColumnOptions
 from fairmaxent.data.limits import check_columns
@@ -78,7 +78,7 @@ def check_column(lazy: Lazy, name: str) -> None:
         raise ColumnError(f"no column {name!r}; {did_you_mean(name, names)}")
 
 
-def collect(query: Lazy) -> frames.Frame:
+def collect(query: Lazy) -> Frame:
     """Run a query whose result is small; polars streams the table that it is from."""
     with engine_errors(query, OSError, ValueError):
         if not query.implementation.is_polars():
@@ -97,20 +97,20 @@ def engine_errors(
 ) -> contextlib.AbstractContextManager[None]:
     """Turn what an engine raises into an error of our own."""
     what = f"{lazy.implementation.value} could not read or compute the table"
-    return frames.library_errors(what, "check its files and its query", *also)
+    return library_errors(what, "check its files and its query", *also)
 
 
 def fresh_name(wanted: str, taken: Sequence[str]) -> str:
-    """Return a name that no column has; DuckDB and Spark ignore upper and lower case."""
+    """Return a name that no column has; DuckDB and Spark ignore the case."""
     lowered = {name.lower() for name in taken}
     while wanted in lowered:
         wanted = f"_{wanted}"
     return wanted
 
 
-def numbers(frame: frames.Frame, name: str) -> Reals:
+def numbers(frame: Frame, name: str) -> Reals:
     """Return a collected column as numbers."""
-    return frames.to_numbers(frame.get_column(name))
+    return to_numbers(frame.get_column(name))
 
 
 def is_missing(column: Any, dtype: Any) -> Any:
@@ -124,7 +124,7 @@ def is_missing(column: Any, dtype: Any) -> Any:
 class Values:
     """Some or all of the distinct values of a column."""
 
-    frame: frames.Frame  # of one column, in memory: each value once
+    frame: Frame  # of one column, in memory: each value once
     rows: int  # input rows that are not missing
     distinct: int  # distinct values of the column
     weights: Reals
@@ -222,7 +222,7 @@ def _parts(lazy: Lazy, name: str) -> list[Lazy]:
     # and Spark use several machines.
     if not lazy.implementation.is_polars():
         return [lazy]
-    polars = frames.load_library("polars")
+    polars = load_library("polars")
     native = lazy.to_native()
     column = polars.col(name)
 

@@ -7,9 +7,9 @@ workers.
 
 from typing import Any, cast
 
-from fairmaxent.data import frames
 from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.domain import Domain, fitting
+from fairmaxent.data.frames import one_like
 from fairmaxent.data.reading import (
     Reading,
     ReadingRequest,
@@ -68,7 +68,7 @@ def _read_lazily(lazy: lazy_frame.Lazy, request: ReadingRequest) -> Reading:
     rows = _count_lazily(lazy, roles, request)
     if request.weight is not None:
         first = lazy_frame.collect(lazy.select(request.weight).head(1))
-        weight_column = frames.one_like(first.get_column(request.weight))
+        weight_column = one_like(first.get_column(request.weight))
     return Reading(
         columns=without(left_out, lazy_frame.names_of(lazy)),
         roles=roles,
