@@ -84,6 +84,11 @@ class Attribute:
         """Whether each level stands for exactly one raw value."""
         return len(self.counts) == self.size
 
+    @property
+    def present(self) -> int:
+        """Number of raw values that are not missing."""
+        return len(self.counts) - (self.missing is not None)
+
     def level(self, value: object) -> int:
         """Return the level of a raw value, of None/NaN, or of a label's text.
 
@@ -174,14 +179,13 @@ class Attribute:
 
         The last entry is that of missing.
         """
-        present = len(self.counts) - (self.missing is not None)
         numbers = np.empty(0)
         if self.edges is not None:
-            numbers = to_numbers(self.values)[:present]
+            numbers = to_numbers(self.values)[: self.present]
         # false if large numbers or times are equal as floats
         if len(numbers) and np.all(np.diff(numbers) > 0):
             wanted = self._numbers(values)
-            positions = np.minimum(np.searchsorted(numbers, wanted), present - 1)
+            positions = np.minimum(np.searchsorted(numbers, wanted), self.present - 1)
             positions[numbers[positions] != wanted] = -1
         else:
             positions = self._look_up(values)
@@ -299,8 +303,7 @@ class Attribute:
 
     @cached_property
     def _positions_by_key(self) -> dict[Hashable, int]:
-        present = len(self.counts) - (self.missing is not None)
-        keys = map(value_key, self.values.to_list()[:present])
+        keys = map(value_key, self.values.to_list()[: self.present])
         return {key: position for position, key in enumerate(keys)}
 
 

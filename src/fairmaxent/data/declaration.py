@@ -36,6 +36,7 @@ from fairmaxent.data.frames import (
     load_library,
     number_column,
     number_of,
+    numbers_of,
     take,
     to_numbers,
 )
@@ -46,7 +47,7 @@ from fairmaxent.data.levels import (
     value_key,
     value_text,
 )
-from fairmaxent.data.table import Mask, Reals
+from fairmaxent.data.table import Mask
 from fairmaxent.errors import (
     ColumnError,
     InputError,
@@ -233,7 +234,7 @@ class Declaration:
                 raise ColumnError(
                     f"column {name!r} is declared, but the table has no such column"
                 )
-        library = str(frame.implementation.value)
+        library = library_of(frame)
         return tuple(self._attribute(name, library) for name in frame.columns)
 
     def _attribute(self, name: str, library: str) -> Attribute:
@@ -256,7 +257,7 @@ class Declaration:
             ]
             values = [value for inside in bins for value in inside]
             starts = np.cumsum([0, *map(len, bins)])
-            edges = _numbers(given[1:-1])
+            edges = numbers_of(given[1:-1])
             texts = [value_text(edge) for edge in given]
             several = len(bins) > 1  # the outermost of which hold what lies beyond
             labels = edge_labels(texts, below=several, above=several)
@@ -432,7 +433,7 @@ def _check_levels(name: str, values: Sequence[Any]) -> None:
 
 def _check_edges(name: str, edges: Sequence[Any]) -> None:
     kinds = {_edge_kind(edge) for edge in edges}
-    numbers = _numbers(edges)
+    numbers = numbers_of(edges)
     ascending = np.isfinite(numbers).all() and (np.diff(numbers) > 0).all()
     if len(edges) < 2 or not ascending or len(kinds) > 1 or None in kinds:
         raise InputError(
@@ -440,10 +441,6 @@ def _check_edges(name: str, edges: Sequence[Any]) -> None:
             " numbers or dates in ascending order: the smallest, the limits of the"
             " bins, the largest"
         )
-
-
-def _numbers(edges: Sequence[Any]) -> Reals:
-    return np.array([number_of(edge) for edge in edges], dtype=np.float64)
 
 
 def _edge_kind(edge: object) -> str | None:

@@ -362,7 +362,7 @@ def fitting(given: Domain | Declaration, frame: Frame, weight: str | None) -> Do
                 f"column {name!r} is not in the given Domain; infer the Domain from the"
                 " same columns, or drop it"
             )
-    library = str(frame.implementation.value)
+    library = library_of(frame)
     if domain.library != library:
         raise InputError(
             f"the Domain was learned from a {domain.library} table, but the frame is a"

@@ -15,7 +15,7 @@ import numpy as np
 
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.declaration import Declaration, plain_value
-from fairmaxent.data.frames import number_of
+from fairmaxent.data.frames import numbers_of
 from fairmaxent.data.table import Reals
 
 _HANDFUL = 8  # bins of a column
@@ -41,10 +41,7 @@ def drafted(attributes: Sequence[Attribute]) -> Declaration:
 
 
 def _values(attribute: Attribute) -> list[Any]:
-    values = attribute.values.to_list()
-    if attribute.missing is not None:
-        values.pop()
-    return [*map(plain_value, values)]
+    return [*map(plain_value, attribute.values.to_list()[: attribute.present])]
 
 
 def _edges(attribute: Attribute) -> list[Any]:
@@ -53,7 +50,7 @@ def _edges(attribute: Attribute) -> list[Any]:
     The outermost are beyond all values.
     """
     values = _values(attribute)
-    numbers = np.array([number_of(value) for value in values], dtype=np.float64)
+    numbers = numbers_of(values)
     limits = np.asarray(attribute.edges)
     # zero is a bin of its own, which many have, so that it is nobody's
     zero_is_alone = numbers.min() == 0 < limits[0] <= 1

@@ -23,8 +23,8 @@ class Choice:
 
     Group g fills [g, g + 1) of one increasing array. Scaling each group to length one
     keeps full precision in groups of tiny probability. A guide table says for each of
-    some equal buckets of [g, g + 1) where to begin, which makes a look-up O(1) (Chen and
-    Asau, 1974).
+    some equal buckets of [g, g + 1) where to begin, which makes a look-up O(1) (Chen
+    and Asau, 1974).
     """
 
     bounds: Reals  # upper end of each item's interval

@@ -10,7 +10,7 @@ import importlib
 import importlib.util
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -191,9 +191,9 @@ def one_like(column: Column) -> Column:
     return number.cast(column.dtype)
 
 
-def library_of(column: Column) -> str:
-    """Name the library a column belongs to."""
-    return str(column.implementation.value)
+def library_of(data: Column | Frame) -> str:
+    """Name the library that a column or frame belongs to."""
+    return str(data.implementation.value)
 
 
 def new_frame(columns: Mapping[str, Sequence[Any]], library: str) -> Any:
@@ -298,6 +298,11 @@ def number_of(value: object) -> float | None:
     return None
 
 
+def numbers_of(values: Iterable[object]) -> Reals:
+    """Return the numbers behind values; NaN: it has none."""
+    return np.array([number_of(value) for value in values], dtype=np.float64)
+
+
 def to_numbers(column: Column) -> Reals:
     """Return numbers, truth values or times as float64, as `number_of` does.
 
@@ -315,8 +320,7 @@ def to_numbers(column: Column) -> Reals:
         durations = column.to_native().astype("timedelta64[us]").to_numpy()
         whole = durations.astype(np.int64)
         return np.where(np.isnat(durations), np.nan, whole) / _MICROSECONDS
-    # None becomes NaN
-    return np.array(list(map(number_of, column.to_list())), dtype=np.float64)
+    return numbers_of(column.to_list())
 
 
 def _floats(column: Column) -> Reals:

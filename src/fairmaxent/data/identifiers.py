@@ -107,7 +107,7 @@ def looks_like_identifier(
 
     ``distinct``: so many values are different, if the attribute lacks some.
     """
-    values = len(attribute.counts) - (attribute.missing is not None)
+    values = attribute.present
     is_date = attribute.kind == "date" or attribute.values.dtype.is_temporal()
     if is_date or attribute.kind == "boolean" or not values or not rows:
         return False

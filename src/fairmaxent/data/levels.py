@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 import narwhals as nw
 import numpy as np
 
-from fairmaxent.data.frames import Column, number_of, take, to_numbers
+from fairmaxent.data.frames import Column, number_of, numbers_of, take, to_numbers
 from fairmaxent.data.table import Indices, Mask, Reals
 from fairmaxent.document.text import on_one_line
 from fairmaxent.errors import (
@@ -342,7 +342,7 @@ def _group_by_edges(
 
     A bin without values cannot be decoded, so it is merged with its left neighbour.
     """
-    edges = np.array([number_of(edge) for edge in given], dtype=np.float64)
+    edges = numbers_of(given)
     if len(edges) < 2 or not np.all(np.diff(edges) > 0):
         raise InputError(
             f"bins of column {name!r} must be at least two ascending edges, or a number"

@@ -349,7 +349,7 @@ class _Network:
         return np.concatenate([cells.ravel(), *sums])
 
     def round_off(self, flows: Codes, bit: int, rng: Generator) -> None:
-        """Turn the flows of each draw from multiples of a bit into those of the next."""
+        """Turn the flows of each draw from multiples of a bit to those of the next."""
         odd = ((flows & bit) != 0).take(self.flow, axis=1)
         draw, end = np.divmod(np.flatnonzero(odd), len(self.flow))
         position = np.cumsum(odd, dtype=np.int32) - 1

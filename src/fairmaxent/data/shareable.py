@@ -24,27 +24,24 @@ def shareable(
     keep: Collection[str],
     weight: str | None,
 ) -> tuple[Frame, tuple[str, ...]]:
-    """Return a table without rare values, which may point to a person, and without
-    identifiers, whose names come last.
+    """Return a table without rare values, which may point to a person.
 
-    Rare texts become "other". A column of many numbers is cut into bins, and each
-    number becomes the middle of its bin; in a column of few numbers, a rare one becomes
-    the nearest that is not rare.
+    It is without identifiers, too, whose names come last. Rare texts become "other". A
+    column of many numbers is cut into bins, and each number becomes the middle of its
+    bin; in a column of few numbers, a rare one becomes the nearest that is not rare.
     """
-    if weight is None:
-        columns = frame
-    else:
-        columns = frame.drop(frames.column(frame, weight).name)
-    identifiers = Domain.infer(columns.to_native()).identifiers
+    described = frame
+    if weight is not None:
+        described = frame.drop(frames.column(frame, weight).name)
+    identifiers = Domain.infer(described.to_native()).identifiers
     for name in identifiers:
         if name in (*roles, *keep):
-            advice = "take it out, or do without "
-            problem = (
+            raise ColumnError(
                 f"column {name!r} looks like an identifier, which cannot be in rows to"
-                f" share; {advice}"
+                " share; take it out, or do without ",
+                Option("release"),
             )
-            raise ColumnError(problem, Option("release"))
-    kept = columns.drop(list(identifiers))
+    kept = described.drop(list(identifiers))
     changed = [
         _common(kept.get_column(name), has_role=name in roles) for name in kept.columns
     ]
@@ -54,113 +51,109 @@ def shareable(
 def _common(column: Column, *, has_role: bool) -> Column:
     """The column without rare values."""
     distinct = distinct_values(column)
+    dtype = column.dtype
     rare = distinct.counts < FEWEST_ROWS
     if not rare.any():
         return _without_unused(column, distinct)
+    values = distinct.values.to_list()
     if has_role:
-        few = (
-            f"fewer than {FEWEST_ROWS} rows with"
-            f" {shown(distinct.values.to_list()[int(np.argmax(rare))])}"
+        raise LevelError(
+            f"column {column.name!r} has fewer than {FEWEST_ROWS} rows with"
+            f" {shown(values[int(np.argmax(rare))])}; merge it with another level, or"
+            " take those rows out, before you share rows"
         )
-        advice = (
-            "merge it with another level, or take those rows out, before you share rows"
-        )
-        raise LevelError(f"column {column.name!r} has {few}; {advice}")
-    if column.dtype.is_numeric() and not column.dtype.is_decimal():
+    if dtype.is_numeric() and not dtype.is_decimal():
         return _replaced(column, distinct, _common_numbers(distinct, rare))
-    if column.dtype.is_temporal() or column.dtype == nw.Boolean:
-        advice = (
-            "round them, e.g. dates to years, or leave the column out, before you share"
-            " rows"
-        )
+    if dtype.is_temporal() or dtype == nw.Boolean:
         raise LevelError(
             f"column {column.name!r} has values that fewer than {FEWEST_ROWS} rows"
-            f" have; {advice}"
+            " have; round them, e.g. dates to years, or leave the column out, before"
+            " you share rows"
         )
-    texts = [
-        OTHER if few else str(value)
-        for value, few in zip(distinct.values.to_list(), rare, strict=True)
+    texts: list[str | None] = [
+        OTHER if few else str(value) for value, few in zip(values, rare, strict=True)
     ]
-    listed = [None if code < 0 else texts[code] for code in distinct.codes]
+    texts.append(None)  # missing is at -1
+    listed = [texts[code] for code in distinct.codes]
     return nw.new_series(column.name, listed, nw.String, backend=column.implementation)
 
 
 def _without_unused(column: Column, distinct: DistinctValues) -> Column:
-    """The column without categories that no row has: its type would list them, in rows
-    and in the model.
+    """The column without categories that no row has.
+
+    Its type would list them, in rows and in the model.
     """
-    if column.dtype not in (nw.Categorical, nw.Enum):
+    dtype = column.dtype
+    if dtype not in (nw.Categorical, nw.Enum):
         return column
     native = column.to_native()
     # pandas' own categories
     if hasattr(native, "cat") and hasattr(native.cat, "remove_unused_categories"):
         return nw.from_native(native.cat.remove_unused_categories(), series_only=True)
-    if isinstance(column.dtype, nw.Enum):
+    if isinstance(dtype, nw.Enum):
         used = set(distinct.values.to_list())
-        return column.cast(
-            nw.Enum([name for name in column.dtype.categories if name in used])
-        )
+        return column.cast(nw.Enum([name for name in dtype.categories if name in used]))
     return column.cast(nw.String).cast(nw.Categorical)
 
 
 def _common_numbers(distinct: DistinctValues, rare: Mask) -> Reals:
-    """For each distinct number, the one that takes its place."""
-    # For a bin, it is the mean of the middle half of its rows. No outlier moves it, as
-    # none moves a median; and several people make it together, where a median of an odd
-    # number of rows is one person's own, even rounded.
+    """For each distinct number, the one that takes its place.
+
+    For a bin, it is the mean of the middle half of its rows. No outlier moves it, as
+    none moves a median; and several people make it together, where a median of an odd
+    number of rows is one person's own, even rounded.
+    """
     numbers = to_numbers(distinct.values)
     counts = distinct.counts.astype(np.float64)
     if len(numbers) <= DEFAULT_BINS and not rare.all():
         usual = numbers[~rare]
         nearest = np.abs(numbers[:, None] - usual[None, :]).argmin(axis=1)
-        return np.asarray(np.where(rare, usual[nearest], numbers))
+        return np.where(rare, usual[nearest], numbers)
     bins = max(1, min(DEFAULT_BINS, int(counts.sum()) // (2 * FEWEST_ROWS)))
     middle = np.cumsum(counts) - counts / 2  # the numbers ascend
     bin_of = np.minimum((middle / counts.sum() * bins).astype(np.intp), bins - 1)
     middles = np.zeros(bins)
     for number in np.unique(bin_of):
-        people = np.repeat(numbers[bin_of == number], distinct.counts[bin_of == number])
-        middles[number] = people[
-            len(people) // 4 : len(people) - len(people) // 4
-        ].mean()
+        inside = bin_of == number
+        people = np.repeat(numbers[inside], distinct.counts[inside])
+        quarter = len(people) // 4
+        middles[number] = people[quarter : len(people) - quarter].mean()
     # an outlier moves no digit, either
     span = float(np.ptp(middles[bin_of]) or np.ptp(numbers))
-    return np.asarray(
-        np.array([_few_digits(middle, span) for middle in middles.tolist()])[bin_of]
-    )
+    rounded = np.array([_few_digits(mean, span) for mean in middles.tolist()])
+    return np.asarray(rounded[bin_of])
 
 
 def _few_digits(mean: float, span: float) -> float:
-    """Three digits of a mean (51,200), or more if its column's numbers differ only in
-    later ones, as years do.
+    """Three digits of a mean (51,200).
+
+    Or more if its column's numbers differ only in later ones, as years do.
     """
     if not mean or not 0 < span < math.inf:
         return mean
     # leading digits that say nothing
     equal = math.floor(math.log10(abs(mean))) - math.floor(math.log10(span))
-    return float(f"{mean:.{min(3 + max(equal, 0), 17)}g}")
+    digits = min(3 + max(equal, 0), 17)
+    return float(f"{mean:.{digits}g}")
 
 
 def _replaced(column: Column, distinct: DistinctValues, numbers: Reals) -> Column:
-    """The column with other numbers, of the type that it has; whole numbers stay whole,
-    and in its range.
+    """The column with other numbers, of the type that it has.
+
+    Whole numbers stay whole, and in its range.
     """
-    values: list[float | None] = [*numbers.tolist(), None]
-    if column.dtype.is_integer():
-        name = str(column.dtype)  # e.g. Int8 or UInt64
+    dtype = column.dtype
+    values: list[float | None] = [*numbers.tolist()]
+    if dtype.is_integer():
+        name = str(dtype)  # e.g. Int8 or UInt64
         size = 2 ** int(name.lstrip("UInt"))
-        if name.startswith("U"):
-            least = 0
-            most = size - 1
-        else:
-            least = -size // 2
-            most = size // 2 - 1
-        values = [*(min(max(round(number), least), most) for number in numbers), None]
-    listed = [values[code] for code in distinct.codes]  # missing is -1, the last
+        least = 0 if name.startswith("U") else -size // 2
+        most = least + size - 1
+        values = [min(max(round(number), least), most) for number in numbers]
+    values.append(None)  # missing is at -1
+    listed = [values[code] for code in distinct.codes]
     if library_of(column) != "pandas":
-        return nw.new_series(
-            column.name, listed, column.dtype, backend=column.implementation
-        )
+        return nw.new_series(column.name, listed, dtype, backend=column.implementation)
     native = load_library("pandas").Series(
         listed, dtype=column.to_native().dtype, name=column.name
     )
