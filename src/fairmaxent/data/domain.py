@@ -85,17 +85,18 @@ class Domain:
 
         Parameters
         ----------
-        frame : a pandas DataFrame, polars DataFrame or pyarrow Table. kinds : kinds of
-        columns, where the one implied by the dtype is wrong. bins : roughly how many
-        bins to make from a column of numbers or dates that has more distinct values
-        than that,
-            or the edges of its bins. Bins have about equal weight; a value that has the
-            weight of a bin gets its own.
-        order : the levels of categorical columns, in order. features : "moment" (the
-        value alone) or "indicator" (one per level), by column or for all numbers and
-        dates. max_levels : a categorical column with more values keeps the most
-        frequent; the rest become "other". weight : design weights, one per row, used
-        for bins, for rare values and in decoding.
+        frame : a pandas DataFrame, polars DataFrame or pyarrow Table.
+        kinds : kinds of columns, where the one implied by the dtype is wrong.
+        bins : roughly how many bins to make from a column of numbers or dates that has
+            more distinct values than that, or the edges of its bins. Bins have about
+            equal weight; a value that has the weight of a bin gets its own.
+        order : the levels of categorical columns, in order.
+        features : "moment" (the value alone) or "indicator" (one per level), by column
+            or for all numbers and dates.
+        max_levels : a categorical column with more values keeps the most frequent; the
+            rest become "other".
+        weight : design weights, one per row, used for bins, for rare values and in
+            decoding.
         """
         frame = open_frame(frame)
         options = ColumnOptions(
@@ -129,15 +130,15 @@ class Domain:
         Parameters
         ----------
         levels : the values that a column can have, e.g. ``{"sex": ["Female",
-        "Male"]}``. edges : for columns of numbers or dates, the edges of their bins,
-        e.g. ``{"age": [0, 18, 30, 65, 120]}``. What
-            lies outside counts in the outermost bins. Numbers that are drawn are evenly
-            spread over their bin; they are whole if all edges are, so write 0.0 instead
-            of 0 to draw fractions.
-        missing : the columns that can have missing values. decimal : the decimal mark
-        of numbers that are written as text, "." or ",". dates : the order of dates such
-        as 1/2/2025 that are written as text, "dmy" or "mdy"; by default they are
-            written as 2025-02-01.
+            "Male"]}``.
+        edges : for columns of numbers or dates, the edges of their bins, e.g.
+            ``{"age": [0, 18, 30, 65, 120]}``. What lies outside counts in the outermost
+            bins. Numbers that are drawn are evenly spread over their bin; they are
+            whole if all edges are, so write 0.0 instead of 0 to draw fractions.
+        missing : the columns that can have missing values.
+        decimal : the decimal mark of numbers that are written as text, "." or ",".
+        dates : the order of dates such as 1/2/2025 that are written as text, "dmy" or
+            "mdy"; by default they are written as 2025-02-01.
         """
         return Declaration.of(levels or {}, edges or {}, missing, decimal, dates)
 

@@ -138,8 +138,9 @@ def largest_remainders(shares: Reals, count: int) -> Indices:
 
 
 def cells_of(table: Reals, count: int, rng: Generator, *, independent: bool) -> Indices:
-    """Return the cells, in C order, of ``count`` new rows in random order: by quota, or
-    drawn independently.
+    """Return the cells, in C order, of ``count`` new rows in random order.
+
+    They are drawn by quota, or independently.
     """
     if independent:
         return Choice.rows_of(table.reshape(1, -1)).draw(

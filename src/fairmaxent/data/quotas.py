@@ -28,11 +28,12 @@ and at last the totals that are not on the two chains of a network.
 
 References
 ----------
-M. Bacharach, "Matrix rounding problems", Management Science 12 (1966). B. D. Causey, L.
-H. Cox, L. R. Ernst, "Applications of transportation theory to statistical problems",
-JASA 80 (1985). L. H. Cox, "A constructive procedure for unbiased controlled rounding",
-JASA 82 (1987). J.-C. Deville, Y. Tillé, "Efficient balanced sampling: the cube method",
-Biometrika 91 (2004).
+M. Bacharach, "Matrix rounding problems", Management Science 12 (1966).
+B. D. Causey, L. H. Cox, L. R. Ernst, "Applications of transportation theory to
+statistical problems", JASA 80 (1985).
+L. H. Cox, "A constructive procedure for unbiased controlled rounding", JASA 82 (1987).
+J.-C. Deville, Y. Tillé, "Efficient balanced sampling: the cube method", Biometrika 91
+(2004).
 """
 
 from collections.abc import Collection

@@ -144,9 +144,7 @@ class Counted(Protocol):
 
     @property
     def sums(self) -> Reals:
-        """Distinct rows, input rows, the total of their weights and of their squared
-        weights.
-        """
+        """Distinct rows, input rows, and the sums of weights and of squared weights."""
 
     @property
     def distinct(self) -> int:
@@ -174,7 +172,8 @@ class Counted(Protocol):
         sizes: Sequence[int],
         of: Summed = "counts",
     ) -> list[Reals]:
-        """Sum the rows by the levels of a few columns at a time, one axis each;
+        """Sum the rows by the levels of a few columns at a time, one axis each.
+
         ``sizes`` are those of all columns.
         """
 
@@ -263,9 +262,7 @@ class Table(Counted):
 
     @cached_property
     def sums(self) -> Reals:
-        """Distinct rows, input rows, the total of their weights and of their squared
-        weights.
-        """
+        """Distinct rows, input rows, and the sums of weights and of squared weights."""
         return np.array(
             [len(self.codes), self.rows.sum(), self.counts.sum(), self.squares.sum()]
         )
@@ -276,7 +273,8 @@ class Table(Counted):
         sizes: Sequence[int],
         of: Summed = "counts",
     ) -> list[Reals]:
-        """Sum the rows by the levels of a few columns at a time, one axis each;
+        """Sum the rows by the levels of a few columns at a time, one axis each.
+
         ``sizes`` are those of all columns.
         """
         summed = getattr(self, of)
