@@ -23,7 +23,7 @@ from benchmarks.process import fresh
 # another.
 STEPS = (
     ("read", "fairmaxent.files.formats", "read_table"),
-    ("encode", "fairmaxent.data.domain:Domain", "learn_rows"),
+    ("encode", "fairmaxent.data.reading", "learn_columns"),
     ("compress", "fairmaxent.data.table:Table", "compress"),
     ("fair table", "fairmaxent.fit.problem:Problem", "fair_table"),
     ("weights", "fairmaxent.fit.pipeline", "reweigh"),

@@ -11,9 +11,9 @@ import numpy as np
 
 from fairmaxent.data import frames
 from fairmaxent.data.domain import Domain
+from fairmaxent.data.reading import encode_table
 from fairmaxent.data.roles import Roles, read_columns
 from fairmaxent.data.table import Counted, Reals
-from fairmaxent.engines.rows import read_domain
 from fairmaxent.errors import ColumnError, InfeasibleError, LevelError, check_choice
 from fairmaxent.fairness.rates import Measure, check_rate
 from fairmaxent.fairness.weights import algorithm_1, reweigh
@@ -73,9 +73,8 @@ def fit(
     opened = frames.open_frame(frame)
     named = frames.plain_option("keep_columns", keep_columns) or []
     kept = [outcome, protected, *read_columns("keep_columns", named)]
-    domain, encoded, _ = read_domain(
-        opened, domain, weight=None, weights=None, keep=kept
-    )
+    encoded = encode_table(opened, domain, keep=kept)
+    domain = encoded.domain
     left_out = tuple(name for name in opened.columns if name not in domain.names)
     roles = Roles.of(domain, outcome, [protected])
     attribute = roles.attributes[1]

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairmaxent.data import frames
-from fairmaxent.data.attribute import Encoded
-from fairmaxent.data.domain import Domain
+from fairmaxent.data.domain import Domain, EncodedTable, learn_columns
 from fairmaxent.data.levels import ColumnOptions
 from fairmaxent.errors import ColumnError, InputError, LevelError
 from fairmaxent.fit.records import pack, unpack
@@ -44,8 +43,9 @@ def test_a_table_survives_the_way_to_codes_and_back(table):
 
 def test_one_pass_gives_levels_and_the_position_of_every_raw_value(table):
     opened = frames.open_frame(table)
-    domain, columns = Domain.learn_rows(table, ColumnOptions(opened.columns))
-    learned = Encoded.stacked(columns)
+    columns = learn_columns(table, ColumnOptions(opened.columns), None)
+    domain = Domain.of(columns)
+    learned = EncodedTable.of(domain, columns)
     assert np.array_equal(learned.codes, infer_and_encode(table)[1])
     assert {domain.names[index] for index in learned.positions} == {*BINNED, LUMPED}
     for index, positions in learned.positions.items():

@@ -51,7 +51,7 @@ def test_draws_equal_a_plain_search(skew):
         )
 
 
-def test_the_ends_of_the_unit_interval_stay_inside_the_group_and_miss_impossible_items():
+def test_the_ends_of_the_unit_interval_stay_in_the_group_and_miss_impossible_items():
     weights = np.array(
         [[0.0, 0.0, 1.0, 0.0], [0.1, 0.0, 0.9, 0.0], [0.0, 1e-300, 0.0, 0.0]]
     )

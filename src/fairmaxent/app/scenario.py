@@ -31,7 +31,7 @@ from fairmaxent.cli.request import REQUEST_NAMES, AskedOptions, RoleOptions
 from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import load_library, open_frame, read_weights
-from fairmaxent.data.roles import Reading
+from fairmaxent.data.reading import Reading
 from fairmaxent.engines.lazy_frame import collect
 from fairmaxent.errors import InputError
 from fairmaxent.files.reading import Remark, TableFile

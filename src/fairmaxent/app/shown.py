@@ -21,7 +21,8 @@ from fairmaxent.cli.reading import DomainOptions
 from fairmaxent.cli.request import RoleOptions
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import value_text
-from fairmaxent.data.roles import Reading, Roles
+from fairmaxent.data.reading import Reading
+from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Table, highest
 from fairmaxent.errors import FairMaxEntError, cut, spelled
 from fairmaxent.fairness.rates import group_table

@@ -17,7 +17,6 @@ from fairmaxent.data import frames
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain, bound
 from fairmaxent.data.levels import cell_text, value_text
-from fairmaxent.data.roles import without_identifiers
 from fairmaxent.data.table import Codes
 from fairmaxent.document.text import table_lines
 from fairmaxent.document.words import percent
@@ -295,7 +294,7 @@ def compared(
         )
     # All methods do without identifiers, as fairmaxent does.
     whole = bound(request.domain or Domain.infer(opened.to_native()), opened)
-    domain, left_out = without_identifiers(whole, request.named_columns)
+    domain, left_out = whole.without_identifiers(request.named_columns)
     true = None
     if truth is not None:
         true = _true_levels(opened, truth, whole.attribute(request.outcome), request)

@@ -17,9 +17,9 @@ from fairmaxent.data.draws import (
     check_seed,
     generator,
 )
+from fairmaxent.data.reading import encode_table
 from fairmaxent.data.roles import Roles, check_roles, read_columns
 from fairmaxent.data.table import Blocks, Codes, Reals, Table, tally
-from fairmaxent.engines.rows import read_domain
 from fairmaxent.errors import InfeasibleError, TargetError, checked_number
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.maxent.priors.rows import Rows
@@ -58,8 +58,8 @@ class CodedData:
         names = read_columns("protected", groups)
         check_roles(outcome, names, None)
         opened = frames.open_frame(frame)
-        domain, encoded, _ = read_domain(opened, domain, weight=None, weights=None)
-        roles = Roles.of(domain, outcome, names)
+        encoded = encode_table(opened, domain)
+        roles = Roles.of(encoded.domain, outcome, names)
         return cls(opened, roles, roles.compress(encoded.codes), random_state)
 
     @property

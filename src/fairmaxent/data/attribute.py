@@ -1,6 +1,4 @@
-"""One column of the domain: its levels, the raw values that each of them stands for,
-and rows in their terms.
-"""
+"""One column of the domain: its levels, their raw values, and rows in their terms."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, fields, replace
@@ -8,11 +6,19 @@ from functools import cached_property
 
 import narwhals as nw
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
-from fairmaxent.data import frames
-from fairmaxent.data.columns import distinct_values
+from fairmaxent.data.columns import DistinctValues, distinct_values
 from fairmaxent.data.draws import Choice
+from fairmaxent.data.frames import (
+    Column,
+    column_errors,
+    is_missing,
+    number_of,
+    take,
+    to_numbers,
+)
 from fairmaxent.data.levels import (
     ColumnOptions,
     FeatureKind,
@@ -21,7 +27,7 @@ from fairmaxent.data.levels import (
     unique_labels,
     value_key,
 )
-from fairmaxent.data.table import Codes, Indices, Mask, Positions, Reals
+from fairmaxent.data.table import Codes, Indices, Mask, Reals
 from fairmaxent.errors import (
     InputError,
     LevelError,
@@ -35,9 +41,7 @@ from fairmaxent.plain_text import visible
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Attribute:
-    """One column of the domain (Ω_a): its levels, and the raw values each of them
-    stands for.
-    """
+    """One column of the domain (Ω_a): its levels, and the raw values of each."""
 
     name: str
     kind: Kind
@@ -46,7 +50,7 @@ class Attribute:
     features: FeatureKind
     # raw values in the column's own dtype, sorted by level; the missing one last, if
     # any
-    values: frames.Column
+    values: Column
     # level k stands for values[level_starts[k]:level_starts[k + 1]]
     level_starts: Indices
     counts: Reals  # total weight of the rows with each raw value
@@ -56,12 +60,17 @@ class Attribute:
     missing: int | None
 
     def __repr__(self) -> str:
-        shown = ", ".join(self.labels[:8]) + (", …" if self.size > 8 else "")
+        labels = self.labels[:8]
+        if self.size > 8:
+            labels = (*labels, "…")
+        shown = ", ".join(labels)
         return visible(f"{self.name}: {self.kind}, {self.size} levels ({shown})")
 
     def __getstate__(self) -> dict[str, object]:
-        """The fields alone: what was looked up since shows which values there are, also
-        in a pickled private fit.
+        """The fields alone.
+
+        What was looked up since shows which values there are, also in a pickled private
+        fit.
         """
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
@@ -75,14 +84,21 @@ class Attribute:
         """Whether each level stands for exactly one raw value."""
         return len(self.counts) == self.size
 
+    @property
+    def present(self) -> int:
+        """Number of raw values that are not missing."""
+        return len(self.counts) - (self.missing is not None)
+
     def level(self, value: object) -> int:
-        """Return the level of a raw value, of a number or date inside a bin, of
-        None/NaN, or of a label's text.
+        """Return the level of a raw value, of None/NaN, or of a label's text.
+
+        In a column of bins, a number or date need not have been seen.
         """
-        if self.edges is None or frames.is_missing(value):
-            if (position := self._find(value)) is not None:
+        if self.edges is None or is_missing(value):
+            position = self._find(value)
+            if position is not None:
                 return self._level_at(position)
-        elif (number := frames.number_of(value)) is not None:
+        elif (number := number_of(value)) is not None:
             return int(np.searchsorted(self.edges, number, side="right"))
         if isinstance(value, str) and value in self.labels:
             return self.labels.index(value)
@@ -92,33 +108,26 @@ class Attribute:
         )
 
     def exact_level(self, value: object) -> int:
-        """Return the level of a raw value that does not share its level, or of a
-        label's text.
-        """
-        if (position := self._find(value)) is None:
+        """Return the level of a raw value that is alone in it, or of a label's text."""
+        position = self._find(value)
+        if position is None:
             return self._label_level(value)
         level = self._level_at(position)
-        if (
-            level != self.missing
-            and self.level_starts[level + 1] - self.level_starts[level] > 1
-        ):
-            advice = (
-                f"name the complete level, {self.labels[level]!r}, or make bins"
-                " narrower with "
-            )
-            shares = (
+        values = self.level_starts[level + 1] - self.level_starts[level]
+        if level != self.missing and values > 1:
+            raise LevelError(
                 f"column {self.name!r}: {shown(value)} shares its level with other"
-                " values"
+                f" values; name the complete level, {self.labels[level]!r}, or make"
+                " bins narrower with ",
+                Option("bins"),
             )
-            raise LevelError(f"{shares}; {advice}", Option("bins"))
         return level
 
     def narrowed(self, values: Sequence[object]) -> "Attribute":
-        """Return the attribute with these raw values, or levels by their label, as the
-        only ones that can be drawn.
+        """Return the attribute with these as the only raw values that can be drawn.
 
-        A slice of numbers or dates stands for all values from its start up to, but not
-        including, its stop.
+        A label stands for all values of its level. A slice of numbers or dates stands
+        for all values from its start up to, but not including, its stop.
         """
         kept = np.zeros(len(self.counts), dtype=bool)
         for value in values:
@@ -132,30 +141,21 @@ class Attribute:
         return replace(self, counts=np.where(kept, self.counts, 0.0))
 
     def _in_range(self, span: slice) -> Mask:
-        """Say which raw values lie in a range; refuse one that makes no sense, or that
-        no value lies in.
-        """
+        """Say which raw values lie in a range; refuse one that has none."""
         text = f"slice({span.start!r}, {span.stop!r})"
         if self.kind not in ("numeric", "date"):
-            advice = "name levels, or a column of numbers or dates"
             raise InputError(
                 f"column {self.name!r} is {self.kind}, so {text} says nothing of it;"
-                f" {advice}"
+                " name levels, or a column of numbers or dates"
             )
-        if span.start is None:
-            low = -np.inf
-        else:
-            low = frames.number_of(span.start)
-        if span.stop is None:
-            high = np.inf
-        else:
-            high = frames.number_of(span.stop)
+        low = _end(span.start, -np.inf)
+        high = _end(span.stop, np.inf)
         if span.step is not None or low is None or high is None:
             raise InputError(
                 f"column {self.name!r}: {text} is not a range; use e.g. slice(18, 65),"
                 " without a step"
             )
-        numbers = frames.to_numbers(self.values)
+        numbers = to_numbers(self.values)
         inside = (numbers >= low) & (numbers < high)  # NaN is neither
         if not (inside & (self.counts > 0)).any():
             raise LevelError(
@@ -168,76 +168,69 @@ class Attribute:
         """Return the total weight of the rows with each level."""
         return np.asarray(np.add.reduceat(self.counts, self.level_starts[:-1]))
 
-    def can_draw(self, values: frames.Column) -> Mask:
-        """Say which of a column's distinct values can be drawn; the last entry says
-        whether missing can.
-        """
+    def can_draw(self, values: Column) -> Mask:
+        """Say which distinct values of a column can be drawn; last: if missing can."""
         positions = self._look_up(values)
         missing = self.missing is not None and self.counts[-1] > 0
         return np.append((positions >= 0) & (self.counts[positions] > 0), missing)
 
-    def positions_of(self, values: frames.Column) -> NDArray[np.unsignedinteger]:
-        """Return the position of each of a column's distinct values in `values`; the
-        last entry is that of missing.
+    def positions_of(self, values: Column) -> NDArray[np.unsignedinteger]:
+        """Return where each of a column's distinct values stands in `values`.
+
+        The last entry is that of missing.
         """
-        present = len(self.counts) - (self.missing is not None)
+        numbers = np.empty(0)
         if self.edges is not None:
-            numbers = frames.to_numbers(self.values)[:present]
-        else:
-            numbers = np.empty(0)
+            numbers = to_numbers(self.values)[: self.present]
         # false if large numbers or times are equal as floats
         if len(numbers) and np.all(np.diff(numbers) > 0):
             wanted = self._numbers(values)
-            positions = np.minimum(np.searchsorted(numbers, wanted), present - 1)
+            positions = np.minimum(np.searchsorted(numbers, wanted), self.present - 1)
             positions[numbers[positions] != wanted] = -1
         else:
             positions = self._look_up(values)
         if (positions < 0).any():
-            raise LevelError(
-                self._is_unknown(values.to_list()[int(np.argmax(positions < 0))])
-            )
-        return np.append(positions, len(self.counts) - 1).astype(
-            np.min_scalar_type(len(self.counts))
-        )
+            raise LevelError(self._is_unknown(_first(values, positions < 0)))
+        smallest = np.min_scalar_type(len(self.counts))
+        return np.append(positions, len(self.counts) - 1).astype(smallest)
 
     def scores(self) -> Reals:
-        """Return the mean raw value of each level (dates in seconds since 1970); NaN
-        for the missing level.
+        """Return the mean raw value of each level; NaN for the missing level.
+
+        Dates are in seconds since 1970.
         """
         if self.kind not in ("numeric", "boolean", "date"):
-            levels = "its levels have no numeric value; name a column of numbers"
-            raise InputError(f"column {self.name!r} is {self.kind}, so {levels}")
-        sums = np.add.reduceat(
-            self.counts * frames.to_numbers(self.values), self.level_starts[:-1]
-        )
+            raise InputError(
+                f"column {self.name!r} is {self.kind}, so its levels have no numeric"
+                " value; name a column of numbers"
+            )
+        weighted = self.counts * to_numbers(self.values)
+        sums = np.add.reduceat(weighted, self.level_starts[:-1])
         totals = self.level_counts()
         return np.asarray(
             np.divide(sums, totals, out=np.full(self.size, np.nan), where=totals > 0)
         )
 
-    def levels_of(self, values: frames.Column) -> Indices:
+    def levels_of(self, values: Column) -> Indices:
         """Return the level of each of a column's distinct, non-missing values."""
         if self.edges is not None:
             return np.searchsorted(self.edges, self._numbers(values), side="right")
         positions = self._look_up(values)
         if (positions < 0).any():
-            value = values.to_list()[int(np.argmax(positions < 0))]
-            advice = (
-                f"{did_you_mean_level(value, self.labels)}; replace it, or add it to"
-                " the domain"
-            )
+            value = _first(values, positions < 0)
             raise LevelError(
-                f"{self._is_unknown(value)}, nor declared; {advice}", column=self.name
+                f"{self._is_unknown(value)}, nor declared;"
+                f" {did_you_mean_level(value, self.labels)}; replace it, or add it to"
+                " the domain",
+                column=self.name,
             )
         return np.searchsorted(self.level_starts, positions, side="right") - 1
 
-    def _look_up(self, values: frames.Column) -> Indices:
+    def _look_up(self, values: Column) -> Indices:
         """The position of each value in `values`, -1 if it is not there."""
-        by_key = self._positions_by_key
-        return np.array(
-            [by_key.get(value_key(value), -1) for value in values.to_list()],
-            dtype=np.intp,
-        )
+        keys = map(value_key, values.to_list())
+        found = [self._positions_by_key.get(key, -1) for key in keys]
+        return np.array(found, dtype=np.intp)
 
     def _is_unknown(self, value: object) -> str:
         return (
@@ -245,70 +238,64 @@ class Attribute:
             " the domain was learned from"
         )
 
-    def _numbers(self, values: frames.Column) -> Reals:
-        """Return the numbers or times of a column; its type is not always theirs, e.g.
-        if it holds none.
-        """
+    def _numbers(self, values: Column) -> Reals:
+        """Return the numbers or times of a column, whose type may be another's."""
         if values.dtype.is_numeric() or values.dtype.is_temporal():
-            return frames.to_numbers(values)
-        numbers = [frames.number_of(value) for value in values.to_list()]
+            return to_numbers(values)
+        numbers = [number_of(value) for value in values.to_list()]
         if None in numbers:
-            changed = (
-                f"was learned as {self.kind} but is now {values.dtype}; convert it back"
+            raise LevelError(
+                f"column {self.name!r} was learned as {self.kind} but is now"
+                f" {values.dtype}; convert it back",
+                column=self.name,
             )
-            raise LevelError(f"column {self.name!r} {changed}", column=self.name)
         return np.array(numbers, dtype=np.float64)
 
-    def column_of(self, codes: Codes) -> frames.Column:
-        """Return codes as raw values if each level is one value, otherwise as
-        labels.
-        """
+    def column_of(self, codes: Codes) -> Column:
+        """Return codes as raw values if each level is one, otherwise as labels."""
         if self.is_value_coded:
-            return frames.take(self.values, codes)
+            return take(self.values, codes)
         labels = [self.labels[code] for code in codes]
         return nw.new_series(
             self.name, labels, nw.String, backend=self.values.implementation
         )
 
-    def draw(self, codes: Codes, rng: np.random.Generator) -> Codes:
-        """Draw the position of one raw value per code; uses ``rng.random(len(codes))``
-        unless each level is one.
+    def draw(self, codes: Codes, rng: Generator) -> Codes:
+        """Draw the position of one raw value per code.
+
+        Takes ``rng.random(len(codes))`` unless each level is one value.
         """
         if self.is_value_coded:
             return codes
-        return np.asarray(
-            self.level_starts[:-1].take(codes) + self._choice.draw(codes, rng)
-        )
+        starts = self.level_starts[:-1].take(codes)
+        return np.asarray(starts + self._choice.draw(codes, rng))
 
     def _find(self, value: object) -> int | None:
         """Return the position of a raw value in `values`; None if it is not there."""
-        if not frames.is_missing(value):
+        if not is_missing(value):
             if isinstance(value, Hashable):
                 return self._positions_by_key.get(value_key(value))
             return None
         if self.missing is None:
-            none = (
-                "had no missing values when the domain was learned, or none were"
-                " declared"
+            raise LevelError(
+                f"column {self.name!r} had no missing values when the domain was"
+                " learned, or none were declared; fill them in, or learn or declare the"
+                " domain with them",
+                column=self.name,
             )
-            advice = "fill them in, or learn or declare the domain with them"
-            raise LevelError(f"column {self.name!r} {none}; {advice}", column=self.name)
         return int(self.level_starts[self.missing])
 
     def _level_at(self, position: int) -> int:
         return int(np.searchsorted(self.level_starts, position, side="right")) - 1
 
     def _label_level(self, value: object) -> int:
-        """Return the level with this label, or explain what is wrong with a value that
-        was never seen.
-        """
+        """Return the level with this label; refuse a value that was never seen."""
         if isinstance(value, str) and value in self.labels:
             return self.labels.index(value)
-        advice = (
-            "name a value that was seen, or its level,"
-            f" {self.labels[self.level(value)]!r}"
+        raise LevelError(
+            f"column {self.name!r} never holds {shown(value)}; name a value that was"
+            f" seen, or its level, {self.labels[self.level(value)]!r}"
         )
-        raise LevelError(f"column {self.name!r} never holds {shown(value)}; {advice}")
 
     @cached_property
     def _choice(self) -> Choice:
@@ -316,14 +303,19 @@ class Attribute:
 
     @cached_property
     def _positions_by_key(self) -> dict[Hashable, int]:
-        if self.missing is None:
-            stop = len(self.counts)
-        else:
-            stop = int(self.level_starts[self.missing])
-        return {
-            value_key(value): position
-            for position, value in enumerate(self.values.to_list()[:stop])
-        }
+        keys = map(value_key, self.values.to_list()[: self.present])
+        return {key: position for position, key in enumerate(keys)}
+
+
+def _end(end: object, infinite: float) -> float | None:
+    """The number of an end of a range; None: it is not one."""
+    if end is None:
+        return infinite
+    return number_of(end)
+
+
+def _first(values: Column, chosen: Mask) -> object:
+    return values.to_list()[int(np.argmax(chosen))]
 
 
 @dataclass(frozen=True, eq=False)
@@ -343,94 +335,40 @@ class EncodedColumn:
     present: int = 0  # its rows that have a value
 
 
-@dataclass(frozen=True, eq=False)
-class Encoded:
-    """All columns of a table."""
-
-    # the level of each row in each column, shape (rows, columns), in Fortran order
-    codes: Codes
-    # of the columns whose levels stand for several values; None: some value is unknown
-    positions: Positions | None
-    unknown: str = ""  # which value that is
-
-    @classmethod
-    def stacked(cls, columns: Sequence[EncodedColumn]) -> "Encoded":
-        """Put columns side by side."""
-        largest = max(column.attribute.size for column in columns) - 1
-        codes = np.empty(
-            (len(columns[0].levels), len(columns)),
-            np.min_scalar_type(largest),
-            order="F",
-        )
-        for index, column in enumerate(columns):
-            codes[:, index] = column.levels
-        positions = {
-            index: column.positions
-            for index, column in enumerate(columns)
-            if column.positions is not None
-        }
-        unknown = next((column.unknown for column in columns if column.unknown), "")
-        return cls(codes, None if unknown else positions, unknown)
-
-
 def encode_column(
-    attribute: Attribute, series: frames.Column, *, positions: bool
+    attribute: Attribute, column: Column, *, positions: bool
 ) -> EncodedColumn:
-    """Encode a column by an attribute that was learned before; ``positions``: look up
-    raw values, too.
-    """
-    with frames.column_errors(series):
-        distinct = distinct_values(series)
+    """Encode a column by an attribute; ``positions``: look up its raw values, too."""
+    with column_errors(column):
+        distinct = distinct_values(column)
+        missing = 0
         if distinct.missing:
             missing = attribute.level(None)
-        else:
-            missing = 0
-        levels = np.append(attribute.levels_of(distinct.values), missing).take(
-            distinct.codes
-        )
+        level_of = np.append(attribute.levels_of(distinct.values), missing)
+        levels = level_of.take(distinct.codes)
         if attribute.is_value_coded or not positions:
             return EncodedColumn(attribute, levels)
         try:
-            return EncodedColumn(
-                attribute,
-                levels,
-                attribute.positions_of(distinct.values).take(distinct.codes),
-            )
+            position_of = attribute.positions_of(distinct.values)
         except LevelError as problem:  # a number in a bin that was not seen there
             return EncodedColumn(attribute, levels, unknown=str(problem))
+        return EncodedColumn(attribute, levels, position_of.take(distinct.codes))
 
 
 def learn_column(
-    series: frames.Column, options: ColumnOptions, weights: Reals | None
+    column: Column, options: ColumnOptions, weights: Reals | None
 ) -> EncodedColumn:
-    """Learn a column from its distinct values; ``weights`` are design weights, one per
-    row.
-    """
-    with frames.column_errors(series):
-        distinct = distinct_values(series)
+    """Learn a column from its values; ``weights`` are design weights, one per row."""
+    with column_errors(column):
+        distinct = distinct_values(column)
         values = distinct.values
-        rows = distinct.rows
-        if series.dtype == nw.Object and len(
-            {value_key(value) for value in values.to_list()}
-        ) < len(values):
-            mixed = (
-                "holds the same moment as a date and as a time; write all of them alike"
-            )
-            raise LevelError(f"column {series.name!r} {mixed}", column=series.name)
-        kind = options.kind_of(series, values)
-        if weights is None:
-            # last: rows without a value
-            counts = np.append(distinct.counts, distinct.missing).astype(np.float64)
-        else:
-            counts = np.roll(
-                np.bincount(
-                    distinct.codes + 1, weights, minlength=len(distinct.counts) + 1
-                ),
-                -1,
-            )
-        grouping = group_values(values, counts[: len(values)], kind, options)
-        levels = grouping.levels
+        _check_times(column, values)
+        kind = options.kind_of(column, values)
+        counts = _value_weights(distinct, weights)
+        grouping = group_values(values, counts[:-1], kind, options)
         labels = [*map(cut, grouping.labels)]
+        levels = grouping.levels
+        rows = distinct.rows  # the first that has each value
         missing = None
         if distinct.missing:
             missing = len(labels)
@@ -439,44 +377,63 @@ def learn_column(
             rows = np.append(rows, distinct.codes.argmin())
         by_level = np.argsort(levels, kind="stable")
         if distinct.missing or np.any(np.diff(by_level) < 0):
-            values = frames.take(series, rows[by_level])
+            values = take(column, rows[by_level])
         starts = np.searchsorted(levels[by_level], np.arange(len(labels) + 1))
         counts = counts[by_level]
         empty = np.repeat(np.add.reduceat(counts, starts[:-1]) == 0, np.diff(starts))
-        # so that a level without weight can be decoded
-        counts = np.where(empty, 1.0, counts)
-        texts = unique_labels(labels)
-        features = options.features_of(series.name, kind)
         attribute = Attribute(
-            series.name,
-            kind,
-            texts,
-            features,
-            values,
-            starts,
-            counts,
-            grouping.edges,
-            missing,
+            name=column.name,
+            kind=kind,
+            labels=unique_labels(labels),
+            features=options.features_of(column.name, kind),
+            values=values,
+            level_starts=starts,
+            # so that a level without weight can be decoded
+            counts=np.where(empty, 1.0, counts),
+            edges=grouping.edges,
+            missing=missing,
         )
         positions = None
         if not attribute.is_value_coded:
-            positions = np.empty(len(by_level), np.min_scalar_type(len(by_level)))
-            positions[by_level] = np.arange(len(by_level))
-            positions = positions.take(distinct.codes)
-        if grouping.note:
-            notes = [grouping.note]
-        else:
-            notes = []
-        if attribute.size == 1:
-            notes.append(
-                f"column {series.name!r} is constant ({attribute.labels[0]!r}) and"
-                " carries no information"
-            )
-        present = int(distinct.counts.sum())
+            position_of = np.empty(len(by_level), np.min_scalar_type(len(by_level)))
+            position_of[by_level] = np.arange(len(by_level))
+            positions = position_of.take(distinct.codes)
         return EncodedColumn(
-            attribute,
-            levels.take(distinct.codes),
-            positions,
-            notes=tuple(notes),
-            present=present,
+            attribute=attribute,
+            levels=levels.take(distinct.codes),
+            positions=positions,
+            notes=_notes(attribute, grouping.note),
+            present=int(distinct.counts.sum()),
         )
+
+
+def _check_times(column: Column, values: Column) -> None:
+    """Refuse a column of objects that holds a moment twice."""
+    if column.dtype != nw.Object:
+        return
+    if len({value_key(value) for value in values.to_list()}) < len(values):
+        raise LevelError(
+            f"column {column.name!r} holds the same moment as a date and as a time;"
+            " write all of them alike",
+            column=column.name,
+        )
+
+
+def _value_weights(distinct: DistinctValues, weights: Reals | None) -> Reals:
+    """The total weight of each distinct value and, last, of the rows without one."""
+    if weights is None:
+        return np.append(distinct.counts, distinct.missing).astype(np.float64)
+    size = len(distinct.counts) + 1
+    return np.roll(np.bincount(distinct.codes + 1, weights, minlength=size), -1)
+
+
+def _notes(attribute: Attribute, note: str | None) -> tuple[str, ...]:
+    notes = []
+    if note:
+        notes.append(note)
+    if attribute.size == 1:
+        notes.append(
+            f"column {attribute.name!r} is constant ({attribute.labels[0]!r}) and"
+            " carries no information"
+        )
+    return tuple(notes)

@@ -1,16 +1,15 @@
-"""Draws: exact draws from many distributions, the cells of new rows, and where
-randomness comes from.
-"""
+"""Draws: exact draws from many distributions, and the cells of new rows."""
 
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.random import Generator
 
 from fairmaxent.data.quotas import quota
 from fairmaxent.data.table import Codes, Indices, Reals, tally
 from fairmaxent.errors import InputError, Option
 
-RandomState = int | np.random.Generator | None
+RandomState = int | Generator | None
 _MOST_ROWS = 10**12
 
 # Steps from a bucket's first item to the one wanted, before the few that are still
@@ -20,12 +19,12 @@ _STEPS = 4
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """Distributions laid end to end: group g fills [g, g + 1) of one increasing array,
-    so a draw is a look-up of g + u.
+    """Distributions laid end to end, so that a draw is a look-up of g + u.
 
-    Scaling each group to length one keeps full precision in groups of tiny probability.
-    A guide table says for each of some equal buckets of [g, g + 1) where to begin,
-    which makes a look-up O(1) (Chen and Asau, 1974).
+    Group g fills [g, g + 1) of one increasing array. Scaling each group to length one
+    keeps full precision in groups of tiny probability. A guide table says for each of
+    some equal buckets of [g, g + 1) where to begin, which makes a look-up O(1) (Chen
+    and Asau, 1974).
     """
 
     bounds: Reals  # upper end of each item's interval
@@ -35,9 +34,7 @@ class Choice:
 
     @classmethod
     def grouped(cls, weights: Reals, starts: Indices) -> "Choice":
-        """Build from non-negative ``weights``, group g holding the items from
-        ``starts[g]`` on.
-        """
+        """Build from ``weights`` ≥ 0; group g holds the items from ``starts[g]`` on."""
         lengths = np.diff(np.append(starts, len(weights)))
         group = np.repeat(np.arange(len(starts)), lengths)
         totals = tally(group, weights, len(starts))
@@ -68,19 +65,17 @@ class Choice:
             bounds, np.arange(groups, dtype=np.intp) * size, _guide(bounds, groups)
         )
 
-    def draw(
-        self, groups: Codes, rng: np.random.Generator, *, spread: bool = False
-    ) -> Indices:
-        """Draw one item from each group, numbered from 0; ``spread``: each as often as
-        its share says, up to one.
+    def draw(self, groups: Codes, rng: Generator, *, spread: bool = False) -> Indices:
+        """Draw one item from each group, numbered from 0.
+
+        ``spread``: each as often as its share says, up to one.
         """
         if spread:
             point = _spread_points(groups, rng)
         else:
             point = rng.random(len(groups))
-        bucket = (point * self.guide.shape[1]).astype(np.intp) + groups * np.intp(
-            self.guide.shape[1]
-        )
+        buckets = self.guide.shape[1]
+        bucket = (point * buckets).astype(np.intp) + groups * np.intp(buckets)
         # g + u may round up to g + 1, which belongs to the next group.
         below = np.nextafter(np.arange(1.0, len(self.starts) + 1.0), 0.0)
         point = np.minimum(point + groups, below.take(groups))
@@ -99,9 +94,10 @@ class Choice:
         return np.asarray(item - self.starts.take(groups))
 
 
-def _spread_points(groups: Codes, rng: np.random.Generator) -> Reals:
-    """Points in [0, 1) at equal steps within each group from a random begin, in random
-    order; each is uniform.
+def _spread_points(groups: Codes, rng: Generator) -> Reals:
+    """Points in [0, 1) at equal steps within each group, in random order.
+
+    They begin at a random place, so each is uniform.
     """
     rows = len(groups)
     order = np.argsort(groups + rng.random(rows))
@@ -114,25 +110,21 @@ def _spread_points(groups: Codes, rng: np.random.Generator) -> Reals:
 
 
 def _guide(bounds: Reals, groups: int) -> Indices:
-    """For a power of two of buckets per group, so that their beginnings are exact,
-    about two per item.
+    """Where to begin in each bucket, of which there are about two per item.
+
+    A group has a power of two of them, so that their beginnings are exact.
     """
     buckets = 1 << int(np.ceil(np.log2(max(2.0, 2.0 * len(bounds) / groups))))
     # An item ends at or before the beginnings from its upper end on, rounded up;
     # counting those searches for them all.
-    ended = np.cumsum(
-        np.bincount(
-            np.ceil(bounds * buckets).astype(np.intp), minlength=groups * buckets + 1
-        )
-    )
-    return np.minimum(ended[: groups * buckets], len(bounds) - 1).reshape(
-        groups, buckets
-    )
+    size = groups * buckets
+    upper = np.ceil(bounds * buckets).astype(np.intp)
+    ended = np.cumsum(np.bincount(upper, minlength=size + 1))
+    return np.minimum(ended[:size], len(bounds) - 1).reshape(groups, buckets)
 
 
 def largest_remainders(shares: Reals, count: int) -> Indices:
-    """Round count·shares to whole numbers of the same sum by largest remainder; ties go
-    to the first.
+    """Round count·shares to whole numbers of the same sum; ties go to the first.
 
     This is for dividing work, the same way each time. Rows are drawn by `quota`, which
     favours no cell.
@@ -145,11 +137,10 @@ def largest_remainders(shares: Reals, count: int) -> Indices:
     return np.asarray(whole)
 
 
-def cells_of(
-    table: Reals, count: int, rng: np.random.Generator, *, independent: bool
-) -> Indices:
-    """Return the cells, in C order, of ``count`` new rows in random order: by quota, or
-    drawn independently.
+def cells_of(table: Reals, count: int, rng: Generator, *, independent: bool) -> Indices:
+    """Return the cells, in C order, of ``count`` new rows in random order.
+
+    They are drawn by quota, or independently.
     """
     if independent:
         return Choice.rows_of(table.reshape(1, -1)).draw(
@@ -158,14 +149,14 @@ def cells_of(
     return shuffled_cells(quota(table, count, rng), rng)
 
 
-def shuffled_cells(counts: Indices, rng: np.random.Generator) -> Indices:
+def shuffled_cells(counts: Indices, rng: Generator) -> Indices:
     """Return each cell as often as its count says, in random order."""
     return rng.permutation(np.repeat(np.arange(counts.size), counts.ravel()))
 
 
-def generator(random_state: RandomState) -> np.random.Generator:
+def generator(random_state: RandomState) -> Generator:
     """Turn a seed, a generator, or None into a generator."""
-    if isinstance(random_state, np.random.Generator):
+    if isinstance(random_state, Generator):
         return random_state
     check_seed(random_state)
     return np.random.default_rng(random_state)

@@ -1,5 +1,4 @@
-"""DataFrame libraries (pandas, polars, pyarrow), through narwhals: frames in and out,
-single values, design weights.
+"""Frames of pandas, polars and pyarrow, through narwhals: columns, values, weights.
 
 Only this file and columns know the libraries. Where narwhals has no fast way, the
 native library is used.
@@ -11,7 +10,7 @@ import importlib
 import importlib.util
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -35,51 +34,61 @@ Frame = nw.DataFrame[Any]
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MICROSECONDS = 1e6  # per second
+# types of single values of which one is "not a number", and differs from itself
+_WITH_NAN = float | np.floating | Decimal | np.datetime64 | np.timedelta64
 # The packages whose exceptions are turned: those that hold tables or compute them. pyo3
 # is how polars panics, which is a bug in polars that damaged data can reach; it is no
 # Exception, so it would pass every handler.
 _LIBRARIES = {
-    *("pandas", "polars", "pyarrow", "narwhals", "pyo3_runtime"),
-    *("duckdb", "_duckdb", "dask", "distributed", "tornado", "pyspark", "py4j"),
+    "pandas",
+    "polars",
+    "pyarrow",
+    "narwhals",
+    "pyo3_runtime",
+    "duckdb",
+    "_duckdb",
+    "dask",
+    "distributed",
+    "tornado",
+    "pyspark",
+    "py4j",
 }
 # Other weights than zero are within these, so that sums of them and of their squares
 # are within float64.
 WEIGHT_RANGE = 1e-100, 1e100
 WEIGHT_RULE = (
-    "weights must be zero, or from {:g} to {:g}. Repair or drop those rows.".format(
-        *WEIGHT_RANGE
-    )
+    f"weights must be zero, or from {WEIGHT_RANGE[0]:g} to {WEIGHT_RANGE[1]:g}. Repair"
+    " or drop those rows."
 )
 
 
 def open_frame(frame: Any, *, may_be_empty: bool = False) -> Frame:
-    """Wrap an eager pandas, polars or pyarrow table, or explain why it cannot be
-    used.
-    """
+    """Wrap a table of pandas, polars or pyarrow, or explain why it cannot be used."""
+    kinds = nw.dependencies
     native = nw.to_native(frame, pass_through=True)
-    if nw.dependencies.is_polars_lazyframe(native):
+    if kinds.is_polars_lazyframe(native):
         raise InputError("a polars LazyFrame has no rows yet; call .collect() first")
-    if nw.dependencies.is_pandas_dataframe(
-        native
-    ) or nw.dependencies.is_polars_dataframe(native):
+    if kinds.is_pandas_dataframe(native) or kinds.is_polars_dataframe(native):
         names = list(native.columns)
-    elif nw.dependencies.is_pyarrow_table(native):
-        names = list(native.column_names)
+    elif kinds.is_pyarrow_table(native):
+        names = native.column_names
     else:
-        tables = "a pandas DataFrame, a polars DataFrame or a pyarrow Table"
-        raise InputError(f"{type(native).__name__} is not a table; pass {tables}")
+        raise InputError(
+            f"{type(native).__name__} is not a table; pass a pandas DataFrame, a polars"
+            " DataFrame or a pyarrow Table"
+        )
     if not names:
         raise InputError("the table has no columns; pass at least one")
-    if strange := [repr(name) for name in names if not isinstance(name, str)]:
-        listed = ", ".join(strange[:5])
+    strange = [repr(name) for name in names if not isinstance(name, str)]
+    if strange:
         raise ColumnError(
-            f"column names must be text, but these are not: {listed}; rename them, e.g."
-            " with str(name)"
+            f"column names must be text, but these are not: {', '.join(strange[:5])};"
+            " rename them, e.g. with str(name)"
         )
-    if repeated := [name for name, times in Counter(names).items() if times > 1]:
+    repeated = [repr(name) for name, times in Counter(names).items() if times > 1]
+    if repeated:
         raise ColumnError(
-            f"column names appear more than once: {', '.join(map(repr, repeated))};"
-            " rename them"
+            f"column names appear more than once: {', '.join(repeated)}; rename them"
         )
     if not len(native) and not may_be_empty:
         raise InputError("the table has no rows; pass at least one")
@@ -103,80 +112,67 @@ def is_table(data: Any) -> bool:
 
 
 def columns_of(data: Any, backend: Any) -> list[Column]:
-    """The columns of a table, a series or an array; those of an array have no name, and
-    become the backend's.
+    """The columns of a table, a series or an array.
+
+    Those of an array have no name, and become the backend's.
     """
     if is_table(data):
         return list(nw.from_native(data, eager_only=True).iter_columns())
     if nw.dependencies.is_into_series(data):
         return [nw.from_native(data, series_only=True)]
     array = np.asarray(data)
+    parts: Any = array.reshape(len(array), -1).T
     # Text as a list: not every library takes numpy's own kind of text.
-    parts = [
-        part if array.dtype.kind in "biuf" else part.tolist()
-        for part in array.reshape(len(array), -1).T
-    ]
+    if array.dtype.kind not in "biuf":
+        parts = parts.tolist()
     return [nw.new_series("", part, backend=backend) for part in parts]
 
 
-def take(series: Column, rows: Codes) -> Column:
-    """Return the values at these positions, missing ones too, as a series of the same
-    dtype.
-    """
-    return series[rows.astype(np.int64, copy=False)]
+def take(column: Column, rows: Codes) -> Column:
+    """Return the values at these positions, missing ones too, of the same dtype."""
+    return column[rows.astype(np.int64, copy=False)]
 
 
 def gather(columns: Mapping[str, tuple[Column, Codes]]) -> Any:
-    """Build a native table whose columns are values at the given positions; `take` and
-    `build` in one native step.
+    """Build a native table whose columns are values at the given positions.
+
+    That is `take` and `build` in one native step.
     """
     library = library_of(next(iter(columns.values()))[0])
-    natives = {
-        name: (series.to_native(), rows) for name, (series, rows) in columns.items()
-    }
     namespace = load_library(library)
-    if library == "pandas":
-        arrays = {
-            name: native.array.take(rows) for name, (native, rows) in natives.items()
-        }
-        # Objects with an explicit dtype, or pandas would read some of them as text.
-        objects = [
-            name for name, (native, _) in natives.items() if native.dtype == object
-        ]
-        return namespace.DataFrame(
-            arrays
-            | {name: namespace.Series(arrays[name], dtype=object) for name in objects}
-        )
-    if library == "polars":
-        return namespace.DataFrame(
-            [native[rows].alias(name) for name, (native, rows) in natives.items()]
-        )
-    return namespace.table(
-        {name: native.take(rows) for name, (native, rows) in natives.items()}
-    )
+    gathered = {}
+    for name, (column, rows) in columns.items():
+        native = column.to_native()
+        if library == "polars":
+            gathered[name] = native[rows]
+        elif library == "pyarrow":
+            gathered[name] = native.take(rows)
+        else:
+            gathered[name] = native.array.take(rows)
+            # with an explicit dtype, or pandas would read some of them as text
+            if native.dtype == object:
+                gathered[name] = namespace.Series(gathered[name], dtype=object)
+    if library == "pyarrow":
+        return namespace.table(gathered)
+    return namespace.DataFrame(gathered)
 
 
 def build(columns: Mapping[str, Column]) -> Any:
-    """Put columns of one library into a native table of that library, in the given
-    order.
-    """
-    natives = {name: series.to_native() for name, series in columns.items()}
+    """Put columns of one library into a native table, in the given order."""
+    natives = {name: column.to_native() for name, column in columns.items()}
     library = library_of(next(iter(columns.values())))
     namespace = load_library(library)
-    if library == "pandas":
-        return namespace.DataFrame(
-            {name: native.reset_index(drop=True) for name, native in natives.items()}
-        )
     if library == "pyarrow":
         return namespace.table(natives)
+    if library == "pandas":
+        for name, native in natives.items():
+            natives[name] = native.reset_index(drop=True)
     return namespace.DataFrame(natives)
 
 
 def arrange(frame: Any, order: Sequence[str], ones: Column | None) -> Any:
-    """Put the columns of a decoded table in this order, with ``ones`` repeated for
-    every row under its name.
-    """
-    columns = {series.name: series for series in columns_of(frame, None)}
+    """Put the columns of a decoded table in order, with ``ones`` for every row."""
+    columns = {column.name: column for column in columns_of(frame, None)}
     if ones is not None:
         columns[ones.name] = take(ones, np.zeros(len(frame), dtype=np.intp))
     return build({name: columns[name] for name in order})
@@ -187,19 +183,17 @@ def number_column(name: str, numbers: Reals, like: Column) -> Column:
     return nw.new_series(name, numbers, nw.Float64, backend=like.implementation)
 
 
-def one_like(series: Column) -> Column:
-    """Return a single 1 as a column of the same name and dtype as this column of
-    numbers.
-    """
-    number = series.head(1).cast(nw.Float64) * 0 + 1
-    if series.dtype == nw.Object:
+def one_like(column: Column) -> Column:
+    """Return a single 1, of the name and dtype of this column of numbers."""
+    number = column.head(1).cast(nw.Float64) * 0 + 1
+    if column.dtype == nw.Object:
         return number
-    return number.cast(series.dtype)
+    return number.cast(column.dtype)
 
 
-def library_of(series: Column) -> str:
-    """Name the library a column belongs to."""
-    return str(series.implementation.value)
+def library_of(data: Column | Frame) -> str:
+    """Name the library that a column or frame belongs to."""
+    return str(data.implementation.value)
 
 
 def new_frame(columns: Mapping[str, Sequence[Any]], library: str) -> Any:
@@ -223,23 +217,17 @@ def has_library(library: str) -> bool:
 
 
 def is_missing(value: object) -> bool:
-    """Tell whether a single value stands for "no value": None, NaN, NaT or pandas'
-    NA.
-    """
+    """Tell whether a value stands for "no value": None, NaN, NaT or pandas' NA."""
     # pandas' own, without importing it
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
-    return (
-        isinstance(
-            value, float | np.floating | Decimal | np.datetime64 | np.timedelta64
-        )
-        and value != value
-    )
+    return isinstance(value, _WITH_NAN) and value != value
 
 
 def plain_option(name: str, value: Any) -> Any:
-    """An option with lists for arrays, and None for pandas' missing values inside it:
-    neither can be compared.
+    """An option with lists for arrays, and None for pandas' missing values in it.
+
+    Neither can be compared.
     """
     if is_missing(value) and not isinstance(value, float | None):
         raise InputError(
@@ -260,82 +248,92 @@ def _plain(value: Any) -> Any:
         return {_plain(key): _plain(item) for key, item in value.items()}
     if type(value) in (list, tuple):
         return type(value)(map(_plain, value))
-    return None if is_missing(value) and not isinstance(value, float) else value
+    if is_missing(value) and not isinstance(value, float):
+        return None
+    return value
 
 
 def checked_progress(progress: Progress | None) -> Progress:
-    """The callback that was given, if it can be called, or one that ignores
-    everything.
-    """
-    if not callable(silent if progress is None else progress):
-        how = "pass a function of a stage and a share"
+    """The callback that was given, or one that ignores everything."""
+    if progress is None:
+        return silent
+    if not callable(progress):
         raise InputError(
-            errors.Option("progress"), f" is {errors.shown(progress)}; {how}"
+            errors.Option("progress"),
+            f" is {errors.shown(progress)}; pass a function of a stage and a share",
         )
-    return progress or silent
+    return progress
 
 
 def number_of(value: object) -> float | None:
-    """Return the number behind a number, date, time or duration (times in seconds,
-    since 1970 in UTC), else None.
+    """Return the number behind a number, date, time or duration, else None.
 
-    >>> number_of(3), number_of(datetime.date(1970, 1, 2)), number_of(True), number_of("3")
-    (3.0, 86400.0, None, None)
+    Times are in seconds, since 1970 in UTC.
+
+    >>> number_of(3), number_of(True), number_of("3")
+    (3.0, None, None)
+    >>> number_of(datetime.date(1970, 1, 2))
+    86400.0
     """
     if isinstance(value, np.datetime64 | np.timedelta64):
         value = value.astype(f"{value.dtype.kind}8[us]").item()
-    if isinstance(
-        value, int | float | Decimal | np.integer | np.floating
-    ) and not isinstance(value, bool):
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | float | Decimal | np.integer | np.floating):
         return float(value)
     if isinstance(value, datetime.datetime):
-        value = (value if value.tzinfo else value.replace(tzinfo=datetime.UTC)) - _EPOCH
+        if not value.tzinfo:
+            value = value.replace(tzinfo=datetime.UTC)
+        value = value - _EPOCH
     elif isinstance(value, datetime.date):
         value = value - _EPOCH.date()
     elif isinstance(value, datetime.time):
-        value = datetime.datetime.combine(
-            _EPOCH.date(), value.replace(tzinfo=None)
-        ) - _EPOCH.replace(tzinfo=None)
+        moment = datetime.datetime.combine(_EPOCH, value.replace(tzinfo=None))
+        value = moment - _EPOCH.replace(tzinfo=None)
     if isinstance(value, datetime.timedelta):
         # whole microseconds first: dividing integers below 2^53 once is exact to the
         # last bit in every library
-        return (
-            (value.days * 86_400 + value.seconds) * 1_000_000 + value.microseconds
-        ) / _MICROSECONDS
+        seconds = value.days * 86_400 + value.seconds
+        return (seconds * 1_000_000 + value.microseconds) / _MICROSECONDS
     return None
 
 
-def to_numbers(series: Column) -> Reals:
-    """Return numbers, truth values (0, 1) or times (seconds, see `number_of`) as
-    float64, missing as NaN.
+def numbers_of(values: Iterable[object]) -> Reals:
+    """Return the numbers behind values; NaN: it has none."""
+    return np.array([number_of(value) for value in values], dtype=np.float64)
+
+
+def to_numbers(column: Column) -> Reals:
+    """Return numbers, truth values or times as float64, as `number_of` does.
+
+    Truth values are 0 and 1; missing is NaN.
     """
-    dtype = series.dtype
+    dtype = column.dtype
     if dtype.is_numeric() or dtype == nw.Boolean or dtype == nw.Object:
-        return _floats(series)
+        return _floats(column)
     if dtype == nw.Date or dtype == nw.Datetime:
-        return _floats(series.dt.timestamp("us")) / _MICROSECONDS
+        return _floats(column.dt.timestamp("us")) / _MICROSECONDS
     if dtype == nw.Duration:
-        if library_of(series) != "pandas":
-            return _floats(series.dt.total_microseconds()) / _MICROSECONDS
+        if library_of(column) != "pandas":
+            return _floats(column.dt.total_microseconds()) / _MICROSECONDS
         # narwhals takes pandas' by way of seconds, and loses a microsecond at times
-        durations = series.to_native().astype("timedelta64[us]").to_numpy()
-        return (
-            np.where(np.isnat(durations), np.nan, durations.astype(np.int64))
-            / _MICROSECONDS
-        )
-    numbers = [number_of(value) for value in series.to_list()]
-    return np.array([np.nan if number is None else number for number in numbers])
+        durations = column.to_native().astype("timedelta64[us]").to_numpy()
+        whole = durations.astype(np.int64)
+        return np.where(np.isnat(durations), np.nan, whole) / _MICROSECONDS
+    return numbers_of(column.to_list())
 
 
-def _floats(series: Column) -> Reals:
+def _floats(column: Column) -> Reals:
+    dtype = column.dtype
     # which numpy does not have
-    wide = series.dtype == nw.Int128 or series.dtype == nw.UInt128
-    numbers = (series.cast(nw.Float64) if wide else series).to_numpy()
+    if dtype == nw.Int128 or dtype == nw.UInt128:
+        column = column.cast(nw.Float64)
+    numbers = column.to_numpy()
     # whose cast errs in the last digit
-    exact = series.dtype == nw.Decimal and series.implementation.is_pyarrow()
+    exact = dtype == nw.Decimal and column.implementation.is_pyarrow()
     # objects: Decimal, or pandas' own missing value
     if numbers.dtype.kind not in "biuf" and not exact:
-        numbers = series.cast(nw.Float64).to_numpy()
+        numbers = column.cast(nw.Float64).to_numpy()
     return np.asarray(numbers, dtype=np.float64)
 
 
@@ -351,8 +349,9 @@ def library_errors(
     *also: type[BaseException],
     error: Callable[[str], FairMaxEntError] = errors.StorageError,
 ) -> Iterator[None]:
-    """Turn the exceptions of those libraries, and ``also`` these, into an error that
-    quotes their first line.
+    """Turn the exceptions of those libraries into an error that quotes the first line.
+
+    ``also`` are further exceptions that are turned.
     """
     try:
         yield
@@ -365,22 +364,26 @@ def library_errors(
 
 
 @contextlib.contextmanager
-def column_errors(series: Any) -> Iterator[None]:
-    """Name the column that its library cannot handle: some can be made, but not sorted,
-    taken from or shown.
+def column_errors(column: Any) -> Iterator[None]:
+    """Name the column that its library cannot handle.
+
+    Some can be made, but not sorted, taken from or shown.
     """
-    what = f"column {series.name!r} ({series.dtype}) holds values that cannot be read"
-    remedy = "convert it, e.g. to text, or make such values missing"
-    error = partial(InputError, column=str(series.name))
     with library_errors(
-        what, remedy, ValueError, OverflowError, NotImplementedError, error=error
+        f"column {column.name!r} ({column.dtype}) holds values that cannot be read",
+        "convert it, e.g. to text, or make such values missing",
+        ValueError,
+        OverflowError,
+        NotImplementedError,
+        error=partial(InputError, column=str(column.name)),
     ):
         yield
 
 
 def in_range(weights: Reals) -> Reals:
-    """Multiply weights by a power of two, so that the largest is from 1 to 2, for what
-    depends on ratios alone.
+    """Multiply weights by a power of two, so that the largest is from 1 to 2.
+
+    For what depends on their ratios alone.
     """
     return np.ldexp(weights, 1 - math.frexp(weights.max())[1])
 
@@ -402,8 +405,10 @@ def check_weights(weights: Any, rows: int, *, what: str = "weight") -> Reals:
     bad = ~((numbers == 0) | ((numbers >= low) & (numbers <= high)))
     if bad.any():
         row = int(np.argmax(bad))
-        found = f"{numbers[row]} in row {row} (such rows in all: {int(bad.sum())})"
-        raise WeightError(f"{what} holds {found}; {WEIGHT_RULE}")
+        raise WeightError(
+            f"{what} holds {numbers[row]} in row {row} (such rows in all:"
+            f" {int(bad.sum())}); {WEIGHT_RULE}"
+        )
     if not numbers.any():
         raise WeightError(f"{what} is zero everywhere; at least one row must count")
     return numbers
@@ -413,15 +418,15 @@ def read_weights(frame: Frame, weight: str | None) -> Reals | None:
     """Read a column of design weights, as it is."""
     if weight is None:
         return None
-    series = column(frame, weight)
-    kind = series.dtype
+    weights = column(frame, weight)
+    kind = weights.dtype
     try:
         if not (kind.is_numeric() or kind == nw.Boolean or kind == nw.Object):
             raise TypeError(kind)
-        numbers = to_numbers(series)
+        numbers = to_numbers(weights)
     except (TypeError, ValueError) as problem:  # objects may be anything
-        advice = "convert it, or name another column"
         raise WeightError(
-            f"weight column {weight!r} holds {kind}, not numbers; {advice}"
+            f"weight column {weight!r} holds {kind}, not numbers; convert it, or name"
+            " another column"
         ) from problem
     return check_weights(numbers, len(frame), what=f"weight column {weight!r}")

@@ -1,5 +1,4 @@
-"""Identifiers: columns that name a row or a person instead of describing it, and free
-text about people.
+"""Identifiers: columns that name a row or a person, and free text about people.
 
 A column is taken for one by what it holds, or by its name (words of vocabulary.toml)
 together with many values. Measured numbers often differ in every row and name nobody,
@@ -12,18 +11,18 @@ import math
 import re
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any
 
 import numpy as np
 
-from fairmaxent.data import frames
 from fairmaxent.data.attribute import Attribute
+from fairmaxent.data.frames import take, to_numbers
 from fairmaxent.data.table import Reals
 
-# a column with fewer is taken for an identifier only if they are e-mail addresses and
-# such
+# a column with fewer is taken for one only if they are e-mail addresses and such
 FEWEST_VALUES = 20
 _FEWEST_NAMES = 5  # in a small table: as many names, each once, are a list of people
 _NEARLY_EVERY = 0.9
@@ -47,11 +46,8 @@ def vocabulary() -> dict[str, Any]:
     """The words of columns and levels, by what they say."""
     import tomllib  # read when the first word is looked up
 
-    return tomllib.loads(
-        resources.files("fairmaxent.data")
-        .joinpath("vocabulary.toml")
-        .read_text("utf-8")
-    )
+    file = resources.files("fairmaxent.data") / "vocabulary.toml"
+    return tomllib.loads(file.read_text("utf-8"))
 
 
 @cache
@@ -62,28 +58,29 @@ def _pattern(kind: str) -> re.Pattern[str]:
 
 @cache
 def words_for(key: str) -> frozenset[str]:
-    """The words of a part of the vocabulary in all languages, or those with a
-    meaning.
-    """
+    """The words of a part of the vocabulary in all languages, or with a meaning."""
     words = (vocabulary()["meanings"] | vocabulary())[key]
-    return spellings(words if isinstance(words, str) else " ".join(words.values()))
+    if isinstance(words, dict):
+        words = " ".join(words.values())
+    return spellings(words)
 
 
 def spellings(words: str) -> frozenset[str]:
-    """Words as names are compared with them: without accents, and with umlauts as two
-    letters.
+    """Words as names are compared with them.
+
+    That is without accents, and also with umlauts as two letters.
     """
-    return frozenset(
-        without_accents(text)
-        for text in (*words.split(), *words.translate(_UMLAUTS).split())
-    )
+    both = f"{words} {words.translate(_UMLAUTS)}"
+    return frozenset(map(without_accents, both.split()))
 
 
 def words_in(name: str) -> list[str]:
     """Return the words that the name of a column is made of.
 
-    >>> words_in("two_year_recid"), words_in("isHired"), words_in("Jährliches Einkommen")
-    (['two', 'year', 'recid'], ['is', 'hired'], ['jahrliches', 'einkommen'])
+    >>> words_in("two_year_recid"), words_in("isHired")
+    (['two', 'year', 'recid'], ['is', 'hired'])
+    >>> words_in("Jährliches Einkommen")
+    ['jahrliches', 'einkommen']
     """
     return [
         unicodedata.normalize("NFC", word).casefold()
@@ -106,84 +103,109 @@ def without_accents(text: str) -> str:
 def looks_like_identifier(
     attribute: Attribute, rows: int, *, distinct: int | None = None
 ) -> bool:
-    """Say whether a column with ``rows`` values names people; ``distinct``: so many, if
-    the attribute lacks some.
+    """Say whether a column with ``rows`` values names people.
+
+    ``distinct``: so many values are different, if the attribute lacks some.
     """
-    values = len(attribute.counts) - (attribute.missing is not None)
-    different = values if distinct is None else distinct
-    dates = (
-        attribute.kind in ("date", "boolean") or attribute.values.dtype.is_temporal()
-    )
-    if dates or not values or not rows:
+    values = attribute.present
+    is_date = attribute.kind == "date" or attribute.values.dtype.is_temporal()
+    if is_date or attribute.kind == "boolean" or not values or not rows:
         return False
     listed = [word for word in words_in(attribute.name) if not word.isdigit()]
-    # first and name are also firstname
-    words = {*listed, *map("".join, itertools.pairwise(listed))}
-    many = different >= FEWEST_VALUES
-    of_parts = bool(words) and words <= words_for("parts")
-    named = (
-        bool(words & words_for("naming") or of_parts)
-        and many
-        and different > _SOMETIMES * rows
+    column = _Column(
+        # first and name are also firstname
+        words={*listed, *map("".join, itertools.pairwise(listed))},
+        rows=rows,
+        different=values if distinct is None else distinct,
     )
-    numbered = bool(words & words_for("numbers"))
-    personal = bool(words & words_for("personal"))
     if attribute.values.dtype.is_numeric():
-        numbers = frames.to_numbers(attribute.values)[:values]
-        if not (numbers == np.round(numbers)).all():
-            return (
-                bool(words & words_for("coordinates"))
-                and many
-                and different > _MOSTLY * rows
-            )
-        # most have the seven digits or more of a phone, card or national number
-        are_long = (
-            numbered
-            and 2 * int((numbers >= 1e6).sum()) > len(numbers)
-            and not _are_dates(numbers)
-        )
-        return named or are_long or (many and _are_handed_out(numbers, rows, different))
-    each_once = different > _NEARLY_EVERY * rows
-    if named or (many and (each_once or personal)):
+        return column.numbers_name_people(to_numbers(attribute.values)[:values])
+    if column.is_named or (column.has_many and column.is_said("personal")):
         return True
+    if column.has_more_than(_NEARLY_EVERY):
+        return True
+    looked_at = attribute.values
     step = max(1, values // _SEEN)
-    if step == 1:
-        looked_at = attribute.values
-    else:
-        looked_at = frames.take(attribute.values, np.arange(0, values, step))
-    seen = [str(value) for value in looked_at.to_list()[:values]]  # missing comes last
-    long = (
-        _pattern("long_number").fullmatch(text.strip())
-        and not _pattern("date").fullmatch(text)
-        for text in seen
-    )
-    # most, maybe in groups or with a few letters
-    if numbered and 2 * sum(map(bool, long)) > len(seen):
-        return True
-    of_people = personal or (words and words <= words_for("names"))
-    enough = len(seen) >= (_FEWEST_NAMES if each_once else FEWEST_VALUES)
-    if of_people and enough and 2 * sum(map(_is_person, seen)) > len(seen):
-        return True
-    return _name_people(
-        seen,
-        often=many and different > _OFTEN * rows,
-        mostly=many and different > _MOSTLY * rows,
-    )
+    if step > 1:
+        looked_at = take(looked_at, np.arange(0, values, step))
+    texts = looked_at.to_list()[:values]  # missing comes last
+    return column.texts_name_people([str(text) for text in texts])
+
+
+@dataclass(frozen=True)
+class _Column:
+    """What is known of a column before its values are looked at."""
+
+    words: set[str]  # of its name
+    rows: int
+    different: int  # values
+
+    @property
+    def has_many(self) -> bool:
+        return self.different >= FEWEST_VALUES
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the name of the column says that it names people."""
+        of_parts = bool(self.words) and self.words <= words_for("parts")
+        return self.has_more_than(_SOMETIMES) and (self.is_said("naming") or of_parts)
+
+    def is_said(self, key: str) -> bool:
+        """Whether a word of the name is in a part of the vocabulary."""
+        return not self.words.isdisjoint(words_for(key))
+
+    def has_more_than(self, share: float) -> bool:
+        """Whether there are many values, and more than a share of the rows."""
+        return self.has_many and self.different > share * self.rows
+
+    def numbers_name_people(self, numbers: Reals) -> bool:
+        if not (numbers == np.round(numbers)).all():
+            return self.is_said("coordinates") and self.has_more_than(_MOSTLY)
+        # most have the seven digits or more of a phone, card or national number
+        are_long = 2 * int((numbers >= 1e6).sum()) > len(numbers)
+        if self.is_said("numbers") and are_long and not _are_dates(numbers):
+            return True
+        are_keys = self.has_many and _are_handed_out(numbers, self.rows, self.different)
+        return self.is_named or are_keys
+
+    def texts_name_people(self, texts: Sequence[str]) -> bool:
+        # most, maybe in groups or with a few letters
+        if self.is_said("numbers") and 2 * sum(map(_is_long_number, texts)) > len(
+            texts
+        ):
+            return True
+        each_once = self.different > _NEARLY_EVERY * self.rows
+        enough = _FEWEST_NAMES if each_once else FEWEST_VALUES
+        of_names = bool(self.words) and self.words <= words_for("names")
+        of_people = of_names or self.is_said("personal")
+        persons = sum(map(_is_person, texts)) if of_people else 0
+        if len(texts) >= enough and 2 * persons > len(texts):
+            return True
+        return _name_people(
+            texts, often=self.has_more_than(_OFTEN), mostly=self.has_more_than(_MOSTLY)
+        )
+
+
+def _is_long_number(text: str) -> bool:
+    is_long = _pattern("long_number").fullmatch(text.strip())
+    return is_long is not None and not _pattern("date").fullmatch(text)
 
 
 def _is_person(text: str) -> bool:
-    """Whether a text could be the name of a person: a few words, of which the first and
-    last have capital letters.
+    """Whether a text could be the name of a person.
+
+    That is a few words, of which the first and last have capital letters.
     """
-    words = text.split()
     if _pattern("person").fullmatch(text) is None:
         return False
+    words = text.split()
     return not (words[0][0].islower() or words[-1][0].islower())
 
 
 def _name_people(texts: Sequence[str], *, often: bool, mostly: bool) -> bool:
-    """Whether most texts are contacts; if there are many, also names, keys and notes,
-    and if most, anything undated.
+    """Whether most texts are contacts; if there are many, also names, keys and notes.
+
+    If most rows have their own, anything undated names people.
     """
     undated = [text for text in texts if not _pattern("date").fullmatch(text)]
     contacts = (
@@ -204,8 +226,9 @@ def _name_people(texts: Sequence[str], *, often: bool, mostly: bool) -> bool:
 
 
 def _are_handed_out(numbers: Reals, rows: int, different: int) -> bool:
-    """Whether whole numbers look like keys: far fewer repeat than would by chance in
-    their range, or all are long.
+    """Whether whole numbers look like keys.
+
+    Far fewer repeat than would by chance in their range, or all are long.
     """
     # amounts are often round, and repeat less than their range says
     if float(np.abs(numbers).max()) <= 2**53:
@@ -225,12 +248,6 @@ def _are_dates(numbers: Reals) -> bool:
     """Whether numbers are dates written as 20240131."""
     month = numbers // 100 % 100
     day = numbers % 100
-    return bool(
-        (
-            (numbers < 22001232)
-            & (month >= 1)
-            & (month <= 12)
-            & (day >= 1)
-            & (day <= 31)
-        ).all()
-    )
+    is_month = (month >= 1) & (month <= 12)
+    is_day = (day >= 1) & (day <= 31)
+    return bool(((numbers < 22001232) & is_month & is_day).all())

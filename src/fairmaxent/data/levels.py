@@ -1,20 +1,18 @@
-"""How the values of a column become levels: bins, rare values, declared orders, and the
-user's options.
-"""
+"""How the values of a column become levels, as the user's options say."""
 
 import datetime
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from itertools import chain, count, pairwise
+from itertools import pairwise
 from numbers import Number
 from typing import Any, Literal, get_args
 
 import narwhals as nw
 import numpy as np
 
-from fairmaxent.data import frames
+from fairmaxent.data.frames import Column, number_of, numbers_of, take, to_numbers
 from fairmaxent.data.table import Indices, Mask, Reals
 from fairmaxent.document.text import on_one_line
 from fairmaxent.errors import (
@@ -71,34 +69,13 @@ class ColumnOptions:
                     Option(name), f" is {number!r}; give a whole number{also}"
                 )
         for by_column in (self.kinds, self.bins, self.order, self.features):
-            for name in by_column if isinstance(by_column, Mapping) else ():
-                if name not in self.names:
-                    hint = did_you_mean(name, self.names)
-                    raise ColumnError(
-                        f"an option names the column {name!r}, which is not in the"
-                        f" table; {hint}"
-                    )
-        if isinstance(self.features, Mapping):
-            features = self.features.values()
-        else:
-            features = [self.features]
-        for given, choices in (
-            (self.kinds.values(), get_args(Kind)),
-            (features, get_args(FeatureKind)),
-        ):
-            for choice in given:
-                if choice not in choices:
-                    raise InputError(
-                        f"{choice!r} is not one of the choices;"
-                        f" {did_you_mean(choice, choices)}"
-                    )
-        if isinstance(self.bins, Mapping):
-            bins = self.bins.values()
-        else:
-            bins = [self.bins]
-        if self.max_levels < 2 or any(
-            isinstance(number, int) and number < 1 for number in bins
-        ):
+            if isinstance(by_column, Mapping):
+                self._check_names(by_column)
+        _check_choices(self.kinds, Kind)
+        _check_choices(_by_column(self.features), FeatureKind)
+        bins = _by_column(self.bins).values()
+        too_few = any(isinstance(number, int) and number < 1 for number in bins)
+        if too_few or self.max_levels < 2:
             raise InputError(
                 Option("bins"),
                 " must be at least 1 and ",
@@ -106,44 +83,48 @@ class ColumnOptions:
                 " at least 2",
             )
 
-    def kind_of(self, series: frames.Column, values: frames.Column) -> Kind:
-        """Return the requested kind if the column can be read that way, or without a
-        request what its dtype implies.
-        """
-        name = series.name
-        natural = _natural_kind(series, values)
-        possible = list(_POSSIBLE_KINDS[natural])
-        if natural == "numeric" and self.kinds.get(name) == "boolean":
-            if np.isin(frames.to_numbers(values), (0, 1)).all():
-                possible += ["boolean"]
+    def _check_names(self, names: Iterable[str]) -> None:
+        for name in names:
+            if name not in self.names:
+                raise ColumnError(
+                    f"an option names the column {name!r}, which is not in the table;"
+                    f" {did_you_mean(name, self.names)}"
+                )
+
+    def kind_of(self, column: Column, values: Column) -> Kind:
+        """Return the kind that is asked for, or that the dtype implies."""
+        name = column.name
+        natural = _natural_kind(column, values)
+        possible = _POSSIBLE_KINDS[natural]
         if name in self.order:
             natural = "ordered"
-            possible = ["categorical", "ordered"]
+            possible = ("categorical", "ordered")
         kind = self.kinds.get(name, natural)
-        if kind not in possible:
+        is_truth = kind == "boolean" and natural == "numeric" and _are_truths(values)
+        if kind not in possible and not is_truth:
+            hint = ""
             if kind == "ordered":
                 hint = f"; to order its values, name them in order={{{name!r}: [...]}}"
-            else:
-                hint = ""
             raise InputError(
-                f"column {name!r} ({series.dtype}) cannot be {kind}, only"
+                f"column {name!r} ({column.dtype}) cannot be {kind}, only"
                 f" {' or '.join(possible)}{hint}"
             )
-        if (
-            isinstance(self.bins, Mapping)
-            and name in self.bins
-            and kind not in ("numeric", "date")
-        ):
+        has_bins = isinstance(self.bins, Mapping) and name in self.bins
+        if has_bins and kind not in ("numeric", "date"):
             raise InputError(
                 f"column {name!r} is {kind} and has no bins; leave it out of ",
                 Option("bins"),
             )
         return kind
 
+    def bins_of(self, name: str) -> Bins:
+        """Return how many bins a column has, or their edges."""
+        if isinstance(self.bins, Mapping):
+            return self.bins.get(name, DEFAULT_BINS)
+        return self.bins
+
     def features_of(self, name: str, kind: Kind) -> FeatureKind:
-        """Return the features of a column; one choice for all columns applies to
-        numbers and dates.
-        """
+        """Return the features of a column; one choice is for numbers and dates."""
         if not isinstance(self.features, Mapping):
             if kind in ("numeric", "date"):
                 return self.features
@@ -156,8 +137,22 @@ class ColumnOptions:
         return wanted
 
 
-def _natural_kind(series: frames.Column, values: frames.Column) -> Kind:
-    dtype = series.dtype
+def _by_column(option: Any) -> Mapping[str, Any]:
+    """An option by column; one for all columns has no name."""
+    return option if isinstance(option, Mapping) else {"": option}
+
+
+def _check_choices(by_column: Mapping[str, object], kind: object) -> None:
+    choices = get_args(kind)
+    for choice in by_column.values():
+        if choice not in choices:
+            raise InputError(
+                f"{choice!r} is not one of the choices; {did_you_mean(choice, choices)}"
+            )
+
+
+def _natural_kind(column: Column, values: Column) -> Kind:
+    dtype = column.dtype
     if dtype.is_numeric():
         return "numeric"
     if dtype.is_temporal():
@@ -169,12 +164,16 @@ def _natural_kind(series: frames.Column, values: frames.Column) -> Kind:
     ):
         return "boolean"
     # of pandas: unknown to narwhals
-    arrow = getattr(getattr(series.to_native(), "dtype", None), "pyarrow_dtype", None)
+    arrow = getattr(getattr(column.to_native(), "dtype", None), "pyarrow_dtype", None)
     if arrow is None:
-        ordered = nw.is_ordered_categorical(series)
+        ordered = nw.is_ordered_categorical(column)
     else:
         ordered = getattr(arrow, "ordered", False)
     return "ordered" if ordered else "categorical"
+
+
+def _are_truths(values: Column) -> bool:
+    return bool(np.isin(to_numbers(values), (0, 1)).all())
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,28 +187,24 @@ class LevelsOfValues:
 
 
 def group_values(
-    values: frames.Column, counts: Reals, kind: Kind, options: ColumnOptions
+    values: Column, counts: Reals, kind: Kind, options: ColumnOptions
 ) -> LevelsOfValues:
-    """Group the distinct values of a column into levels; ``counts`` are their total
-    weights.
-    """
+    """Group the distinct values of a column, whose total weights are ``counts``."""
     name = values.name
     if name in options.order:
         return _in_declared_order(values, options.order[name])
     if kind in ("numeric", "date") and len(values):
-        if isinstance(options.bins, Mapping):
-            bins = options.bins.get(name, DEFAULT_BINS)
-        else:
-            bins = options.bins
-        return _group_numbers(values, counts, bins)
+        return _group_numbers(values, counts, options.bins_of(name))
     if kind == "categorical" and len(values) > options.max_levels:
         return _lump_rare(values, counts, options.max_levels)
-    return LevelsOfValues(
-        np.arange(len(values)), [value_text(value) for value in values.to_list()]
-    )
+    return LevelsOfValues(np.arange(len(values)), _texts(values))
 
 
-def _in_declared_order(values: frames.Column, order: Sequence[Any]) -> LevelsOfValues:
+def _texts(values: Column) -> list[str]:
+    return [value_text(value) for value in values.to_list()]
+
+
+def _in_declared_order(values: Column, order: Sequence[Any]) -> LevelsOfValues:
     name = values.name
     scalars = values.to_list()
     keys = [value_key(value) for value in scalars]
@@ -220,9 +215,9 @@ def _in_declared_order(values: frames.Column, order: Sequence[Any]) -> LevelsOfV
         )
     for value in order:
         if value_key(value) not in keys:
-            hint = did_you_mean_level(value, scalars)
             raise LevelError(
-                f"order names {shown(value)}, which is not in column {name!r}; {hint}"
+                f"order names {shown(value)}, which is not in column {name!r};"
+                f" {did_you_mean_level(value, scalars)}"
             )
     for key, value in zip(keys, scalars, strict=True):
         if key not in level_of:
@@ -234,35 +229,34 @@ def _in_declared_order(values: frames.Column, order: Sequence[Any]) -> LevelsOfV
     return LevelsOfValues(levels, [value_text(value) for value in order])
 
 
-def _lump_rare(values: frames.Column, counts: Reals, max_levels: int) -> LevelsOfValues:
-    """Keep the most frequent values (ties in canonical order), and put the rest into
-    one last level.
+def _lump_rare(values: Column, counts: Reals, max_levels: int) -> LevelsOfValues:
+    """Keep the most frequent values, and put the rest into one last level.
+
+    Ties are in canonical order.
     """
     # without the last digits, for the same ties
     size = np.round(counts / max(counts.max(), np.finfo(float).tiny), 12)
     kept = np.sort(np.argsort(-size, kind="stable")[: max_levels - 1])
     levels = np.full(len(values), max_levels - 1, dtype=np.intp)
     levels[kept] = np.arange(len(kept))
-    labels = [value_text(value) for value in frames.take(values, kept).to_list()]
+    share = 0.0
     if counts.any():
         share = 1 - counts[kept].sum() / counts.sum()
-    else:
-        share = 0.0
-    others = (
-        f"the other {len(values) - len(kept)} ({share:.1%} of the rows) become one"
-        " level, 'other'"
+    return LevelsOfValues(
+        levels=levels,
+        labels=[*_texts(take(values, kept)), "other"],
+        note=(
+            f"column {values.name!r} has {len(values)} values: the {len(kept)} most"
+            f" frequent stay, and the other {len(values) - len(kept)} ({share:.1%} of"
+            " the rows) become one level, 'other'"
+        ),
     )
-    note = (
-        f"column {values.name!r} has {len(values)} values: the {len(kept)} most"
-        f" frequent stay, and {others}"
-    )
-    return LevelsOfValues(levels, [*labels, "other"], note=note)
 
 
-def _group_numbers(values: frames.Column, counts: Reals, bins: Bins) -> LevelsOfValues:
+def _group_numbers(values: Column, counts: Reals, bins: Bins) -> LevelsOfValues:
     """Give each number a level if there are few, otherwise put them into bins."""
     numbers, first, rank = np.unique(
-        frames.to_numbers(values), return_index=True, return_inverse=True
+        to_numbers(values), return_index=True, return_inverse=True
     )
     if np.isinf(numbers).any():
         raise InputError(
@@ -271,33 +265,30 @@ def _group_numbers(values: frames.Column, counts: Reals, bins: Bins) -> LevelsOf
         )
     if not isinstance(bins, int):
         return _group_by_edges(numbers[rank], counts, list(bins), values.name)
+    distinct = values
     if len(first) < len(values):
-        distinct = frames.take(values, first)
-    else:
-        distinct = values
+        distinct = take(values, first)
     if len(numbers) <= bins:
-        return LevelsOfValues(rank, [value_text(value) for value in distinct.to_list()])
-    begins, alone = _equal_weight_bins(
-        np.bincount(rank, counts).astype(np.float64), bins
+        return LevelsOfValues(rank, _texts(distinct))
+    weights = np.bincount(rank, counts).astype(np.float64)
+    begins, alone = _equal_weight_bins(weights, bins)
+    edges = numbers[begins[1:]]
+    for bin_number, begin in enumerate(begins[1:]):
+        if alone[begin - 1] and not alone[begin]:
+            edges[bin_number] = np.nextafter(numbers[begin - 1], np.inf)
+    return LevelsOfValues(
+        levels=np.searchsorted(edges, numbers, side="right")[rank],
+        labels=_bin_labels(distinct, begins, alone),
+        edges=edges,
     )
-    edges = [
-        (
-            np.nextafter(numbers[i - 1], np.inf)
-            if alone[i - 1] and not alone[i]
-            else numbers[i]
-        )
-        for i in begins[1:]
-    ]
-    levels = np.searchsorted(edges, numbers, side="right")[rank]
-    return LevelsOfValues(levels, _bin_labels(distinct, begins, alone), np.array(edges))
 
 
 def _equal_weight_bins(weights: Reals, bins: int) -> tuple[list[int], Mask]:
-    """Cut ascending values into bins; return where each bin begins, and which values
-    are a bin of their own.
+    """Cut ascending values into bins.
+
+    Return where each bin begins, and which values are a bin of their own. The values
+    between two that stand alone share the remaining bins in proportion to their weight.
     """
-    # The values between two that stand alone share the remaining bins in proportion to
-    # their weight.
     if not weights.any():
         weights = np.ones(len(weights))
     slack = 0.0 if (weights == np.round(weights)).all() else _SLACK
@@ -306,10 +297,9 @@ def _equal_weight_bins(weights: Reals, bins: int) -> tuple[list[int], Mask]:
     rest = weights[~alone].sum()
     # Values without weight need no cuts, and a quotient by next to nothing would
     # overflow.
+    density = 0.0
     if rest > _LEAST_WEIGHT:
         density = max(bins - alone.sum(), 1) / rest
-    else:
-        density = 0.0
     for start, stop in pairwise([*np.flatnonzero(begins).tolist(), len(weights)]):
         run = weights[start:stop]
         pieces = round(run.sum() * density + slack)
@@ -319,43 +309,40 @@ def _equal_weight_bins(weights: Reals, bins: int) -> tuple[list[int], Mask]:
     return np.flatnonzero(begins).tolist(), alone
 
 
-def _bin_labels(ascending: frames.Column, begins: list[int], alone: Mask) -> list[str]:
-    """Write bins as "[17, 25)", a value that stands alone as itself, and what follows
-    it as "(0, 114)".
+def _bin_labels(ascending: Column, begins: list[int], alone: Mask) -> list[str]:
+    """Write bins as "[17, 25)".
+
+    A value that stands alone is written as itself, and what follows it as "(0, 114)".
     """
     last = len(ascending) - 1
-    bounds = sorted(
-        {*begins, *(start - 1 for start in begins if start and alone[start - 1]), last}
-    )
-    values = dict(
-        zip(bounds, frames.take(ascending, np.array(bounds)).to_list(), strict=True)
-    )
-    text = dict(zip(bounds, short_texts(list(values.values())), strict=True))
+    before = {start - 1 for start in begins if start and alone[start - 1]}
+    shown = sorted({*begins, *before, last})
+    values = take(ascending, np.array(shown)).to_list()
+    value_at = dict(zip(shown, values, strict=True))
+    text_at = dict(zip(shown, short_texts(values), strict=True))
     labels = []
-    for start, stop in zip(begins, [*begins[1:], last + 1], strict=True):
+    for start, stop in pairwise([*begins, last + 1]):
+        if alone[start] or start == last:
+            labels.append(value_text(value_at[start]))
+            continue
+        left = f"[{text_at[start]}"
         if start and alone[start - 1]:
-            left = f"({text[start - 1]}"
-        else:
-            left = f"[{text[start]}"
+            left = f"({text_at[start - 1]}"
+        right = f"{text_at[last]}]"
         if stop <= last:
-            right = f"{text[stop]})"
-        else:
-            right = f"{text[last]}]"
-        labels.append(
-            value_text(values[start])
-            if alone[start] or start == last
-            else f"{left}, {right}"
-        )
+            right = f"{text_at[stop]})"
+        labels.append(f"{left}, {right}")
     return labels
 
 
 def _group_by_edges(
     numbers: Reals, counts: Reals, given: list[Any], name: str
 ) -> LevelsOfValues:
-    """Use the given edges; a bin without values cannot be decoded, so it is merged with
-    its left neighbour.
+    """Use the given edges.
+
+    A bin without values cannot be decoded, so it is merged with its left neighbour.
     """
-    edges = np.array([frames.number_of(edge) for edge in given], dtype=np.float64)
+    edges = numbers_of(given)
     if len(edges) < 2 or not np.all(np.diff(edges) > 0):
         raise InputError(
             f"bins of column {name!r} must be at least two ascending edges, or a number"
@@ -365,52 +352,41 @@ def _group_by_edges(
     kept = [0, *filled[1:].tolist(), len(edges) - 1]
     below = numbers < edges[0]
     above = numbers > edges[-1]
+    outside = below | above
     texts = [value_text(given[edge]) for edge in kept]
-    labels = edge_labels(texts, below=bool(below.any()), above=bool(above.any()))
+    notes = []
     empty = len(edges) - 1 - len(filled)
     if empty:
-        notes = [
+        notes.append(
             f"column {name!r}: {empty} of its bins had no values and were merged with a"
             " neighbour"
-        ]
-    else:
-        notes = []
-    if (below | above).any():
-        mass = float(counts[below | above].sum())
-        whole = (counts == np.round(counts)).all()
-        if whole:
+        )
+    if outside.any():
+        mass = float(counts[outside].sum())
+        rows = f"{mass / counts.sum():.1%} of the weight"
+        if (counts == np.round(counts)).all():
             rows = f"{mass:,.0f} rows"
-        else:
-            rows = f"{mass / counts.sum():.1%} of the weight"
-        outside = f"{rows} outside the edges {texts[0]} … {texts[-1]}"
         notes.append(
-            f"column {name!r}: {outside} are counted in the outermost bins, as their"
-            " labels show"
+            f"column {name!r}: {rows} outside the edges {texts[0]} … {texts[-1]} are"
+            " counted in the outermost bins, as their labels show"
         )
     cuts = edges[kept[1:-1]]
     return LevelsOfValues(
-        np.searchsorted(cuts, numbers, side="right"),
-        labels,
-        cuts,
-        "; ".join(notes) or None,
+        levels=np.searchsorted(cuts, numbers, side="right"),
+        labels=edge_labels(texts, below=bool(below.any()), above=bool(above.any())),
+        edges=cuts,
+        note="; ".join(notes) or None,
     )
 
 
 def edge_labels(texts: Sequence[str], *, below: bool, above: bool) -> list[str]:
-    """Write bins as "[0, 18)"; the label of an outermost bin shows if it holds values
-    beyond its edge: "≥ 18".
+    """Write bins as "[0, 18)".
+
+    The label of an outermost bin shows if it holds values beyond its edge: "≥ 18".
     """
-    if len(texts) == 2 and (below or above):
-        return [
-            (
-                "all values"
-                if below and above
-                else f"≤ {texts[1]}"
-                if below
-                else f"≥ {texts[0]}"
-            )
-        ]
     labels = [f"[{left}, {right})" for left, right in pairwise(texts)]
+    if len(labels) == 1 and below:
+        return ["all values" if above else f"≤ {texts[1]}"]
     if above:
         labels[-1] = f"≥ {texts[-2]}"
     else:
@@ -421,24 +397,27 @@ def edge_labels(texts: Sequence[str], *, below: bool, above: bool) -> list[str]:
 
 
 def value_key(value: object) -> Hashable:
-    """Return a key, equal for equal values: 1, True and "1" differ; 1 and 1.0, or a
-    date in two libraries, do not.
+    """Return a key, equal for equal values.
+
+    1, True and "1" differ; 1 and 1.0, or a date in two libraries, do not.
     """
     if isinstance(value, bool | np.bool_):
         return "truth", bool(value)
     if isinstance(value, Number):
         return "number", value
-    number = frames.number_of(value)
+    number = number_of(value)
     if number is not None:
-        return ("time", number)
-    return ("other", value)
+        return "time", number
+    return "other", value
 
 
 def value_text(value: object) -> str:
     """Return a value's text, the same for every library.
 
-    >>> value_text(25.0), value_text(Decimal("0.50")), value_text(True), value_text(datetime.date(2020, 2, 1))
-    ('25', '0.5', 'True', '2020-02-01')
+    >>> value_text(25.0), value_text(Decimal("0.50")), value_text(True)
+    ('25', '0.5', 'True')
+    >>> value_text(datetime.date(2020, 2, 1))
+    '2020-02-01'
     """
     if isinstance(value, float | np.floating):
         return repr(float(value)).removesuffix(".0")
@@ -457,8 +436,9 @@ def value_text(value: object) -> str:
 
 
 def cell_text(value: object) -> str:
-    """Write a value on one line, as it may be shown: 1,234, 0.5000, –; a rounding error
-    below zero has no sign.
+    """Write a value on one line, as it may be shown: 1,234, 0.5000, –.
+
+    A rounding error below zero has no sign.
     """
     if value is None:
         return "–"
@@ -472,8 +452,7 @@ def cell_text(value: object) -> str:
 
 
 def short_texts(values: Sequence[Any]) -> list[str]:
-    """Return the texts of different values; fractions get no more digits than it takes
-    to distinguish them.
+    """Return the texts of different values, fractions with no more digits than needed.
 
     >>> short_texts([-1.5188882297503954, 0.14291364966681958, 0.1429200, 17.0])
     ['-1.5189', '0.14291', '0.14292', '17']
@@ -482,20 +461,27 @@ def short_texts(values: Sequence[Any]) -> list[str]:
     if not all(isinstance(value, float | np.floating) for value in values):
         return whole
     for digits in range(4, 17):
-        pairs = zip(values, whole, strict=True)
-        rounded = [
-            text if value == int(value) else value_text(float(f"{value:.{digits}g}"))
-            for value, text in pairs
-        ]
+        rounded = [_rounded_text(value, digits) for value in values]
         if len(set(rounded)) == len(rounded):
             return rounded
     return whole
 
 
+def _rounded_text(value: float, digits: int) -> str:
+    """The text of a number with few digits; a whole number keeps all."""
+    if value == int(value):
+        return value_text(value)
+    return value_text(float(f"{value:.{digits}g}"))
+
+
 def unique_labels(labels: Sequence[str]) -> tuple[str, ...]:
     """Number repeated labels: missing, missing (2)."""
-    seen: dict[str, None] = {}
+    unique: dict[str, None] = {}
     for label in labels:
-        numbered = (f"{label} ({number})" for number in count(2))
-        seen[next(text for text in chain([label], numbered) if text not in seen)] = None
-    return tuple(seen)
+        text = label
+        number = 2
+        while text in unique:
+            text = f"{label} ({number})"
+            number += 1
+        unique[text] = None
+    return tuple(unique)

@@ -1,9 +1,9 @@
-"""Limits: how much fairmaxent takes on, so that no table or file exhausts a machine
-(docs/reference/limits.md).
+"""Limits: how much fairmaxent takes on, so that nothing exhausts a machine.
 
-What would take more memory than is allowed is refused before it is allocated. Allowed
-is what the machine or the container has, or what `max_memory` says. Needs are
-estimates: they are meant to be right within a factor of two.
+They are listed in docs/reference/limits.md. What would take more memory than is allowed
+is refused before it is allocated. Allowed is what the machine or the container has, or
+what `max_memory` says. Needs are estimates: they are meant to be right within a factor
+of two.
 """
 
 import contextlib
@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 
 from fairmaxent.errors import LimitError, Option, checked_number
 
+Array = NDArray[Any]
+
 MOST_COLUMNS = 2_000
 MOST_FILE_COLUMNS = 16_384  # of a file from which columns are dropped
 # of a table of two columns and the root, numbered by 32-bit integers
@@ -31,11 +33,11 @@ FREELY_INFLATED = 1 << 27  # bytes that a compressed file of any size may become
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _UNITS |= {f"{unit}I": 1 << 10 * power for power, unit in enumerate("KMGT", 1)}
 
+_AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?I?)B?\s*")
 _INFINITE = float("inf")
-_given: ContextVar[float | None] = ContextVar("max_memory", default=None)
-# ---------------------------------------------------------------- what a file declares,
-# checked before it is trusted
 _LARGEST = float(np.finfo(np.float64).max)
+_given: ContextVar[float | None] = ContextVar("max_memory", default=None)
+
 # An Arrow stream is a sequence of messages: a mark, the size of the metadata, the
 # metadata (a flatbuffer), and a body whose size the metadata give. Libraries allocate
 # what a message declares, and inflate bodies that are compressed, so a stream from a
@@ -56,8 +58,9 @@ _DATA = 1  # field of a dictionary: its batch of records
 
 @contextlib.contextmanager
 def max_memory(limit: float | str) -> Iterator[None]:
-    """Refuse, inside this context, what is expected to take more memory: bytes, or a
-    text such as ``"4GB"``.
+    """Refuse, inside this context, what is expected to take more memory.
+
+    The limit is in bytes, or a text such as ``"4GB"``.
     """
     token = _given.set(read_memory(limit))
     try:
@@ -72,16 +75,13 @@ def read_memory(limit: float | str) -> float:
     >>> read_memory("1.5 GB"), read_memory("512MiB"), read_memory(1e9)
     (1500000000.0, 536870912.0, 1000000000.0)
     """
-    match = None
     if isinstance(limit, str):
-        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?I?)B?\s*", limit.upper())
-    if match and match[2] in _UNITS:
-        amount = float(match[1]) * _UNITS[match[2]]
-    else:
-        amount = limit
+        match = _AMOUNT.fullmatch(limit.upper())
+        if match and match[2] in _UNITS:
+            limit = float(match[1]) * _UNITS[match[2]]
     return checked_number(
         "max_memory",
-        amount,
+        limit,
         "be an amount such as 4GB or 512MB",
         lambda size: 0 < size < _INFINITE,
     )
@@ -99,23 +99,21 @@ def need_memory(needed: float, what: str, remedy: object) -> None:
     """Refuse what takes more memory than is allowed."""
     limit = memory_limit()
     if needed > limit:
-        needs = (
-            f"{what} would take about {memory_text(needed)} of memory, and the limit is"
-            f" {memory_text(limit)}; "
-        )
         raise LimitError(
-            needs, remedy, ", or raise the limit with ", Option("max_memory")
+            f"{what} would take about {memory_text(needed)} of memory, and the limit is"
+            f" {memory_text(limit)}; ",
+            remedy,
+            ", or raise the limit with ",
+            Option("max_memory"),
         )
 
 
 def check_columns(count: int) -> None:
     """Refuse more columns than can be compared with each other."""
     if count > MOST_COLUMNS:
-        why = (
-            f"fairmaxent compares every pair of them, so the limit is {MOST_COLUMNS:,}"
-        )
         raise LimitError(
-            f"the table has {count:,} columns, and {why}; drop the columns that do not"
+            f"the table has {count:,} columns, and fairmaxent compares every pair of"
+            f" them, so the limit is {MOST_COLUMNS:,}; drop the columns that do not"
             " matter"
         )
 
@@ -123,10 +121,9 @@ def check_columns(count: int) -> None:
 def check_file_columns(count: int, path: object) -> None:
     """Refuse a file with more columns than anybody can choose from."""
     if count > MOST_FILE_COLUMNS:
-        advice = "leave out columns before you pass the table"
         raise LimitError(
             f"{path} has {count:,} columns, and the limit is {MOST_FILE_COLUMNS:,};"
-            f" {advice}"
+            " leave out columns before you pass the table"
         )
 
 
@@ -139,9 +136,7 @@ def memory_text(amount: float) -> str:
 
 @cache
 def _of_this_machine() -> float:
-    """The memory of the machine, of the container, or of the process if that is
-    limited: the least of them.
-    """
+    """The memory of the machine, the container or the process: the least of them."""
     found = [_INFINITE]
     with contextlib.suppress(AttributeError, OSError, ValueError):  # not on Windows
         found.append(float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")))
@@ -156,20 +151,22 @@ def _of_this_machine() -> float:
         import resource
 
         limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-        found.append(_INFINITE if limit == resource.RLIM_INFINITY else float(limit))
+        if limit != resource.RLIM_INFINITY:
+            found.append(float(limit))
     return min(found)
 
 
 def sound(
-    array: NDArray[Any],
+    array: Array,
     kind: str,
     shape: Sequence[int],
     *,
     low: float = -_LARGEST,
     high: float = _LARGEST,
-) -> NDArray[Any]:
-    """Return an array that has this kind (numpy's letter), shape and range; NaN is in
-    no range.
+) -> Array:
+    """Return an array that has this kind (numpy's letter), shape and range.
+
+    NaN is in no range.
     """
     # Shorter floats become float64: shares that add up to one in float32 need not do so
     # for NumPy's generators.
@@ -188,19 +185,20 @@ def sound(
     return array
 
 
-def masses(array: NDArray[Any], *shape: int) -> NDArray[Any]:
+def masses(array: Array, *shape: int) -> Array:
     """Return numbers that are not negative."""
     return sound(array, "f", shape, low=0)
 
 
-def logarithms(array: NDArray[Any], *shape: int) -> NDArray[Any]:
+def logarithms(array: Array, *shape: int) -> Array:
     """Return logarithms of numbers that may be zero."""
     return sound(array, "f", shape, low=-np.inf)
 
 
 def check_stream(content: bytes) -> None:
-    """Refuse a stream that declares more values than it can hold, or whose bodies are
-    compressed or not there.
+    """Refuse a stream that declares more values than it can hold.
+
+    Its bodies have to be there, and not compressed.
     """
     at = total = 0
     while at + 8 <= len(content):
@@ -212,10 +210,8 @@ def check_stream(content: bytes) -> None:
         if size == 0:
             break
         (message,) = struct.unpack_from("<I", metadata)
-        body, kind = (
-            _number(metadata, message, field)
-            for field in ((_BODY_SIZE, "<q"), (_KIND, "<B"))
-        )
+        body = _number(metadata, message, _BODY_SIZE, "<q")
+        kind = _number(metadata, message, _KIND, "<B")
         at += body
         if body < 0 or at > len(content):
             raise ValueError("it declares more bytes than it has")
@@ -223,13 +219,10 @@ def check_stream(content: bytes) -> None:
         if kind in (_DICTIONARY, _RECORDS):
             if kind == _DICTIONARY:
                 batch = _table(metadata, batch, _DATA)
-            length = _number(metadata, batch, (_LENGTH, "<q"))
+            length = _number(metadata, batch, _LENGTH, "<q")
             total += length
-            if (
-                _field(metadata, batch, _COMPRESSION) is not None
-                or length < 0
-                or total > 8 * len(content)
-            ):
+            is_compressed = _field(metadata, batch, _COMPRESSION) is not None
+            if is_compressed or length < 0 or total > 8 * len(content):
                 raise ValueError(
                     "a column is compressed inside, or declares more values than it can"
                     " hold"
@@ -238,23 +231,23 @@ def check_stream(content: bytes) -> None:
 
 def _field(metadata: bytes, table: int, number: int) -> int | None:
     """Where a field of a table is; None if it is left out."""
-    directory = table - struct.unpack_from("<i", metadata, table)[0]
+    directory = table - int(struct.unpack_from("<i", metadata, table)[0])
     if directory < 0:
         raise ValueError("it is no Arrow stream")
     place = 4 + 2 * number
     if place + 2 > struct.unpack_from("<H", metadata, directory)[0]:
         return None
-    (offset,) = struct.unpack_from("<H", metadata, directory + place)
+    offset = int(struct.unpack_from("<H", metadata, directory + place)[0])
     if offset:
         return table + offset
     return None
 
 
-def _number(metadata: bytes, table: int, field: tuple[int, str]) -> int:
-    at = _field(metadata, table, field[0])
+def _number(metadata: bytes, table: int, field: int, kind: str) -> int:
+    at = _field(metadata, table, field)
     if at is None:
         return 0
-    return int(struct.unpack_from(field[1], metadata, at)[0])
+    return int(struct.unpack_from(kind, metadata, at)[0])
 
 
 def _table(metadata: bytes, table: int, number: int) -> int:

@@ -1,11 +1,10 @@
-"""Quotas: how many rows each cell of a table t (outcome, protected columns) gets, so
-that all totals are right too.
+"""Quotas: how many rows each cell of a table t (outcome, protected columns) gets.
 
-n·t is rounded at random and without bias: on average each cell gets exactly its share.
-(By largest remainders, the same cells would be favoured at every seed.) Each time,
-every outcome, every group of every column and every group with every outcome has its
-share of the rows, rounded up or down, and so have the cells and the joint groups. There
-are two ways.
+All totals are to be right, too. n·t is rounded at random and without bias: on average
+each cell gets exactly its share. (By largest remainders, the same cells would be
+favoured at every seed.) Each time, every outcome, every group of every column and every
+group with every outcome has its share of the rows, rounded up or down, and so have the
+cells and the joint groups. There are two ways.
 
 *A network* holds totals on two chains of ever finer sums: the groups of the column with
 the fewest levels, those of this and the next column jointly, and so on to the joint
@@ -29,11 +28,12 @@ and at last the totals that are not on the two chains of a network.
 
 References
 ----------
-M. Bacharach, "Matrix rounding problems", Management Science 12 (1966). B. D. Causey, L.
-H. Cox, L. R. Ernst, "Applications of transportation theory to statistical problems",
-JASA 80 (1985). L. H. Cox, "A constructive procedure for unbiased controlled rounding",
-JASA 82 (1987). J.-C. Deville, Y. Tillé, "Efficient balanced sampling: the cube method",
-Biometrika 91 (2004).
+M. Bacharach, "Matrix rounding problems", Management Science 12 (1966).
+B. D. Causey, L. H. Cox, L. R. Ernst, "Applications of transportation theory to
+statistical problems", JASA 80 (1985).
+L. H. Cox, "A constructive procedure for unbiased controlled rounding", JASA 82 (1987).
+J.-C. Deville, Y. Tillé, "Efficient balanced sampling: the cube method", Biometrika 91
+(2004).
 """
 
 from collections.abc import Collection
@@ -42,6 +42,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 
 from fairmaxent.data.table import Codes, Indices, Mask, Reals
 
@@ -67,14 +68,13 @@ _MOST_STEPS = 1000
 
 
 def quota(
-    table: Shares, count: int, rng: np.random.Generator, *, sums: Sums | None = None
+    table: Shares, count: int, rng: Generator, *, sums: Sums | None = None
 ) -> Indices:
-    """Divide ``count`` rows among the cells of a table (outcome first), at random; the
-    result has the table's shape.
+    """Divide ``count`` rows among the cells of a table (outcome first), at random.
 
-    On average each cell gets exactly its share. Each time, it gets its share rounded up
-    or down, and so do the totals over the axes in ``sums``, where the table allows it;
-    None: each axis alone, and each with the first.
+    The result has the table's shape. On average each cell gets exactly its share. Each
+    time, it gets its share rounded up or down, and so do the totals over the axes in
+    ``sums``, where the table allows it; None: each axis alone, and each with the first.
     """
     return np.asarray(quotas(table, count, 1, rng, sums=sums)[0])
 
@@ -83,7 +83,7 @@ def quotas(
     table: Shares,
     count: int,
     draws: int,
-    rng: np.random.Generator,
+    rng: Generator,
     *,
     sums: Sums | None = None,
 ) -> Indices:
@@ -98,53 +98,53 @@ def quotas(
     counts = np.empty((draws, table.size), dtype=np.intp)
     left = np.arange(draws)
     for _ in range(_MOST_STEPS):
-        whole = None
-        if len(left):
-            whole = walk.whole_table()
+        if not len(left):
+            break
+        whole = walk.whole_table()
         if whole is None:
             break
         taken = rng.random(len(left)) < walk.go_on(whole)
-        counts[left[taken]], left = whole, left[~taken]
+        counts[left[taken]] = whole
+        left = left[~taken]
     if len(left):
-        counts[left] = _along_chains(
-            walk.cells.reshape(table.shape), count, len(left), rng
-        ).reshape(len(left), -1)
+        cells = walk.cells.reshape(table.shape)
+        rounded = _along_chains(cells, count, len(left), rng)
+        counts[left] = rounded.reshape(len(left), -1)
     return counts.reshape(draws, *table.shape)
 
 
 def held_counts(counts: Reals, wanted: Reals, least: Reals, sums: Sums) -> Reals:
-    """Other counts, none below ``least``, whose totals over the axes in ``sums`` are
-    held too, if there are any.
+    """Other counts, none below ``least``, that hold the totals in ``sums`` too.
+
+    If there are none, the same counts.
     """
     walk = _Walk.to_hold(wanted, int(counts.sum()), sums)
-    matrix = walk.sums[: walk.firm]
-    bounds = (walk.bounds[0][: walk.firm], walk.bounds[1][: walk.firm])
-    totals = matrix @ counts
-    low = np.maximum(walk.low, least)
-    if ((totals >= bounds[0]) & (totals <= bounds[1])).all():
+    walk.let_joint_groups_go()
+    totals = walk.sums @ counts
+    if ((totals >= walk.least) & (totals <= walk.most)).all():
         return counts
-    found = whole_table(
-        0.5 - walk.cells % 1, low, np.maximum(low, walk.high), matrix, *bounds
-    )
+    low = np.maximum(walk.low, least)
+    high = np.maximum(low, walk.high)
+    cost = 0.5 - walk.cells % 1
+    found = whole_table(cost, low, high, walk.sums, walk.least, walk.most)
     return counts if found is None else found
 
 
-# ---------------------------------------------------------------- a mixture of whole
-# tables
+# ------------------------------------------------------ a mixture of whole tables
 
 
 @dataclass(eq=False)
 class _Walk:
-    """The table that is still to be rounded, as a point, and the bounds of its cells
-    and totals.
-    """
+    """The table that is still to be rounded, as a point, with bounds."""
 
     cells: Reals
     low: Reals
     high: Reals
-    widest: tuple[Reals, Reals]  # bounds of cells that give way
+    lowest: Reals  # bounds of cells that give way
+    highest: Reals
     sums: Any  # sparse: a row for each total; those of the joint groups come last
-    bounds: tuple[Reals, Reals]  # of the totals
+    least: Reals  # bounds of the totals
+    most: Reals
     firm: int  # how many of them are no joint groups
     # from a whole number: how far what is not yet rounded to the nearer one must be
     away: float = _AWAY
@@ -153,97 +153,98 @@ class _Walk:
     def to_hold(cls, wanted: Reals, count: int, sums: Sums) -> "_Walk":
         """Begin at the wanted counts; joint groups join in if there are few enough."""
         every = tuple(range(wanted.ndim))
-        cells = wanted.ravel()
-        firm = tuple(sorted({(), *sums} - {every}))
         joint = every[1:]
-        if joint in firm or wanted.size > _FEW_CELLS:
-            soft = ()
-        else:
-            soft = (joint,)
-        matrix = _totals(wanted.shape, firm + soft)
-        size = _totals(wanted.shape, firm).shape[0]
+        firm = tuple(sorted({(), *sums} - {every}))
+        held = firm
+        if joint not in firm and wanted.size <= _FEW_CELLS:
+            held = (*firm, joint)
+        matrix = _totals(wanted.shape, held)
+        cells = wanted.ravel()
         totals = matrix @ cells
         totals[0] = count
         low = np.floor(cells + _CLOSE)
         high = np.ceil(cells - _CLOSE)
-        widest = np.maximum(low - 1, 0), np.where(cells > 0, high + 1, 0)
-        bounds = np.floor(totals + _SLACK), np.ceil(totals - _SLACK)
-        return cls(cells, low, high, widest, matrix, bounds, size)
+        return cls(
+            cells=cells,
+            low=low,
+            high=high,
+            lowest=np.maximum(low - 1, 0),
+            highest=np.where(cells > 0, high + 1, 0),
+            sums=matrix,
+            least=np.floor(totals + _SLACK),
+            most=np.ceil(totals - _SLACK),
+            firm=_totals(wanted.shape, firm).shape[0],
+        )
+
+    def let_joint_groups_go(self) -> None:
+        """Hold the other totals alone."""
+        self.sums = self.sums[: self.firm]
+        self.least = self.least[: self.firm]
+        self.most = self.most[: self.firm]
 
     def whole_table(self) -> Reals | None:
-        """Find a whole table with these bounds, close to the point; None: there is
-        none, even if cells give way.
+        """Find a whole table with these bounds, close to the point.
+
+        None: there is none, even if cells give way.
         """
         while (whole := self._near()) is None:
-            if self.away > _CLOSE:  # also unlikely roundings
-                if self.away > _NEAREST:
-                    self.away = 0.8 * self.away
-                else:
-                    self.away = _CLOSE
+            if self.away > _NEAREST:
+                self.away = 0.8 * self.away
+            elif self.away > _CLOSE:  # also unlikely roundings
+                self.away = _CLOSE
             elif self.sums.shape[0] > self.firm:
-                self.sums = self.sums[: self.firm]
+                self.let_joint_groups_go()
                 self.away = _AWAY
-                self.bounds = self.bounds[0][: self.firm], self.bounds[1][: self.firm]
             else:
                 return self._near(give_way=True)
         return whole
 
     def _near(self, *, give_way: bool = False) -> Reals | None:
+        """Find a whole table in which only what is far from whole is open."""
         base = np.floor(self.cells + _CLOSE)
-        totals = self.sums @ self.cells
         part = self.cells - base
+        cost = 0.5 - part
         low = base + (part > 1 - self.away)
         high = base + (part >= self.away)
-        least = np.where(
-            self.bounds[1] - totals < self.away, self.bounds[1], self.bounds[0]
-        )
-        most = np.where(
-            totals - self.bounds[0] < self.away, self.bounds[0], self.bounds[1]
-        )
+        totals = self.sums @ self.cells
+        least = np.where(self.most - totals < self.away, self.most, self.least)
+        most = np.where(totals - self.least < self.away, self.least, self.most)
         if not give_way:
-            return whole_table(0.5 - part, low, high, self.sums, least, most)
+            return whole_table(cost, low, high, self.sums, least, most)
         from scipy.sparse import hstack
 
         # One row more or less where a cell is not at its last bound, which it could not
         # leave without bias.
-        down = low - self.widest[0]
-        up = self.widest[1] - high
-        free = (self.cells > self.widest[0] + _CLOSE) & (
-            self.cells < self.widest[1] - _CLOSE
-        )
-        more = [np.where(free, np.minimum(room, 1), 0) for room in (up, down)]
-        cost = np.concatenate([0.5 - part, np.full(2 * len(part), float(len(part)))])
-        bounds = (
-            np.concatenate([low, np.zeros(2 * len(part))]),
-            np.concatenate([high, *more]),
-        )
+        above = self.cells > self.lowest + _CLOSE
+        free = above & (self.cells < self.highest - _CLOSE)
+        up = np.where(free, np.minimum(self.highest - high, 1), 0)
+        down = np.where(free, np.minimum(low - self.lowest, 1), 0)
+        size = len(part)
         found = whole_table(
-            cost,
-            *bounds,
-            hstack([self.sums, self.sums, -self.sums]).tocsr(),
-            least,
-            most,
+            cost=np.concatenate([cost, np.full(2 * size, float(size))]),
+            low=np.concatenate([low, np.zeros(2 * size)]),
+            high=np.concatenate([high, up, down]),
+            sums=hstack([self.sums, self.sums, -self.sums]).tocsr(),
+            least=least,
+            most=most,
         )
         if found is None:
             return None
         return np.asarray([1.0, 1.0, -1.0] @ found.reshape(3, -1))
 
     def go_on(self, whole: Reals) -> float:
-        """Go on to the end of the line from a whole table through the point; return
-        that table's share of the point.
+        """Go on to the end of the line from a whole table through the point.
+
+        Return that table's share of the point.
         """
-        beyond = (whole < np.floor(self.cells + _CLOSE)) | (
-            whole > np.ceil(self.cells - _CLOSE)
-        )
-        self.low, self.high = (
-            np.where(beyond, *pair)
-            for pair in zip(self.widest, (self.low, self.high), strict=True)
-        )
-        here, there = (
-            np.concatenate([cells, self.sums @ cells]) for cells in (self.cells, whole)
-        )
-        low = np.concatenate([self.low, self.bounds[0]])
-        high = np.concatenate([self.high, self.bounds[1]])
+        below = whole < np.floor(self.cells + _CLOSE)
+        beyond = below | (whole > np.ceil(self.cells - _CLOSE))
+        self.low = np.where(beyond, self.lowest, self.low)
+        self.high = np.where(beyond, self.highest, self.high)
+        here = np.concatenate([self.cells, self.sums @ self.cells])
+        there = np.concatenate([whole, self.sums @ whole])
+        low = np.concatenate([self.low, self.least])
+        high = np.concatenate([self.high, self.most])
         end = np.where(there > here, low, high)  # that each cell or total moves to
         room = np.divide(
             here - end, there - end, out=np.ones_like(here), where=there != end
@@ -251,35 +252,33 @@ class _Walk:
         share = float(np.clip(room.min(), 0, 1))
         if share > 1 - _CLOSE:
             return 1.0
-        self.cells = np.clip(
-            (self.cells - share * whole) / (1 - share), self.low, self.high
-        )
+        rest = (self.cells - share * whole) / (1 - share)
+        self.cells = np.clip(rest, self.low, self.high)
         return share
 
 
 def whole_table(
     cost: Reals, low: Reals, high: Reals, sums: Any, least: Reals, most: Reals
 ) -> Reals | None:
-    """Find whole numbers of little cost, with bounds on them and on their sums; None:
-    not found.
+    """Find whole numbers of little cost, with bounds on them and on their sums.
+
+    None: not found.
     """
     from scipy.optimize import Bounds, LinearConstraint, milp
 
     free = high > low
     fixed = sums @ low
     if not free.any():
-        return low if ((fixed >= least) & (fixed <= most)).all() else None
-    bounds = Bounds(0, (high - low)[free])
-    held = LinearConstraint(sums[:, free], least - fixed, most - fixed)
-    # Limited in nodes, not in seconds, so that a seed gives the same rows on a slow
-    # machine.
-    options = {"mip_rel_gap": 0.5, "node_limit": _NODES}
+        holds = ((fixed >= least) & (fixed <= most)).all()
+        return low if holds else None
     found = milp(
         cost[free],
         integrality=np.ones(int(free.sum())),
-        bounds=bounds,
-        constraints=held,
-        options=options,
+        bounds=Bounds(0, (high - low)[free]),
+        constraints=LinearConstraint(sums[:, free], least - fixed, most - fixed),
+        # Limited in nodes, not in seconds, so that a seed gives the same rows on a slow
+        # machine.
+        options={"mip_rel_gap": 0.5, "node_limit": _NODES},
     )
     if found.x is None:
         return None
@@ -306,9 +305,7 @@ def _totals(shape: tuple[int, ...], sums: tuple[tuple[int, ...], ...]) -> Any:
 # ---------------------------------------------------------------- a network
 
 
-def _along_chains(
-    wanted: Reals, count: int, draws: int, rng: np.random.Generator
-) -> Indices:
+def _along_chains(wanted: Reals, count: int, draws: int, rng: Generator) -> Indices:
     """Round the wanted counts so that the totals of both chains are held."""
     whole = np.floor(wanted)
     network = _network(wanted.shape)
@@ -317,9 +314,8 @@ def _along_chains(
         running *= (count - int(whole.sum())) / running[-1]
     # differences add up to the total, and zeros stay zero
     bits = np.rint(running * (1 << _BITS)).astype(np.int64)
-    flows = np.tile(
-        network.flows(np.diff(bits, prepend=0).reshape(wanted.shape)), (draws, 1)
-    )
+    cells = np.diff(bits, prepend=0).reshape(wanted.shape)
+    flows = np.tile(network.flows(cells), (draws, 1))
     for bit in range(_BITS):
         network.round_off(flows, 1 << bit, rng)
     rounded = (flows[:, : wanted.size] >> _BITS).reshape(draws, *wanted.shape)
@@ -328,8 +324,9 @@ def _along_chains(
 
 @dataclass(frozen=True, eq=False)
 class _Network:
-    """The flows are the cells, then the sums of both chains. Each flow has two ends,
-    which are listed sum by sum.
+    """The flows are the cells, then the sums of both chains.
+
+    Each flow has two ends, which are listed sum by sum.
     """
 
     # the axes that are summed over, for each step of each chain
@@ -349,14 +346,11 @@ class _Network:
 
     def flows(self, cells: Codes) -> Codes:
         """The cells and all sums of them."""
-        return np.concatenate(
-            [cells.ravel(), *(cells.sum(axis=axes).ravel() for axes in self.summed)]
-        )
+        sums = [cells.sum(axis=axes).ravel() for axes in self.summed]
+        return np.concatenate([cells.ravel(), *sums])
 
-    def round_off(self, flows: Codes, bit: int, rng: np.random.Generator) -> None:
-        """Turn the flows of each draw from multiples of ``bit`` into multiples of the
-        next bit.
-        """
+    def round_off(self, flows: Codes, bit: int, rng: Generator) -> None:
+        """Turn the flows of each draw from multiples of a bit to those of the next."""
         odd = ((flows & bit) != 0).take(self.flow, axis=1)
         draw, end = np.divmod(np.flatnonzero(odd), len(self.flow))
         position = np.cumsum(odd, dtype=np.int32) - 1
@@ -387,8 +381,9 @@ def _cycles(following: Codes) -> Codes:
 
 @lru_cache(maxsize=8)
 def _network(shape: tuple[int, ...]) -> _Network:
-    """The two chains of sums over a table: flows go from the groups through the cells
-    to the outcomes.
+    """The two chains of sums over a table.
+
+    Flows go from the groups through the cells to the outcomes.
     """
     columns = sorted(range(1, len(shape)), key=lambda axis: shape[axis])
     cells = np.arange(np.prod(shape, dtype=np.intp)).reshape(shape)

@@ -1,22 +1,21 @@
-"""Roles: which columns are the outcome, the protected ones, and those within whose
-strata groups are compared.
+"""Roles: which columns are the outcome, the protected ones and the strata.
+
+Groups, which are levels of the protected columns, are compared within strata.
 """
 
 import math
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
-from fairmaxent.data import frames
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.table import Blocks, Codes, Counted, Positions, Reals, Table
+from fairmaxent.data.table import Blocks, Codes, Reals, Table
 from fairmaxent.errors import (
     ColumnError,
-    InputError,
     LevelError,
     Option,
     check_choice,
@@ -35,9 +34,7 @@ LARGEST_ROOT = 4096
 
 @dataclass(frozen=True, eq=False)
 class Roles:
-    """Which attributes are the outcome, the protected ones and the strata, by position
-    in the domain.
-    """
+    """The outcome, the protected attributes and the strata, by position in a domain."""
 
     domain: Domain
     outcome: int
@@ -56,93 +53,49 @@ class Roles:
     ) -> "Roles":
         """Look the columns up, and refuse roles that make no sense."""
         outcomes = (outcome, *also)
-        if not protected:
-            raise ColumnError(
-                "no protected column was named; pass at least one as ",
-                Option("protected"),
-            )
-        for name in outcomes:
-            if name in protected:
-                raise ColumnError(
-                    f"column {name!r} is both the outcome and protected; it can only be"
-                    " one of the two"
-                )
-        for role, names in (
-            ("an outcome", outcomes),
-            ("a protected column", protected),
-        ):
-            if len(set(names)) != len(names):
-                raise ColumnError(
-                    f"{role} is named twice in {[*names]}; name each once"
-                )
-        for name in within:
-            if name in (*outcomes, *protected):
-                role = (
-                    f" names {name!r}, which is"
-                    f" {'the outcome' if name in outcomes else 'protected'}"
-                )
-                raise ColumnError(
-                    Option("within"),
-                    f"{role}; groups can only be compared within other columns",
-                )
-        others = (
-            tuple(domain.index(name) for name in names)
-            for names in (protected, within, also)
+        _check_names(outcomes, protected, within)
+        roles = cls(
+            domain=domain,
+            outcome=domain.index(outcome),
+            protected=tuple(map(domain.index, protected)),
+            strata=tuple(map(domain.index, within)),
+            others=tuple(map(domain.index, also)),
         )
-        roles = cls(domain, domain.index(outcome), *others)
         for role, names in (
             ("outcome", outcomes),
             ("protected", protected),
             ("stratum", within),
         ):
-            for attribute in map(domain.attribute, names):
-                column = f"{role} column {attribute.name!r} has"
-                if attribute.size < 2:
-                    advice = (
-                        "at least two are needed to compare. Choose another column, or"
-                        " add rows with another level"
-                    )
-                    raise LevelError(
-                        f"{column} a single level ({attribute.labels[0]!r}); {advice}."
-                    )
-                # its rare levels would be lumped together
-                if attribute.edges is None and not attribute.is_value_coded:
-                    advice = (
-                        "too many to compare group by group. Merge levels beforehand,"
-                        " or raise "
-                    )
-                    raise LevelError(
-                        f"{column} {len(attribute.values)} levels, {advice}",
-                        Option("max_levels"),
-                        ".",
-                    )
-        sizes = {attribute.name: attribute.size for attribute in roles.attributes}
-        if (cells := math.prod(sizes.values())) > LARGEST_ROOT:
-            shown = ", ".join(f"{name}: {size}" for name, size in sizes.items())
-            what = (
-                f"outcome and protected columns{' and strata' if within else ''}"
-                f" together have {cells:,}"
-            )
-            advice = f"more than {LARGEST_ROOT:,}. Merge levels, use fewer bins ("
-            last = f"), or {'compare within' if within else 'protect'} fewer columns."
-            raise LevelError(
-                f"{what} combinations of levels ({shown}), {advice}",
-                Option("bins"),
-                last,
-            )
+            for name in names:
+                _check_levels(role, domain.attribute(name))
+        roles._check_size()
         return roles
+
+    def _check_size(self) -> None:
+        """Refuse more combinations of levels than can be held in memory."""
+        sizes = {attribute.name: attribute.size for attribute in self.attributes}
+        cells = math.prod(sizes.values())
+        if cells <= LARGEST_ROOT:
+            return
+        columns = "outcome and protected columns"
+        fewer = "protect"
+        if self.strata:
+            columns = f"{columns} and strata"
+            fewer = "compare within"
+        shown = ", ".join(f"{name}: {size}" for name, size in sizes.items())
+        raise LevelError(
+            f"{columns} together have {cells:,} combinations of levels ({shown}), more"
+            f" than {LARGEST_ROOT:,}. Merge levels, use fewer bins (",
+            Option("bins"),
+            f"), or {fewer} fewer columns.",
+        )
 
     @cached_property
     def blocks(self) -> Blocks:
-        """Outcome, protected attributes and strata pooled as the root, the others on
-        their own, by name.
-        """
+        """The root's attributes pooled, the others on their own, by name."""
         names = self.domain.names
-        return Blocks.rooted(
-            self.domain.sizes,
-            self.root,
-            order=sorted(range(len(names)), key=names.__getitem__),
-        )
+        by_name = sorted(range(len(names)), key=names.__getitem__)
+        return Blocks.rooted(self.domain.sizes, self.root, order=by_name)
 
     def compress(self, codes: Codes, weight: Reals | None = None) -> Table:
         """Distinct rows of attribute codes, as block codes."""
@@ -150,8 +103,9 @@ class Roles:
 
     @property
     def root(self) -> tuple[int, ...]:
-        """Outcome first, then protected attributes, other outcomes and strata: the axes
-        of every fairness table.
+        """The axes of every fairness table.
+
+        Outcome first, then protected attributes, other outcomes and strata.
         """
         return (self.outcome, *self.protected, *self.others, *self.strata)
 
@@ -178,9 +132,8 @@ class Roles:
     @property
     def other_axes(self) -> tuple[int, ...]:
         """The axes of the other outcomes in a fairness table."""
-        return tuple(
-            range(1 + len(self.protected), 1 + len(self.protected) + len(self.others))
-        )
+        first = 1 + len(self.protected)
+        return tuple(range(first, first + len(self.others)))
 
     @property
     def strata_axes(self) -> tuple[int, ...]:
@@ -188,9 +141,7 @@ class Roles:
         return tuple(range(len(self.root) - len(self.strata), len(self.root)))
 
     def groupings(self, groups: GroupsOption) -> tuple[tuple[int, ...], ...]:
-        """Axes whose levels, or combinations of levels, are compared with each
-        other.
-        """
+        """Axes whose levels, or combinations of levels, are compared."""
         check_choice("groups", groups, GroupsOption)
         axes = range(1, 1 + len(self.protected))
         if groups == "each":
@@ -207,28 +158,29 @@ class Roles:
 
     def describe_group(self, grouping: Sequence[int], group: Sequence[int]) -> str:
         """Name a group by its columns and levels."""
-        attributes = [self.attributes[axis] for axis in grouping]
+        attributes = self.attributes
         return ", ".join(
-            f"{a.name} = {a.labels[level]}"
-            for a, level in zip(attributes, group, strict=True)
+            f"{attributes[axis].name} = {attributes[axis].labels[level]}"
+            for axis, level in zip(grouping, group, strict=True)
         )
 
     def describe_level(self, level: int) -> str:
         """Name a level by its position among the levels of all blocks."""
+        blocks = self.blocks
         number = next(
-            n for n, part in enumerate(self.blocks.slices) if level < part.stop
+            number for number, part in enumerate(blocks.slices) if level < part.stop
         )
-        within = level - self.blocks.slices[number].start
+        within = level - blocks.slices[number].start
         if number == 0:
-            return self.describe_cell(
-                [int(c) for c in np.unravel_index(within, self.blocks.shape(0))]
-            )
-        attribute = self.domain.attributes[self.blocks.members[number][0]]
+            cell = np.unravel_index(within, blocks.shape(0))
+            return self.describe_cell([int(code) for code in cell])
+        attribute = self.domain.attributes[blocks.members[number][0]]
         return f"{attribute.name} = {attribute.labels[within]}"
 
     def favourable_levels(self, favourable: object, axis: int = 0) -> tuple[int, ...]:
-        """Levels of an outcome the statistical rate is about; None means every level, a
-        mapping has one by outcome.
+        """Levels of an outcome that the statistical rate is about.
+
+        None means every level; a mapping has one by outcome.
         """
         attribute = self.attributes[axis]
         if isinstance(favourable, Mapping):
@@ -242,50 +194,86 @@ class Roles:
             favourable = favourable.get(attribute.name)
         if favourable is None:
             return tuple(range(attribute.size))
-        if isinstance(favourable, list | tuple | set | frozenset):
-            values = favourable
-        else:
-            values = [favourable]
-        if not values:
+        if not isinstance(favourable, list | tuple | set | frozenset):
+            return (attribute.exact_level(favourable),)
+        if not favourable:
             raise LevelError(
                 Option("favourable"),
                 " is empty; name an outcome level, or leave it out for every level",
             )
-        return tuple(sorted({attribute.exact_level(value) for value in values}))
+        return tuple(sorted({attribute.exact_level(value) for value in favourable}))
+
+
+def _check_names(outcomes: Names, protected: Names, within: Names) -> None:
+    """Refuse a column in two roles, and one that is named twice."""
+    if not protected:
+        raise ColumnError(
+            "no protected column was named; pass at least one as ", Option("protected")
+        )
+    for name in outcomes:
+        if name in protected:
+            raise ColumnError(
+                f"column {name!r} is both the outcome and protected; it can only be"
+                " one of the two"
+            )
+    for role, names in (("an outcome", outcomes), ("a protected column", protected)):
+        if len(set(names)) != len(names):
+            raise ColumnError(f"{role} is named twice in {[*names]}; name each once")
+    for name in within:
+        if name in (*outcomes, *protected):
+            role = "the outcome" if name in outcomes else "protected"
+            raise ColumnError(
+                Option("within"),
+                f" names {name!r}, which is {role}; groups can only be compared within"
+                " other columns",
+            )
+
+
+def _check_levels(role: str, attribute: Attribute) -> None:
+    """Refuse a column with a role if its levels are too few or too many."""
+    column = f"{role} column {attribute.name!r}"
+    if attribute.size < 2:
+        raise LevelError(
+            f"{column} has a single level ({attribute.labels[0]!r}); at least two are"
+            " needed to compare. Choose another column, or add rows with another"
+            " level."
+        )
+    # its rare levels would be lumped together
+    if attribute.edges is None and not attribute.is_value_coded:
+        raise LevelError(
+            f"{column} has {len(attribute.values)} levels, too many to compare group by"
+            " group. Merge levels beforehand, or raise ",
+            Option("max_levels"),
+            ".",
+        )
 
 
 def read_columns(option: str, names: str | Sequence[str]) -> list[str]:
     """One column or several as a list; a set has no order to rely on."""
     if isinstance(names, str):
-        listed = [names]
-    else:
-        listed = names
-    if not isinstance(listed, Sequence) or not all(
-        isinstance(name, str) for name in listed
-    ):
-        plain = isinstance(names, str | int | float | tuple | list | set | None)
-        if plain:
-            shown = repr(names)
-        else:
-            shown = f"a {type(names).__name__}"
-        raise ColumnError(
-            Option(option),
-            f" is {shown}; pass the name of a column (text), or a list of names",
-        )
-    return list(listed)
+        return [names]
+    if isinstance(names, Sequence) and all(isinstance(name, str) for name in names):
+        return list(names)
+    shown = f"a {type(names).__name__}"
+    if isinstance(names, int | float | tuple | list | set | None):
+        shown = repr(names)
+    raise ColumnError(
+        Option(option),
+        f" is {shown}; pass the name of a column (text), or a list of names",
+    )
 
 
 def read_within(within: WithinOption) -> dict[str, object]:
-    """Columns within whose strata groups are compared, each with the level or levels
-    meant; None: every level.
+    """Columns whose strata groups are compared within, each with the levels meant.
+
+    None: every level.
     """
     if isinstance(within, Mapping):
         read_columns("within", list(within))
         return dict(within)
     if within is None:
-        names = []
-    else:
-        names = read_columns("within", within)
+        return {}
+    names = read_columns("within", within)
     if len(set(names)) != len(names):
         raise ColumnError(
             Option("within"), f" names a column twice in {names}; name each once"
@@ -294,9 +282,7 @@ def read_within(within: WithinOption) -> dict[str, object]:
 
 
 def check_roles(outcome: str, protected: Sequence[str], weight: str | None) -> None:
-    """Refuse what is not the name of a column, and a weight column that has another
-    role.
-    """
+    """Refuse what names no column, and a weight column that has another role."""
     for option, name in (("outcome", outcome), ("weight", weight)):
         if not isinstance(name, str | None) or (option == "outcome" and name is None):
             raise ColumnError(
@@ -308,84 +294,3 @@ def check_roles(outcome: str, protected: Sequence[str], weight: str | None) -> N
             f"column {weight!r} is the weight, so it cannot be outcome or protected;"
             " name another one"
         )
-
-
-@dataclass(frozen=True)
-class RedrawnValues:
-    """Columns whose raw values are drawn again within their levels, and the reason."""
-
-    columns: tuple[str, ...]
-    reason: str | None  # None: that was asked for
-
-
-@dataclass(frozen=True, eq=False)
-class Reading:
-    """A table as every fit sees it, wherever its rows are."""
-
-    # all columns of the table, in order, the weight column too
-    columns: tuple[str, ...]
-    roles: Roles
-    table: Counted  # distinct rows as block codes
-    # one per input row, 1 on average; None: there are none, or an engine keeps the rows
-    design: Reals | None
-    # a single 1 of the weight column's name and dtype
-    weight_column: frames.Column | None
-    # raw values of the input rows; None: they are drawn inside their levels
-    positions: Positions | None = None
-    redrawn: RedrawnValues | None = None
-    # the average of the raw design weights, which they are divided by
-    weight_scale: float = 1.0
-    # columns that look like identifiers and are not to be kept; not among `columns`
-    left_out: tuple[str, ...] = ()
-
-
-def without_identifiers(
-    domain: Domain, keep: Collection[str] | None
-) -> tuple[Domain, tuple[str, ...]]:
-    """Return the domain without columns that look like identifiers, and their names;
-    those to keep (None: all) stay.
-    """
-    if keep is None or not domain.identifiers:
-        return domain, ()
-    left_out = tuple(name for name in domain.identifiers if name not in keep)
-    narrowed = domain.without(left_out)
-    note = "was kept, so rows, models and reports may hold its values"
-    kept = [
-        f"column {name!r} looks like an identifier and {note}"
-        for name in narrowed.identifiers
-    ]
-    return replace(narrowed, notes=(*narrowed.notes, *kept)), left_out
-
-
-def per_average(table: Counted, roles: Roles, scale: float) -> Counted:
-    """Divide design weights by their average, once whole ones were summed without
-    rounding.
-    """
-    if scale == 1:
-        return table
-    return table.reweighed(np.full(roles.blocks.levels[0], 1 / scale))
-
-
-def redrawn_values(
-    detail: DetailOption | None, domain: Domain, why: str | None
-) -> RedrawnValues | None:
-    """Say which exact values no row keeps, because of what was asked for or of ``why``;
-    None: rows keep all of them.
-    """
-    if detail != "bins" and why is None:
-        return None
-    if detail == "rows":
-        advice = (
-            ". Use ",
-            Option("detail", "bins"),
-            ", or fit a table in memory with its own Domain.",
-        )
-        raise InputError(Option("detail", "rows"), f" is not available: {why}", *advice)
-    shared = tuple(
-        attribute.name
-        for attribute in domain.attributes
-        if not attribute.is_value_coded
-    )
-    if shared:
-        return RedrawnValues(shared, None if detail == "bins" else why)
-    return None

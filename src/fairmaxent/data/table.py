@@ -1,5 +1,4 @@
-"""The data, compressed: distinct rows and how often each occurs (the paper's S and
-n_α), their blocks and their spread.
+"""The data, compressed: distinct rows (S) and how often each occurs (n_α).
 
 A block is one attribute, or several pooled into one alphabet (their cross product).
 Block 0, the *root*, pools the outcome with the protected attributes, so that every
@@ -28,7 +27,7 @@ Mask = NDArray[np.bool_]
 Positions = Mapping[int, NDArray[np.unsignedinteger]]
 Summed = Literal["counts", "rows", "squares"]
 Broken = Callable[[Codes], Mask]  # which of some rows are not to count
-_LARGEST_KEY = 2**62
+LARGEST_KEY = 2**62
 # Up to this many possible rows, counting every one of them is cheaper than sorting the
 # rows there are.
 _COUNTABLE = 1 << 20
@@ -45,9 +44,7 @@ class Blocks:
     def rooted(
         cls, sizes: Sequence[int], root: Sequence[int], *, order: Sequence[int] = ()
     ) -> Blocks:
-        """Pool the ``root`` attributes, in that order, and leave every other attribute
-        on its own, in an ``order``.
-        """
+        """Pool the ``root``, and leave others on their own, in an ``order``."""
         others = [(index,) for index in order or range(len(sizes)) if index not in root]
         return cls(tuple(sizes), (tuple(root), *others))
 
@@ -86,9 +83,7 @@ class Blocks:
         )
 
     def pool(self, codes: Codes) -> Codes:
-        """Turn attribute codes, one column per attribute, into block codes, one column
-        per block.
-        """
+        """Turn attribute codes, one column each, into block codes, one column each."""
         pooled = np.empty(
             (len(codes), len(self.members)),
             dtype=np.min_scalar_type(max(self.levels)),
@@ -107,37 +102,30 @@ class Blocks:
         )
         for number, block in enumerate(self.members):
             column = pooled[:, number]
-            shape = self.shape(number)
             if len(block) == 1:
-                digits = [column]
-            else:
-                digits = np.unravel_index(column.astype(np.intp), shape)
+                codes[:, block[0]] = column
+                continue
+            digits = np.unravel_index(column.astype(np.intp), self.shape(number))
             for attribute, digit in zip(block, digits, strict=True):
                 codes[:, attribute] = digit
         return codes
 
     def spread(self, values: Mapping[int, Reals]) -> Reals:
-        """Sum values of the levels of some attributes over the levels of the blocks
-        that hold them.
-        """
+        """Sum values of attributes' levels over the levels of their blocks."""
         result = np.zeros(self.width)
         for attribute, levels in values.items():
             number = self.block_of(attribute)
-            column = levels.reshape(
-                [-1 if member == attribute else 1 for member in self.members[number]]
-            )
-            result[self.slices[number]] += np.broadcast_to(
-                column, self.shape(number)
-            ).ravel()
+            axes = [-1 if member == attribute else 1 for member in self.members[number]]
+            cells = np.broadcast_to(levels.reshape(axes), self.shape(number))
+            result[self.slices[number]] += cells.ravel()
         return result
 
 
 def ravel(codes: Codes, shape: Sequence[int]) -> Indices:
     """Number the cells of a table of ``shape`` in C order, for rows of coordinates."""
-    if len(shape):
-        flat = codes[:, 0].astype(np.intp)
-    else:
-        flat = np.zeros(len(codes), dtype=np.intp)
+    if not len(shape):
+        return np.zeros(len(codes), dtype=np.intp)
+    flat = codes[:, 0].astype(np.intp)
     for column, size in zip(codes.T[1:], shape[1:], strict=True):
         flat *= size
         flat += column
@@ -145,8 +133,9 @@ def ravel(codes: Codes, shape: Sequence[int]) -> Indices:
 
 
 class Counted(Protocol):
-    """Distinct rows with their counts, wherever they are: all that a fit asks of its
-    data are sums over them.
+    """Distinct rows with their counts, wherever they are.
+
+    All that a fit asks of its data are sums over them.
     """
 
     @property
@@ -155,9 +144,7 @@ class Counted(Protocol):
 
     @property
     def sums(self) -> Reals:
-        """Distinct rows, input rows, the total of their weights and of their squared
-        weights.
-        """
+        """Distinct rows, input rows, and the sums of weights and of squared weights."""
 
     @property
     def distinct(self) -> int:
@@ -176,9 +163,7 @@ class Counted(Protocol):
 
     @property
     def worth(self) -> float:
-        """(Σw)²/Σw² over the input rows: how many equally weighted ones would carry as
-        much information (Kish).
-        """
+        """(Σw)²/Σw²: equally weighted rows that carry as much information (Kish)."""
         return float(effective_rows(*self.sums[2:]))
 
     def tables(
@@ -187,7 +172,8 @@ class Counted(Protocol):
         sizes: Sequence[int],
         of: Summed = "counts",
     ) -> list[Reals]:
-        """Sum the rows by the levels of a few columns at a time, one axis each;
+        """Sum the rows by the levels of a few columns at a time, one axis each.
+
         ``sizes`` are those of all columns.
         """
 
@@ -198,9 +184,7 @@ class Counted(Protocol):
         """Multiply each row's count by the factor of its level in the first column."""
 
     def thinned(self, rows: int) -> Table:
-        """Take all rows into memory, or if there are more than ``rows``, that many of
-        equal weight to represent all.
-        """
+        """Take all rows, or ``rows`` of equal weight that represent them."""
 
     def collect(self) -> Table:
         """Take all rows into memory."""
@@ -208,8 +192,9 @@ class Counted(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Table(Counted):
-    """Distinct rows in lexicographic order, their weights n_α, and where each input row
-    went if rows were kept.
+    """Distinct rows in lexicographic order, and their weights n_α.
+
+    And where each input row went, if rows were kept.
     """
 
     codes: Codes  # (distinct, columns)
@@ -232,37 +217,34 @@ class Table(Counted):
     @classmethod
     def tallied(cls, distinct: Codes, inverse: Indices, weight: Reals | None) -> Table:
         """Count the input rows of each distinct row, given where each went."""
-        rows = tally(inverse, None, len(distinct))
+        size = len(distinct)
+        rows = tally(inverse, None, size)
         if weight is None:
             return cls(distinct, rows, rows, rows, inverse)
-        counts, squares = (
-            tally(inverse, power, len(distinct)) for power in (weight, weight**2)
-        )
         return cls(
-            distinct,
-            counts,
-            rows,
-            squares,
-            inverse,
-            highest(inverse, weight, len(distinct)),
+            codes=distinct,
+            counts=tally(inverse, weight, size),
+            rows=rows,
+            squares=tally(inverse, weight**2, size),
+            places=inverse,
+            peaks=highest(inverse, weight, size),
         )
 
     @property
     def inverse(self) -> Indices:
         """The distinct row of each input row."""
         if self.places is None:
-            advice = "use fit.weigh(lazy_frame), or fit a table in memory"
             raise InputError(
                 "an engine counted the rows of this fit, so individual rows are not"
-                f" available; {advice}"
+                " available; use fit.weigh(lazy_frame), or fit a table in memory"
             )
         return self.places
 
     @property
     def largest(self) -> Reals:
-        """The largest design weight of an input row of each distinct row; if it was not
-        kept, the largest possible.
+        """The largest design weight of an input row of each distinct row.
 
+        If it was not kept, the largest possible.
         Samuelson's inequality: of r numbers, none is more than √(r − 1) standard
         deviations above their mean.
         """
@@ -280,9 +262,7 @@ class Table(Counted):
 
     @cached_property
     def sums(self) -> Reals:
-        """Distinct rows, input rows, the total of their weights and of their squared
-        weights.
-        """
+        """Distinct rows, input rows, and the sums of weights and of squared weights."""
         return np.array(
             [len(self.codes), self.rows.sum(), self.counts.sum(), self.squares.sum()]
         )
@@ -293,10 +273,11 @@ class Table(Counted):
         sizes: Sequence[int],
         of: Summed = "counts",
     ) -> list[Reals]:
-        """Sum the rows by the levels of a few columns at a time, one axis each;
+        """Sum the rows by the levels of a few columns at a time, one axis each.
+
         ``sizes`` are those of all columns.
         """
-        summed = {"counts": self.counts, "rows": self.rows, "squares": self.squares}[of]
+        summed = getattr(self, of)
         tables = []
         for columns in wanted:
             shape = [sizes[column] for column in columns]
@@ -314,34 +295,25 @@ class Table(Counted):
     def reweighed(self, factor: Reals) -> Table:
         """Multiply each row's count by the factor of its level in the first column."""
         factors = factor[self.codes[:, 0]]
-        if self.peaks is None:
-            peaks = None
-        else:
-            peaks = self.peaks * factors
         return replace(
             self,
             counts=self.counts * factors,
             squares=self.squares * factors**2,
-            peaks=peaks,
+            peaks=None if self.peaks is None else self.peaks * factors,
         )
 
     def counting(self, counts: Reals) -> Table:
-        """Give the rows other counts, in which the input rows of one share as
-        before.
-        """
+        """Give the rows other counts, which the input rows of one share as before."""
         share = counts / np.where(self.counts > 0, self.counts, 1.0)
-        if self.peaks is None:
-            peaks = None
-        else:
-            peaks = self.peaks * share
         return replace(
-            self, counts=counts, squares=share**2 * self.squares, peaks=peaks
+            self,
+            counts=counts,
+            squares=share**2 * self.squares,
+            peaks=None if self.peaks is None else self.peaks * share,
         )
 
     def thinned(self, rows: int) -> Table:
-        """Return all rows, or if there are more than ``rows``, that many of equal
-        weight to represent all.
-        """
+        """Return all rows, or ``rows`` of equal weight that represent them."""
         if len(self.codes) <= rows:
             return self
         equal = np.full(rows, self.total / rows)
@@ -354,18 +326,14 @@ class Table(Counted):
 
 
 def effective_rows(total: ArrayLike, squares: ArrayLike) -> Reals:
-    """(Σw)²/Σw²: how many equally weighted rows carry as much information (Kish); NaN
-    if there is no weight.
+    """(Σw)²/Σw²: equally weighted rows that carry as much information (Kish).
+
+    NaN if there is no weight.
     """
     squares = np.asarray(squares, dtype=np.float64)
-    return np.asarray(
-        np.divide(
-            np.square(total),
-            squares,
-            out=np.full(squares.shape, np.nan),
-            where=squares > 0,
-        )
-    )
+    worth = np.full(squares.shape, np.nan)
+    np.divide(np.square(total), squares, out=worth, where=squares > 0)
+    return worth
 
 
 def tally(cells: Codes, weights: Reals | None, size: int) -> Reals:
@@ -376,8 +344,9 @@ def tally(cells: Codes, weights: Reals | None, size: int) -> Reals:
 
 
 def highest(cells: Codes, weights: Reals, size: int) -> Reals:
-    """The largest weight in each of ``size`` cells, none of which is negative; 0 in an
-    empty one.
+    """The largest weight in each of ``size`` cells; 0 in an empty one.
+
+    No weight is negative.
     """
     result = np.zeros(size)
     np.maximum.at(result, cells, weights)
@@ -385,18 +354,19 @@ def highest(cells: Codes, weights: Reals, size: int) -> Reals:
 
 
 def equal_steps(weights: Reals, count: int) -> Indices:
-    """Positions at equal steps of the running weight; in sorted rows, neighbours
-    represent each other.
+    """Positions at equal steps of the running weight.
+
+    In sorted rows, neighbours represent each other.
     """
-    running = np.cumsum(weights)
-    return np.asarray(
-        np.searchsorted(running, (np.arange(count) + 0.5) * (running[-1] / count))
-    )
+    running: Reals = np.cumsum(weights)
+    steps: Reals = (np.arange(count) + 0.5) * (running[-1] / count)
+    return np.searchsorted(running, steps)
 
 
 def grouped_rows(groups: Indices, count: int) -> tuple[Indices, Indices]:
-    """Return rows one group after the other, and where each of ``count`` groups begins;
-    group -1 is left out.
+    """Return rows one group after the other, and where each of ``count`` groups begins.
+
+    Group -1 is left out.
     """
     # numpy sorts small integers much faster
     shifted = (groups + 1).astype(np.min_scalar_type(count))
@@ -405,14 +375,15 @@ def grouped_rows(groups: Indices, count: int) -> tuple[Indices, Indices]:
 
 
 def row_keys(codes: Codes, sizes: Sequence[int]) -> tuple[Indices, int]:
-    """One integer per row, equal for equal rows and in their lexicographic order, and
-    its exclusive bound.
+    """One integer per row, in the lexicographic order of rows, and its exclusive bound.
+
+    Equal rows have equal ones.
     """
     keys = np.zeros(len(codes), dtype=np.int64)
     span = 1
     for column, size in zip(codes.T, sizes, strict=True):
         # the part packed so far becomes its rank, which keeps equality and order
-        if span * size > _LARGEST_KEY:
+        if span * size > LARGEST_KEY:
             distinct, keys = np.unique(keys, return_inverse=True)
             span = len(distinct)
         keys *= size
@@ -422,24 +393,20 @@ def row_keys(codes: Codes, sizes: Sequence[int]) -> tuple[Indices, int]:
 
 
 def match_rows(rows: Codes, codes: Codes, sizes: Sequence[int]) -> Indices:
-    """Return for each row of ``codes`` its position among distinct sorted ``rows``, -1
-    where absent.
-    """
+    """Return where each of ``codes`` is among distinct sorted ``rows``; -1: nowhere."""
     if np.array_equal(rows, codes):
         return np.arange(len(rows))
+    if not len(rows):
+        return np.full(len(codes), -1)
     keys, _ = row_keys(np.concatenate([rows, codes]), sizes)
     there = keys[: len(rows)]
     wanted = keys[len(rows) :]
-    position = np.minimum(np.searchsorted(there, wanted), max(len(rows) - 1, 0))
-    if len(rows):
-        return np.where(there[position] == wanted, position, -1)
-    return np.full(len(codes), -1)
+    position = np.minimum(np.searchsorted(there, wanted), len(rows) - 1)
+    return np.where(there[position] == wanted, position, -1)
 
 
 def _distinct(keys: Indices, span: int) -> tuple[Indices, Indices]:
-    """Return a row of each distinct key, in order of the keys, and the rank of every
-    row's key.
-    """
+    """Return a row of each distinct key, in order, and the rank of every row's key."""
     if span > _COUNTABLE:
         order = np.argsort(keys)  # not stable, as any row of a key will do
         is_first = np.diff(keys[order], prepend=-1) > 0
@@ -454,9 +421,7 @@ def _distinct(keys: Indices, span: int) -> tuple[Indices, Indices]:
 
 @dataclass(frozen=True, eq=False)
 class Spread:
-    """The weights w of the input rows in each cell: Σw, Σw², and the largest w of one
-    row.
-    """
+    """The weights w of the input rows in each cell: Σw, Σw², and the largest w."""
 
     total: Reals
     squares: Reals
@@ -464,26 +429,25 @@ class Spread:
 
     @classmethod
     def of(cls, table: Table, mass: Reals, size: int) -> Spread:
-        """Give each distinct row its ``mass``, shared like its count; the cells are the
-        levels of the first column.
+        """Give each distinct row its ``mass``, shared like its count.
+
+        The cells are the levels of the first column.
         """
         cells = table.codes[:, 0]
         ratio = mass / np.where(table.counts > 0, table.counts, 1.0)
-        squares = tally(cells, ratio**2 * table.squares, size)
         return cls(
-            tally(cells, mass, size),
-            squares,
-            highest(cells, ratio * table.largest, size),
+            total=tally(cells, mass, size),
+            squares=tally(cells, ratio**2 * table.squares, size),
+            largest=highest(cells, ratio * table.largest, size),
         )
 
     @classmethod
     def stacked(cls, spreads: Sequence[Spread]) -> Spread:
         """Put the cells of several along a new first axis."""
         return cls(
-            *(
-                np.stack([getattr(part, name) for part in spreads])
-                for name in ("total", "squares", "largest")
-            )
+            total=np.stack([part.total for part in spreads]),
+            squares=np.stack([part.squares for part in spreads]),
+            largest=np.stack([part.largest for part in spreads]),
         )
 
     @property
@@ -500,16 +464,15 @@ class Spread:
     def shaped(self, shape: Sequence[int]) -> Spread:
         """Give the cells axes."""
         return Spread(
-            *(
-                values.reshape(shape)
-                for values in (self.total, self.squares, self.largest)
-            )
+            total=self.total.reshape(shape),
+            squares=self.squares.reshape(shape),
+            largest=self.largest.reshape(shape),
         )
 
     def over(self, axes: tuple[int, ...]) -> Spread:
         """Merge the cells along some axes; no input row may be in two of them."""
         return Spread(
-            self.total.sum(axis=axes),
-            self.squares.sum(axis=axes),
-            self.largest.max(axis=axes),
+            total=self.total.sum(axis=axes),
+            squares=self.squares.sum(axis=axes),
+            largest=self.largest.max(axis=axes),
         )

@@ -1,3 +1,1 @@
-"""Rows wherever they are: in memory, in a lazy engine (polars, DuckDB, Dask, Spark), or
-on a cluster.
-"""
+"""Rows wherever they are: in memory, in a lazy engine, or on a cluster."""

@@ -1,5 +1,4 @@
-"""New rows and weights made on the workers: rows as Parquet files, weights as a column
-of the Dask frame.
+"""New rows and weights made on the workers, as Parquet files and as a Dask column.
 
 p* is the sum of the partitions' parts: the rows of the partition, and an equal share of
 the base. So the wanted rows of each cell are first divided among the partitions at
@@ -15,6 +14,7 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+from numpy.random import Generator
 
 from fairmaxent.data import frames
 from fairmaxent.data.domain import Domain
@@ -56,8 +56,9 @@ def part_name(number: int) -> str:
 
 
 def write_part(frame: Any, path: Path, *, readable: bool) -> None:
-    """Write one table as Parquet, completely or not at all; a worker that is killed
-    leaves only a hidden file.
+    """Write one table as Parquet, completely or not at all.
+
+    A worker that is killed leaves only a hidden file.
     """
     content = io.BytesIO()
     nw.from_native(frame, eager_only=True).write_parquet(content)
@@ -69,11 +70,12 @@ def write_on_workers(
     source: Density,
     cells: Indices,
     delivery: Delivery,
-    rng: np.random.Generator,
+    rng: Generator,
     progress: Progress,
 ) -> None:
-    """Draw ``cells[i]`` rows of each cell i into files of a folder; the rows depend
-    only on ``rng``.
+    """Draw ``cells[i]`` rows of each cell i into files of a folder.
+
+    The rows depend only on ``rng``.
     """
     from distributed import as_completed
 
@@ -89,12 +91,11 @@ def write_on_workers(
     tasks = _files(_divided(cells, masses, rng), delivery.size)
     seeds = [int(seed) for seed in rng.integers(2**63, size=len(tasks))]
     paths = [str(delivery.folder / part_name(number)) for number in range(len(tasks))]
-    beside = [cells for _, cells in tasks], seeds, paths
     written = spread(
         client,
         _write,
         [tilted[part] for part, _ in tasks],
-        beside=beside,
+        beside=([cells for _, cells in tasks], seeds, paths),
         delivery=delivery,
     )
     for done, _ in enumerate(as_completed(written), start=1):
@@ -103,7 +104,7 @@ def write_on_workers(
     remove_unfinished(delivery.folder)
 
 
-def _divided(cells: Indices, masses: Reals, rng: np.random.Generator) -> Indices:
+def _divided(cells: Indices, masses: Reals, rng: Generator) -> Indices:
     """Divide the rows of each cell among the partitions at random: (parts, cells)."""
     top = masses.max(axis=0)
     shares = np.exp(masses - np.where(np.isfinite(top), top, 0.0)).T
@@ -112,8 +113,9 @@ def _divided(cells: Indices, masses: Reals, rng: np.random.Generator) -> Indices
 
 
 def _files(wanted: Indices, size: int) -> list[tuple[int, Indices]]:
-    """Divide the rows that each partition draws into files: (partition, rows of each
-    cell).
+    """Divide the rows that each partition draws into files.
+
+    Each is a partition, and its rows of each cell.
     """
     # Here nothing has to be random: which rows there are is settled, and no file is a
     # sample by itself.
@@ -121,9 +123,8 @@ def _files(wanted: Indices, size: int) -> list[tuple[int, Indices]]:
     for part, cells in enumerate(wanted):
         left = cells
         while left.any():
-            now = largest_remainders(
-                left.astype(np.float64), min(size, int(left.sum()))
-            )
+            count = min(size, int(left.sum()))
+            now = largest_remainders(left.astype(np.float64), count)
             files.append((part, now))
             left = left - now
     return files
@@ -141,17 +142,14 @@ def _tilted(
 def _masses(tilted: TiltedMixture, blocks: Blocks) -> Reals:
     """Logarithm of the partition's mass in each level of the root."""
     with np.errstate(divide="ignore"):
-        return np.asarray(
-            tilted.log_partition + np.log(tilted.levels[blocks.slices[0]])
-        )
+        logs = np.log(tilted.levels[blocks.slices[0]])
+    return np.asarray(tilted.log_partition + logs)
 
 
 def _write(
     tilted: TiltedMixture, cells: Indices, seed: int, path: str, delivery: Delivery
 ) -> None:
-    """Draw rows, a value for each level, and arrange the columns like the input's;
-    every row gets the weight 1.
-    """
+    """Draw rows, a value for each level, with columns like the input's and weight 1."""
     rng = np.random.default_rng(seed)
     drawn = tilted.draw(shuffled_cells(cells, rng), rng, spread=delivery.evenly)
     frame = delivery.domain.decode(delivery.blocks.unpool(drawn.codes), rng=rng)
@@ -169,17 +167,16 @@ def weigh_rows(
     scale: float,
     name: str,
 ) -> Any:
-    """Return the Dask frame with a column ``name``: the product of the weights of a
-    row's levels and its design weight.
+    """Return the Dask frame with a column ``name``, the weight of each row.
 
-    Design weights are scaled. Rows that break a rule get the weight 0.
+    It is the product of the weights of its levels and its scaled design weight. Rows
+    that break a rule get the weight 0.
     """
     if not lazy.implementation.is_dask():
-        advice = (
-            "pass the Dask frame that was fitted, or for another kind of frame use"
-            " fit.collect().weigh(frame)"
+        raise InputError(
+            "the rows of this fit stay on a Dask cluster; pass the Dask frame that was"
+            " fitted, or for another kind of frame use fit.collect().weigh(frame)"
         )
-        raise InputError(f"the rows of this fit stay on a Dask cluster; {advice}")
     blocks = roles.blocks
     coded, keys = with_keys(lazy, roles.domain, blocks, name)
 

@@ -1,5 +1,4 @@
-"""Distinct rows in partitions on the workers: what `Table` is for rows in memory, and
-`PartitionedRows` as a prior.
+"""Distinct rows in partitions on the workers, and these rows as a prior.
 
 Each partition is an ordinary `Table`, and each distinct row is in exactly one of them,
 so every sum that a fit needs is the sum over the partitions, and the rows as a prior
@@ -17,7 +16,7 @@ from typing import Any, cast
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
+from numpy.random import Generator
 
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import Choice, largest_remainders
@@ -26,6 +25,7 @@ from fairmaxent.data.table import (
     Broken,
     Codes,
     Counted,
+    Indices,
     Reals,
     Spread,
     Summed,
@@ -62,9 +62,7 @@ Weighed = tuple[float, Reals]
 
 @dataclass(frozen=True, eq=False)
 class Partitions(Counted):
-    """Tables that together hold each distinct row once; everything but sums stays on
-    the workers.
-    """
+    """Tables on the workers that together hold each distinct row once."""
 
     client: Client
     blocks: Blocks
@@ -85,15 +83,12 @@ class Partitions(Counted):
         """Merge neighbouring partitions until there are at most ``most``."""
         if len(self.parts) <= most:
             return self
-        groups = [
-            list(group)
-            for group in np.array_split(np.array(self.parts, dtype=object), most)
-        ]
-        merged = [
-            self.client.submit(_joined, group, self.blocks, pure=False)
+        groups = np.array_split(np.array(self.parts, dtype=object), most)
+        joined = [
+            self.client.submit(_joined, list(group), self.blocks, pure=False)
             for group in groups
         ]
-        return Partitions.of(self.client, self.blocks, merged)
+        return Partitions.of(self.client, self.blocks, joined)
 
     @property
     def sums(self) -> Reals:
@@ -107,30 +102,31 @@ class Partitions(Counted):
         of: Summed = "counts",
     ) -> list[Reals]:
         """Sum the rows by the levels of a few columns at a time, on the workers."""
-        asked = {"wanted": list(wanted), "sizes": list(sizes), "of": of}
-        return cast(
-            list[Reals], merged(self.client, Table.tables, _added, self.parts, **asked)
+        added = merged(
+            self.client,
+            Table.tables,
+            _added,
+            self.parts,
+            wanted=list(wanted),
+            sizes=list(sizes),
+            of=of,
         )
+        return cast(list[Reals], added)
 
     def without(self, broken: Broken) -> Partitions:
         """Set the count of the broken rows to zero."""
-        return Partitions.of(
-            self.client,
-            self.blocks,
-            spread(self.client, Table.without, self.parts, broken=broken),
-        )
+        parts = spread(self.client, Table.without, self.parts, broken=broken)
+        return Partitions.of(self.client, self.blocks, parts)
 
     def reweighed(self, factor: Reals) -> Partitions:
         """Multiply each row's count by the factor of its level in the first column."""
-        return Partitions.of(
-            self.client,
-            self.blocks,
-            spread(self.client, Table.reweighed, self.parts, factor=factor),
-        )
+        parts = spread(self.client, Table.reweighed, self.parts, factor=factor)
+        return Partitions.of(self.client, self.blocks, parts)
 
     def thinned(self, rows: int) -> Table:
-        """Bring all rows into memory, or ``rows`` of equal weight, from each partition
-        in proportion to its weight.
+        """Bring all rows into memory, or ``rows`` of equal weight.
+
+        Each partition has some in proportion to its weight.
         """
         if self.distinct <= rows:
             return self.collect()
@@ -153,9 +149,7 @@ class Partitions(Counted):
         return PartitionedRows.of(blocks, self)
 
     def divergence(self, density: Density) -> float:
-        """KL(rows‖p), partition by partition, each with its rows put back into the
-        prior.
-        """
+        """KL(rows‖p), each partition with its rows put back into the prior."""
         prior, rows = detached(density.prior, self.parts)
         shared = {"density": replace(density, prior=prior), "total": self.total}
         return float(
@@ -163,24 +157,17 @@ class Partitions(Counted):
         )
 
     def spread(self, tilted: TiltedPartitions) -> Spread:
-        """Spread the weights of tilted rows over the input rows, partition by
-        partition.
-        """
-        shared = {
-            "potentials": tilted.potentials,
-            "log_partition": tilted.log_partition,
-        }
-        return cast(
-            Spread,
-            merged(
-                self.client,
-                _spread,
-                _united,
-                self.parts,
-                beside=[tilted.rows.parts],
-                **shared,
-            ),
+        """Spread the weights of tilted rows over the input rows, by partition."""
+        united = merged(
+            self.client,
+            _spread,
+            _united,
+            self.parts,
+            beside=[tilted.rows.parts],
+            potentials=tilted.potentials,
+            log_partition=tilted.log_partition,
         )
+        return cast(Spread, united)
 
 
 def _sums(table: Table) -> Reals:
@@ -195,23 +182,20 @@ def _added(lists: list[list[Reals]]) -> list[Reals]:
 def _joined(tables: Sequence[Table], blocks: Blocks) -> Table:
     """Join tables, with their rows in lexicographic order."""
     codes = np.concatenate([table.codes for table in tables])
-    order = np.argsort(row_keys(codes, blocks.levels)[0], kind="stable")
-    summed = ("counts", "rows", "squares")
-    counts, rows, squares = (
-        np.concatenate([vars(table)[name] for table in tables])[order]
-        for name in summed
+    keys, _ = row_keys(codes, blocks.levels)
+    order = np.argsort(keys, kind="stable")
+    peaks = [table.peaks for table in tables if table.peaks is not None]
+    return Table(
+        codes=np.asfortranarray(codes[order]),
+        counts=np.concatenate([table.counts for table in tables])[order],
+        rows=np.concatenate([table.rows for table in tables])[order],
+        squares=np.concatenate([table.squares for table in tables])[order],
+        peaks=np.concatenate(peaks)[order] if peaks else None,
     )
-    largest = [table.peaks for table in tables if table.peaks is not None]
-    peaks = None
-    if largest:
-        peaks = np.concatenate(largest)[order]
-    return Table(np.asfortranarray(codes[order]), counts, rows, squares, peaks=peaks)
 
 
 def _steps(table: Table, rows: int) -> Table:
-    """Take ``rows`` rows at equal steps of the running weight, with repetition if the
-    partition has fewer.
-    """
+    """Take ``rows`` rows at equal steps of the running weight, repeated if need be."""
     ones = np.ones(rows)
     return Table(table.codes[equal_steps(table.counts, rows)], ones, ones, ones)
 
@@ -219,8 +203,9 @@ def _steps(table: Table, rows: int) -> Table:
 def count_on_workers(
     client: Client, lazy: Lazy, domain: Domain, blocks: Blocks, weight: str | None
 ) -> Partitions:
-    """Encode the rows, merge equal ones and count them; each distinct row ends up in
-    exactly one partition.
+    """Encode the rows, merge equal ones and count them on the workers.
+
+    Each distinct row ends up in exactly one partition.
     """
     # Equal rows are brought together by a shuffle made of plain tasks, which Dask can
     # repeat if a worker is lost. The result has as many partitions as the frame, or
@@ -250,8 +235,9 @@ def _table(counts: Any, columns: CountColumns, blocks: Blocks) -> Table:
 
 @dataclass(frozen=True, eq=False)
 class PartitionedRows:
-    """w(α) on the distinct rows of all partitions; each is `Rows` whose weights sum to
-    its share.
+    """w(α) on the distinct rows of all partitions.
+
+    Each is `Rows` whose weights sum to its share.
     """
 
     blocks: Blocks
@@ -280,26 +266,27 @@ class PartitionedRows:
         )
 
     def tilted(self, potentials: Reals, take: Callable[[TiltedRows], Reals]) -> Weighed:
-        """Apply ``take`` to each tilted partition, and mix the results by the
-        partitions' shares on the workers.
-        """
-        shared = {"potentials": potentials, "take": take}
-        return cast(
-            Weighed, merged(self.weighted.client, _tilted, _mixed, self.parts, **shared)
+        """Apply ``take`` to each tilted partition, and mix the results by shares."""
+        mixed = merged(
+            self.weighted.client,
+            _tilted,
+            _mixed,
+            self.parts,
+            potentials=potentials,
+            take=take,
         )
+        return cast(Weighed, mixed)
 
     def log_probability(self, codes: Codes) -> Reals:
         """log w(α), −∞ off the rows; no row is in two partitions."""
-        highest = partial(np.max, axis=0)
-        return np.asarray(
-            merged(
-                self.weighted.client,
-                Rows.log_probability,
-                highest,
-                self.parts,
-                codes=codes,
-            )
+        highest = merged(
+            self.weighted.client,
+            Rows.log_probability,
+            partial(np.max, axis=0),
+            self.parts,
+            codes=codes,
         )
+        return np.asarray(highest)
 
     def thinned(self, rows: int) -> Prior:
         """Bring rows at equal steps of the running weight into memory."""
@@ -329,25 +316,20 @@ class TiltedPartitions:
         """Joint table of a few blocks, by counting."""
         return self.rows.tilted(self.potentials, methodcaller("joint", list(wanted)))[1]
 
-    def draw(
-        self, roots: NDArray[np.intp], rng: np.random.Generator, *, spread: bool = False
-    ) -> Drawn:
-        """Draw a partition for each root level, then one of its distinct rows on its
-        worker.
-        """
-        client, (parts, masses) = self.rows.weighted.client, self._parts
+    def draw(self, roots: Indices, rng: Generator, *, spread: bool = False) -> Drawn:
+        """Draw a partition for each root level, then one of its rows on its worker."""
+        parts, masses = self._parts
         chosen = Choice.rows_of(masses.T).draw(roots, rng, spread=spread)
         seeds = rng.integers(2**63, size=len(parts))
         asked = np.flatnonzero(np.bincount(chosen, minlength=len(parts)))
-        arguments = (
-            [roots[chosen == part] for part in asked],
-            [int(seeds[part]) for part in asked],
-        )
         drawn = gathered(
-            client,
+            self.rows.weighted.client,
             _draw,
             [parts[part] for part in asked],
-            beside=arguments,
+            beside=(
+                [roots[chosen == part] for part in asked],
+                [int(seeds[part]) for part in asked],
+            ),
             spread=spread,
         )
         codes = np.empty(
@@ -360,8 +342,9 @@ class TiltedPartitions:
 
     @cached_property
     def _parts(self) -> tuple[list[Future], Reals]:
-        """The tilted partitions, kept on the workers for the next draw, and the mass of
-        each in each root level.
+        """The tilted partitions, and the mass of each in each root level.
+
+        They are kept on the workers for the next draw.
         """
         client = self.rows.weighted.client
         parts = spread(client, Rows.tilt, self.rows.parts, potentials=self.potentials)
@@ -376,24 +359,17 @@ class TiltedPartitions:
 
 
 def detached(prior: Prior, parts: Sequence[Future]) -> tuple[Prior, Sequence[Any]]:
-    """Split a prior into one that can be sent, with empty rows in it, and the rows that
-    each partition puts back.
+    """Split a prior into one that can be sent, and the rows that partitions put back.
 
-    For a prior without rows these are empty everywhere.
+    It has empty rows in it. For a prior without rows these are empty everywhere.
     """
-    empty = Rows(
-        prior.blocks,
-        np.empty((0, len(prior.blocks.levels)), dtype=np.uint8),
-        np.empty(0),
-    )
-    partitioned = [
-        part
-        for part in (*getattr(prior, "parts", ()), prior)
-        if isinstance(part, PartitionedRows)
-    ]
-    return _with_rows(prior, empty), (
-        partitioned[0].parts if partitioned else [empty] * len(parts)
-    )
+    codes = np.empty((0, len(prior.blocks.levels)), dtype=np.uint8)
+    empty = Rows(prior.blocks, codes, np.empty(0))
+    sent = _with_rows(prior, empty)
+    for part in (*getattr(prior, "parts", ()), prior):
+        if isinstance(part, PartitionedRows):
+            return sent, part.parts
+    return sent, [empty] * len(parts)
 
 
 def collected(prior: Prior, weighted: Table) -> Prior:
@@ -403,9 +379,8 @@ def collected(prior: Prior, weighted: Table) -> Prior:
 
 def _with_rows(prior: Prior, rows: Rows) -> Prior:
     if isinstance(prior, Mixture):
-        return replace(
-            prior, parts=tuple(_with_rows(part, rows) for part in prior.parts)
-        )
+        parts = tuple(_with_rows(part, rows) for part in prior.parts)
+        return replace(prior, parts=parts)
     return rows if isinstance(prior, PartitionedRows) else prior
 
 
@@ -426,24 +401,21 @@ def _united(spreads: list[Spread]) -> Spread:
 
 
 def _divergence(table: Table, rows: Rows, density: Density, total: float) -> float:
-    """Return the contribution of one partition to KL(data‖p); ``total`` is the weight
-    of all partitions.
+    """Return the contribution of one partition to KL(data‖p).
+
+    ``total`` is the weight of all partitions.
     """
     if not table.total:
         return 0.0
-    prior = attached(density.prior, rows)
     share = table.total / total
-    return share * (
-        divergence_in_memory(table, replace(density, prior=prior))
-        + float(np.log(share))
-    )
+    whole = replace(density, prior=attached(density.prior, rows))
+    return share * (divergence_in_memory(table, whole) + float(np.log(share)))
 
 
 def _rows(table: Table, blocks: Blocks, total: float) -> Rows:
     kept = table.counts > 0
-    return Rows(
-        blocks, np.asfortranarray(table.codes[kept]), np.log(table.counts[kept] / total)
-    )
+    shares = np.log(table.counts[kept] / total)
+    return Rows(blocks, np.asfortranarray(table.codes[kept]), shares)
 
 
 def _size_and_floor(rows: Rows) -> tuple[int, float]:
@@ -461,35 +433,31 @@ def _tilted(
 def _mixed(weighed: list[Weighed]) -> Weighed:
     """Mix partitions: the tilted share of each is ∝ its partition function."""
     log_partition, shares = softmax(np.array([log_sum for log_sum, _ in weighed]))
-    return log_partition, np.asarray(
-        sum(share * values for share, (_, values) in zip(shares, weighed, strict=True))
-    )
+    parts = (share * values for share, (_, values) in zip(shares, weighed, strict=True))
+    return log_partition, np.asarray(sum(parts))
 
 
 def _root_masses(tilted: TiltedRows, blocks: Blocks, log_partition: float) -> Reals:
-    return np.asarray(
-        np.exp(tilted.log_partition - log_partition) * tilted.levels[blocks.slices[0]]
-    )
+    share = np.exp(tilted.log_partition - log_partition)
+    return np.asarray(share * tilted.levels[blocks.slices[0]])
 
 
-def _draw(
-    tilted: TiltedRows, roots: NDArray[np.intp], seed: int, spread: bool
-) -> Codes:
+def _draw(tilted: TiltedRows, roots: Indices, seed: int, *, spread: bool) -> Codes:
     return tilted.draw(roots, np.random.default_rng(seed), spread=spread).codes
 
 
 def attached(prior: Prior, rows: Rows, log_share: float = 0.0) -> Mixture:
-    """Put the rows of a partition into a prior, and scale the shares of its other parts
-    by exp(``log_share``).
+    """Put the rows of a partition into a prior.
+
+    The shares of its other parts are scaled by exp(``log_share``).
     """
-    if isinstance(prior, Mixture):
-        parts = prior.parts
-        log_shares = prior.log_shares
-    else:
-        parts = (prior,)
-        log_shares = np.zeros(1)
-    are_rows = [isinstance(part, Rows) for part in parts]
-    attached = tuple(
-        rows if is_rows else part for part, is_rows in zip(parts, are_rows, strict=True)
-    )
-    return Mixture(attached, np.where(are_rows, log_shares, log_shares + log_share))
+    if not isinstance(prior, Mixture):
+        prior = Mixture((prior,), np.zeros(1))
+    parts: list[Prior] = []
+    log_shares = prior.log_shares + log_share
+    for number, part in enumerate(prior.parts):
+        if isinstance(part, Rows):
+            log_shares[number] = prior.log_shares[number]
+            part = rows
+        parts.append(part)
+    return Mixture(tuple(parts), log_shares)

@@ -1,6 +1,4 @@
-"""Work on the workers: one task for each partition; results are merged there before
-they are sent.
-"""
+"""Work on the workers: one task for each partition, and results merged there."""
 
 import asyncio
 import pickle
@@ -42,12 +40,12 @@ def spread(
     beside: Sequence[Sequence[Any]] = (),
     **shared: Any,
 ) -> list[Future]:
-    """Compute ``function(part, *beside, **shared)`` for each partition, and leave the
-    results on the workers.
+    """Compute ``function(part, *beside, **shared)`` for each partition on the workers.
 
-    Each sequence in ``beside`` has one value for each partition. What all share is sent
-    along with each task if it is small, or else once, as the result of a task, which
-    Dask can repeat; scattered data would be lost with its worker.
+    The results stay there. Each sequence in ``beside`` has one value for each
+    partition. What all share is sent along with each task if it is small, or else once,
+    as the result of a task, which Dask can repeat; scattered data would be lost with
+    its worker.
     """
     check_running(client)
     if len(pickle.dumps(shared)) > _SMALL:
@@ -79,9 +77,7 @@ def merged(
     parts: Sequence[Future],
     **how: Any,
 ) -> Any:
-    """Merge the results of `spread` on the workers; only the final one is brought into
-    this process.
-    """
+    """Merge the results of `spread` on the workers, and bring the final one here."""
     futures = spread(client, function, parts, **how)
     while len(futures) > 1:
         groups = [
@@ -108,34 +104,30 @@ def results(client: Client, futures: Sequence[Future]) -> list[Any]:
         try:
             return list(client.gather(list(futures)))
         except KilledWorker as problem:
-            what = (
+            raise InputError(
                 "several workers of the cluster died one after the other on the same"
-                " part of the table, most likely"
-            )
-            remedy = (
-                "split the frame into more partitions (frame.repartition), or give the"
-                " workers more memory"
-            )
-            raise InputError(f"{what} for lack of memory; {remedy}") from problem
+                " part of the table, most likely for lack of memory; split the frame"
+                " into more partitions (frame.repartition), or give the workers more"
+                " memory"
+            ) from problem
 
 
 def cluster_errors() -> AbstractContextManager[None]:
     """Turn the errors of a cluster that is lost while it works into one of our own."""
-    what = "the Dask cluster failed or stopped answering"
-    remedy = "look at its logs, and run it again"
     return library_errors(
-        what, remedy, TimeoutError, asyncio.CancelledError, CancelledError
+        "the Dask cluster failed or stopped answering",
+        "look at its logs, and run it again",
+        TimeoutError,
+        asyncio.CancelledError,
+        CancelledError,
     )
 
 
 def check_running(client: Client) -> None:
     """Refuse a client that is closed."""
     if client.status != "running":
-        advice = (
-            "fit again, and call fit.collect() or fit.save(path) before you close the"
-            " client"
-        )
         raise InputError(
-            "the rows of this fit were on a Dask cluster, and its client is closed;"
-            f" {advice}"
+            "the rows of this fit were on a Dask cluster, and its client is closed; fit"
+            " again, and call fit.collect() or fit.save(path) before you close the"
+            " client"
         )

@@ -15,10 +15,18 @@ from zoneinfo import ZoneInfo
 import narwhals as nw
 import numpy as np
 
-from fairmaxent.data import frames
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.table import Blocks, Codes, Reals, Table, row_keys
+from fairmaxent.data.frames import (
+    WEIGHT_RANGE,
+    WEIGHT_RULE,
+    Frame,
+    load_library,
+    number_of,
+    take,
+    to_numbers,
+)
+from fairmaxent.data.table import LARGEST_KEY, Blocks, Codes, Reals, Table, row_keys
 from fairmaxent.engines.lazy_frame import (
     Lazy,
     check_column,
@@ -34,7 +42,6 @@ _EPOCH = datetime.datetime(1970, 1, 1)
 _DAY = 86_400_000_000  # microseconds
 # microseconds in those that columns of times may be counted in
 _UNITS = {"ms": 1000, "s": 1_000_000}
-_LARGEST_KEY = 2**62
 
 
 def key_parts(sizes: Sequence[int]) -> list[range]:
@@ -47,7 +54,7 @@ def key_parts(sizes: Sequence[int]) -> list[range]:
     start = 0
     span = 1
     for position, size in enumerate(sizes):
-        if span * size > _LARGEST_KEY:
+        if span * size > LARGEST_KEY:
             parts.append(range(start, position))
             start = position
             span = 1
@@ -58,36 +65,26 @@ def key_parts(sizes: Sequence[int]) -> list[range]:
 def with_keys(
     lazy: Lazy, domain: Domain, blocks: Blocks, *taken: str
 ) -> tuple[Lazy, list[str]]:
-    """Add integer keys that identify each distinct row, one per part: the block codes
-    packed in mixed radix, in order.
+    """Add integer keys that identify each distinct row, one per part, and name them.
 
-    Their names, which no column has and which are not ``taken``, are returned, too.
-    polars gets native expressions, because only these look names up without holding the
-    column in memory.
+    They are the block codes packed in mixed radix, in order. No column has their names,
+    which are not ``taken``, either. polars gets native expressions, because only these
+    look names up without holding the column in memory.
     """
+    api: Any = nw
     if lazy.implementation.is_polars():
-        api: Any = frames.load_library("polars")
-    else:
-        api = nw
+        api = load_library("polars")
     schema = lazy.collect_schema()
-    parts = key_parts(blocks.levels)
     keys = []
-    names = [
-        fresh_name(f"key{number}", [*schema.names(), *taken])
-        for number in range(len(parts))
-    ]
-    for part, name in zip(parts, names, strict=True):
+    names = []
+    for number, part in enumerate(key_parts(blocks.levels)):
+        members = [index for block in part for index in blocks.members[block]]
         key: Any = None
-        for attribute in (
-            domain.attributes[index]
-            for block in part
-            for index in blocks.members[block]
-        ):
+        for attribute in (domain.attributes[index] for index in members):
             level = level_expression(attribute, schema[attribute.name], api)
-            if key is None:
-                key = level
-            else:
-                key = key * attribute.size + level
+            key = level if key is None else key * attribute.size + level
+        name = fresh_name(f"key{number}", [*schema.names(), *taken])
+        names.append(name)
         keys.append(key.alias(name))
     if api is nw:
         return lazy.with_columns(*keys), names
@@ -95,57 +92,55 @@ def with_keys(
 
 
 def level_expression(attribute: Attribute, dtype: Any, api: Any = nw) -> Any:
-    """Return the level of each row as a 64-bit integer; the attribute is assumed to
-    know every value.
+    """Return the level of each row as a 64-bit integer.
+
+    The attribute is assumed to know every value.
     """
     column = api.col(attribute.name)
     # What narwhals does not know, such as DuckDB's times of day, holds values; polars'
     # null does not.
     may_be_empty = dtype != nw.Object and (dtype != nw.Unknown or api is not nw)
-    if attribute.kind in ("numeric", "date") and (
-        dtype.is_numeric() or dtype.is_temporal()
-    ):
+    has_numbers = dtype.is_numeric() or dtype.is_temporal()
+    if attribute.kind in ("numeric", "date") and has_numbers:
         level = _by_cut_points(attribute, column, dtype, api)
-    elif attribute.edges is not None and attribute.missing is not None and may_be_empty:
+    elif attribute.edges is None:
+        level = _by_name(attribute, column, dtype, api)
+    elif attribute.missing is not None and may_be_empty:
         # a column without any number or time may be of another type
         level = api.lit(None).cast(api.Int64)
-    elif attribute.edges is not None:
-        changed = f"was learned as {attribute.kind} but is now {dtype}; convert it"
-        raise LevelError(f"column {attribute.name!r} {changed}", column=attribute.name)
     else:
-        level = _by_name(attribute, column, dtype, api)
+        raise LevelError(
+            f"column {attribute.name!r} was learned as {attribute.kind} but is now"
+            f" {dtype}; convert it",
+            column=attribute.name,
+        )
     if attribute.missing is None:
         return level
-    return (
-        api.when(is_missing(column, dtype))
-        .then(api.lit(attribute.missing).cast(api.Int64))
-        .otherwise(level)
-    )
+    missing = api.lit(attribute.missing).cast(api.Int64)
+    return api.when(is_missing(column, dtype)).then(missing).otherwise(level)
 
 
 def _by_cut_points(attribute: Attribute, column: Any, dtype: Any, api: Any) -> Any:
-    """Count the cut points that a number or time reaches: the edges of bins, or the
-    values themselves, which ascend.
+    """Count the cut points that a number or time reaches.
+
+    These are the edges of bins, or the values themselves, which ascend.
     """
     cuts = attribute.edges
     if cuts is None:
         present = attribute.size - (attribute.missing is not None)
-        cuts = frames.to_numbers(
-            frames.take(attribute.values, attribute.level_starts[1:present])
-        )
+        cuts = to_numbers(take(attribute.values, attribute.level_starts[1:present]))
     if dtype.is_numeric():
-        numbers = column.cast(api.Float64)
-    else:
-        numbers = column
+        column = column.cast(api.Float64)
     total = api.lit(0).cast(api.Int16)
     for cut in cuts:
-        total = total + (numbers >= _literal(float(cut), dtype)).cast(api.Int16)
+        total = total + (column >= _literal(float(cut), dtype)).cast(api.Int16)
     return total.cast(api.Int64)
 
 
 def _literal(cut: float, dtype: Any) -> Any:
-    """The smallest value of a dtype that is at least ``cut``; times are compared as
-    times, never as floats.
+    """The smallest value of a dtype that is at least ``cut``.
+
+    Times are compared as times, never as floats.
     """
     if dtype.is_numeric():
         return cut
@@ -161,25 +156,21 @@ def _literal(cut: float, dtype: Any) -> Any:
         return (_EPOCH + datetime.timedelta(days=-(-micro // _DAY))).date()
     moment = _EPOCH + datetime.timedelta(microseconds=micro)
     if dtype == nw.Time:
-        if micro < _DAY:
-            return moment.time()
-        return datetime.time.max
-    zone = dtype.time_zone
-    if zone is None:
+        return moment.time() if micro < _DAY else datetime.time.max
+    if dtype.time_zone is None:
         return moment
-    return moment.replace(tzinfo=datetime.UTC).astimezone(ZoneInfo(zone))
+    return moment.replace(tzinfo=datetime.UTC).astimezone(ZoneInfo(dtype.time_zone))
 
 
 def _by_name(attribute: Attribute, column: Any, dtype: Any, api: Any) -> Any:
-    """Look each value up; values that are not listed belong to the last level, which
-    stands for all rare values.
+    """Look each value up.
+
+    Those not listed belong to the last level, which stands for all rare values.
     """
-    present = attribute.size - (attribute.missing is not None)
-    if attribute.is_value_coded:
-        listed = present
-    else:
-        listed = present - 1
-    values = frames.take(attribute.values, attribute.level_starts[:listed])
+    listed = attribute.size - (attribute.missing is not None)
+    if not attribute.is_value_coded:
+        listed -= 1
+    values = take(attribute.values, attribute.level_starts[:listed])
     if not listed:
         return api.lit(0).cast(api.Int64)
     # by their text, as categories; adding 0.0 turns -0.0 into 0.0, which is the same
@@ -206,8 +197,9 @@ def _by_name(attribute: Attribute, column: Any, dtype: Any, api: Any) -> Any:
 
 
 def average_weight(lazy: Lazy, weight: str) -> float:
-    """The average of a weight column; one that is not numeric, or has unusable values
-    or only zeros, is refused.
+    """The average of a weight column.
+
+    One that is not numeric, or has unusable values or only zeros, is refused.
     """
     check_column(lazy, weight)
     dtype = lazy.collect_schema()[weight]
@@ -216,95 +208,90 @@ def average_weight(lazy: Lazy, weight: str) -> float:
             f"weight column {weight!r} holds {dtype}, not numbers; convert it, or name"
             " another column"
         )
-    number, (low, high) = nw.col(weight).cast(nw.Float64), frames.WEIGHT_RANGE
+    low, high = WEIGHT_RANGE
+    number = nw.col(weight).cast(nw.Float64)
     good = (number == 0) | ((number >= low) & (number <= high))
-    sums = (
-        nw.len().alias("rows"),
-        good.cast(nw.Int64).sum().alias("good"),
-        number.mean().alias("average"),
-    )
-    totals = collect(lazy.select(*sums))
-    rows, usable, average = (
-        numbers(totals, name)[0] for name in ("rows", "good", "average")
-    )
-    if usable < rows:
-        found = f"{int(rows - np.nan_to_num(usable))} unusable or missing values"
-        raise WeightError(
-            f"weight column {weight!r} holds {found}; {frames.WEIGHT_RULE}"
+    totals = collect(
+        lazy.select(
+            nw.len().alias("rows"),
+            good.cast(nw.Int64).sum().alias("good"),
+            number.mean().alias("average"),
         )
-    if rows and not average > 0:
+    )
+    rows = numbers(totals, "rows")[0]
+    usable = numbers(totals, "good")[0]
+    if usable < rows:
+        raise WeightError(
+            f"weight column {weight!r} holds {int(rows - np.nan_to_num(usable))}"
+            f" unusable or missing values; {WEIGHT_RULE}"
+        )
+    if not rows:  # which is refused when rows are counted
+        return 1.0
+    average = float(numbers(totals, "average")[0])
+    if not average > 0:
         raise WeightError(
             f"weight column {weight!r} is zero everywhere; at least one row must count"
         )
-    # no rows are refused when they are counted
-    if rows:
-        return float(average)
-    return 1.0
+    return average
 
 
 @dataclass(frozen=True)
 class CountColumns:
-    """Names of the columns that hold keys and counts, and how design weights are summed
-    up, if there are any.
-    """
+    """Names of the columns that hold keys and counts."""
 
     keys: list[str]
     rows: str
-    # the weights and their squares, to be added up, and the weights, to find the
-    # largest
+    # how design weights are summed up, if there are any: the weights and their squares,
+    # to be added up, and the weights, to find the largest
     weights: dict[str, str]
 
 
 def keyed(
     lazy: Lazy, domain: Domain, blocks: Blocks, weight: str | None
 ) -> tuple[Lazy, CountColumns]:
-    """Encode the rows: integers that identify each distinct row, and design weights
-    with their squares.
-    """
+    """Encode the rows: keys of each distinct row, and design weights with squares."""
     coded, keys = with_keys(lazy, domain, blocks)
     names = names_of(coded)
-    rows, mass, squares, peak = (
-        fresh_name(name, names) for name in ("rows", "mass", "squares", "peak")
-    )
+    rows = fresh_name("rows", names)
     if weight is None:
         return coded.select(*keys), CountColumns(keys, rows, {})
+    mass = fresh_name("mass", names)
+    squares = fresh_name("squares", names)
+    peak = fresh_name("peak", names)
     design = nw.col(weight).cast(nw.Float64)
     weighted = coded.select(
-        *keys, design.alias(mass), (design * design).alias(squares), design.alias(peak)
+        *keys,
+        design.alias(mass),
+        (design * design).alias(squares),
+        design.alias(peak),
     )
-    return weighted, CountColumns(
-        keys, rows, {mass: "sum", squares: "sum", peak: "max"}
-    )
+    how = {mass: "sum", squares: "sum", peak: "max"}
+    return weighted, CountColumns(keys, rows, how)
 
 
 def declared_lazily(lazy: Lazy, domain: Domain, *, to_missing: bool) -> Lazy:
-    """Leave out the rows that hold a value that was not declared, or make it missing
-    where that can be.
-    """
+    """Leave out rows with an undeclared value, or make it missing where that can be."""
     schema = lazy.collect_schema()
-    known = {
-        attribute.name: _is_declared(attribute, schema[attribute.name])
-        for attribute in domain.attributes
-    }
-    gaps = [
-        attribute.name
-        for attribute in domain.attributes
-        if to_missing and attribute.missing is not None
-    ]
-    others = [condition for name, condition in known.items() if name not in gaps]
-    if others:
-        kept = lazy.filter(*others)
-    else:
-        kept = lazy
-    cleared = [nw.when(known[name]).then(nw.col(name)).alias(name) for name in gaps]
+    conditions = []
+    cleared = []
+    for attribute in domain.attributes:
+        name = attribute.name
+        known = _is_declared(attribute, schema[name])
+        if to_missing and attribute.missing is not None:
+            cleared.append(nw.when(known).then(nw.col(name)).alias(name))
+        else:
+            conditions.append(known)
+    if conditions:
+        lazy = lazy.filter(*conditions)
     if cleared:
-        return kept.with_columns(*cleared)
-    return kept
+        lazy = lazy.with_columns(*cleared)
+    return lazy
 
 
 def _is_declared(attribute: Attribute, dtype: Any) -> Any:
-    """Whether each row has a declared value; as in `level_expression`, the type of the
-    column is public.
+    """Whether each row has a declared value.
+
+    As in `level_expression`, the type of the column is public.
     """
     column = nw.col(attribute.name)
     gap = is_missing(column, dtype)
@@ -313,7 +300,7 @@ def _is_declared(attribute: Attribute, dtype: Any) -> Any:
         values = [value for value in attribute.values.to_list() if value is not None]
         if dtype.is_numeric():
             column = column.cast(nw.Float64)
-            found = [frames.number_of(value) for value in values]
+            found = [number_of(value) for value in values]
             values = [number for number in found if number is not None]
         elif dtype == nw.Categorical or dtype == nw.Enum:
             column = column.cast(nw.String)
@@ -331,20 +318,17 @@ def count_rows(
     *,
     may_be_empty: bool = False,
 ) -> Table:
-    """Encode the rows, merge equal ones and count them inside the engine; only distinct
-    rows come back.
-    """
+    """Encode, merge and count rows inside the engine; only distinct ones come back."""
     coded, columns = keyed(lazy, domain, blocks, weight)
-    totals = [getattr(nw.col(name), how)() for name, how in columns.weights.items()]
-    counts = collect(
-        coded.group_by(*columns.keys).agg(nw.len().alias(columns.rows), *totals)
-    )
+    totals = [nw.len().alias(columns.rows)]
+    totals += [getattr(nw.col(name), how)() for name, how in columns.weights.items()]
+    counts = collect(coded.group_by(*columns.keys).agg(*totals))
     if not len(counts) and not may_be_empty:
         raise InputError("the table has no rows; pass at least one")
     return table_of(counts, columns, blocks)
 
 
-def table_of(counts: frames.Frame, columns: CountColumns, blocks: Blocks) -> Table:
+def table_of(counts: Frame, columns: CountColumns, blocks: Blocks) -> Table:
     """Return the distinct rows in order, from the counts of an engine."""
     if any(counts.get_column(key).null_count() for key in columns.keys):
         raise InputError(
@@ -375,30 +359,30 @@ def unpacked(keys: list[Codes], blocks: Blocks) -> Codes:
 
 
 def into_engine(columns: dict[str, Any], like: Lazy) -> Lazy:
-    """Pass arrays to the engine of a lazy frame, as a frame that can be joined with
-    it.
-    """
+    """Pass arrays to the engine of a lazy frame, as one that can be joined with it."""
     kind = like.implementation
     if kind.is_polars():
-        native = frames.load_library("polars").LazyFrame(columns)
+        native = load_library("polars").LazyFrame(columns)
     elif kind.is_duckdb():
-        fairmaxent_columns = frames.load_library("pyarrow").table(columns)  # noqa: F841 (DuckDB finds it by its name)
+        fairmaxent_columns = load_library("pyarrow").table(columns)  # noqa: F841 (DuckDB finds it by its name)
         # Asked through the relation, because only relations of one connection can be
         # joined.
         native = like.to_native().query(
             "fairmaxent_rows", "SELECT * FROM fairmaxent_columns"
         )
     elif kind.is_dask():
-        pandas = frames.load_library("pandas")
-        dask = frames.load_library("dask.dataframe")
+        pandas = load_library("pandas")
+        dask = load_library("dask.dataframe")
         native = dask.from_pandas(pandas.DataFrame(columns), npartitions=1)
     elif kind.is_spark_like():
         native = like.to_native().sparkSession.createDataFrame(
-            frames.load_library("pyarrow").table(columns)
+            load_library("pyarrow").table(columns)
         )
     else:
-        advice = "read the data with polars, DuckDB, Dask or Spark instead"
-        raise InputError(f"fairmaxent cannot pass a table to {kind.value}; {advice}")
+        raise InputError(
+            f"fairmaxent cannot pass a table to {kind.value}; read the data with"
+            " polars, DuckDB, Dask or Spark instead"
+        )
     lazy: Lazy = nw.from_native(native)
     return lazy
 
@@ -414,18 +398,16 @@ def join_weights(
     scale: float,
     name: str,
 ) -> Any:
-    """Return the native lazy frame with a column ``name``: the weight of each row,
-    times its scaled design weight.
+    """Return the native lazy frame with a column ``name``.
+
+    It is the weight of each row, times its scaled design weight.
     """
     coded, keys = with_keys(lazy, domain, blocks, name)
-    packed = {
-        key: row_keys(
-            table.codes[:, part.start : part.stop],
-            [blocks.levels[block] for block in part],
-        )[0]
-        for key, part in zip(keys, key_parts(blocks.levels), strict=True)
-    }
-    by_key = into_engine({**packed, name: weights}, lazy)
+    columns = {}
+    for key, part in zip(keys, key_parts(blocks.levels), strict=True):
+        within = slice(part.start, part.stop)
+        columns[key], _ = row_keys(table.codes[:, within], blocks.levels[within])
+    by_key = into_engine({**columns, name: weights}, lazy)
     # which keeps the rows in their order if it is told to
     if lazy.implementation.is_polars():
         native = coded.to_native().join(
@@ -436,7 +418,6 @@ def join_weights(
         joined = coded.join(by_key, on=keys, how="left")
     joined = joined.drop(*keys)
     if weight is not None:
-        joined = joined.with_columns(
-            (nw.col(name) * (nw.col(weight).cast(nw.Float64) / scale)).alias(name)
-        )
+        design = nw.col(weight).cast(nw.Float64) / scale
+        joined = joined.with_columns((nw.col(name) * design).alias(name))
     return joined.to_native()

@@ -1,5 +1,4 @@
-"""A lazy frame: its columns and dtypes are known; its rows stay with the engine until a
-query is collected.
+"""A lazy frame: its columns and dtypes are known, its rows stay with the engine.
 
 A domain depends on which values a column has and how often, not on the order of the
 rows, so a list of values with weights gives the same domain as the table itself. A
@@ -10,15 +9,16 @@ values stay, and of the others every k-th, in ascending order.
 import contextlib
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 
-from fairmaxent.data import frames
+from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.columns import factorize
-from fairmaxent.data.domain import Domain
+from fairmaxent.data.domain import Domain, learn_columns
+from fairmaxent.data.frames import Frame, library_errors, load_library, to_numbers
 from fairmaxent.data.identifiers import looks_like_identifier
 from fairmaxent.data.levels import ColumnOptions
 from fairmaxent.data.limits import check_columns
@@ -26,12 +26,11 @@ from fairmaxent.data.table import Reals
 from fairmaxent.errors import ColumnError, InputError, did_you_mean
 from fairmaxent.progress import Progress, silent
 
+Lazy = nw.LazyFrame[Any]
 # Row groups that polars reads ahead. Its default takes far more memory and saves no CPU
 # time.
 READ_AHEAD = "POLARS_ROW_GROUP_PREFETCH_SIZE"
 FEW = "4"
-
-Lazy = nw.LazyFrame[Any]
 MOST_VALUES = 100_000
 _HEAD = 1 << 20  # rows to check first for too many values
 _AT_ONCE = 1_000_000  # values that polars may hold in memory
@@ -51,17 +50,20 @@ def open_lazy(frame: Any) -> Lazy | None:
     names = opened.collect_schema().names()
     if not names:
         raise InputError("the table has no columns; pass at least one")
-    kind = opened.implementation
-    if kind.is_spark_like():
-        marks = ".`"
-    else:
-        marks = "." if kind.is_duckdb() else ""
+    if opened.implementation.is_spark_like():
+        _check_marks(names, "Spark", ".`")
+    elif opened.implementation.is_duckdb():
+        _check_marks(names, "DuckDB", ".")
+    return opened
+
+
+def _check_marks(names: Sequence[str], engine: str, marks: str) -> None:
     for name in names:
         if any(mark in name for mark in marks):
-            engine = "Spark" if kind.is_spark_like() else "DuckDB"
-            what = f"{engine} takes a dot or backtick in a column name for syntax"
-            raise ColumnError(f"{what}; rename the column {name!r}")
-    return opened
+            raise ColumnError(
+                f"{engine} takes a dot or backtick in a column name for syntax; rename"
+                f" the column {name!r}"
+            )
 
 
 def names_of(lazy: Lazy) -> list[str]:
@@ -76,10 +78,8 @@ def check_column(lazy: Lazy, name: str) -> None:
         raise ColumnError(f"no column {name!r}; {did_you_mean(name, names)}")
 
 
-def collect(query: Lazy) -> frames.Frame:
-    """Run a query whose result is small; polars streams it, and so never loads the
-    complete table.
-    """
+def collect(query: Lazy) -> Frame:
+    """Run a query whose result is small; polars streams the table that it is from."""
     with engine_errors(query, OSError, ValueError):
         if not query.implementation.is_polars():
             return query.collect()
@@ -97,22 +97,20 @@ def engine_errors(
 ) -> contextlib.AbstractContextManager[None]:
     """Turn what an engine raises into an error of our own."""
     what = f"{lazy.implementation.value} could not read or compute the table"
-    return frames.library_errors(what, "check its files and its query", *also)
+    return library_errors(what, "check its files and its query", *also)
 
 
 def fresh_name(wanted: str, taken: Sequence[str]) -> str:
-    """Return a name that no column of the user has, in upper or lower case: DuckDB and
-    Spark ignore the case.
-    """
+    """Return a name that no column has; DuckDB and Spark ignore the case."""
     lowered = {name.lower() for name in taken}
     while wanted in lowered:
         wanted = f"_{wanted}"
     return wanted
 
 
-def numbers(frame: frames.Frame, name: str) -> Reals:
+def numbers(frame: Frame, name: str) -> Reals:
     """Return a collected column as numbers."""
-    return frames.to_numbers(frame.get_column(name))
+    return to_numbers(frame.get_column(name))
 
 
 def is_missing(column: Any, dtype: Any) -> Any:
@@ -126,7 +124,7 @@ def is_missing(column: Any, dtype: Any) -> Any:
 class Values:
     """Some or all of the distinct values of a column."""
 
-    column: frames.Frame  # one column of an ordinary frame, each value once
+    frame: Frame  # of one column, in memory: each value once
     rows: int  # input rows that are not missing
     distinct: int  # distinct values of the column
     weights: Reals
@@ -139,108 +137,101 @@ def learn_domain(
     progress: Progress = silent,
     **options: Any,
 ) -> Domain:
-    """Learn the domain of a lazy frame, with the options of `Domain.infer`; ``weight``
-    names a column.
+    """Learn the domain of a lazy frame, with the options of `Domain.infer`.
+
+    ``weight`` names a column.
     """
     names = [name for name in names_of(lazy) if name != weight]
     check_columns(len(names))
     asked = ColumnOptions(names, **options)
-    learned = []
+    attributes: list[Attribute] = []
+    notes: list[str] = []
+    identifiers: list[str] = []
     for done, name in enumerate(names):
         progress("read", done / len(names))
-        learned.append(_learn_column(count_values(lazy, name, weight), asked))
+        values = count_values(lazy, name, weight)
+        (column,) = learn_columns(values.frame, asked, values.weights)
+        attribute = column.attribute
+        attributes.append(attribute)
+        distinct = values.distinct - (attribute.missing is not None)
+        if looks_like_identifier(attribute, values.rows, distinct=distinct):
+            identifiers.append(name)
+        notes += column.notes
+        kept = len(values.frame)
+        if values.distinct > kept:
+            notes.append(
+                f"column {name!r} has {values.distinct:,} values, too many to keep all:"
+                f" {kept:,} of them were kept to make the bins, and only these can be"
+                " drawn"
+            )
     progress("read", 1.0)
-    kinds = ("attributes", "notes", "identifiers")
-    return Domain(
-        *(
-            tuple(item for part in learned for item in getattr(part, kind))
-            for kind in kinds
-        )
-    )
+    return Domain(tuple(attributes), tuple(notes), tuple(identifiers))
 
 
-def _learn_column(values: Values, options: ColumnOptions) -> Domain:
-    """Learn one column from its values, each of which it has once."""
-    column = values.column
-    name = column.columns[0]
-    learned, _ = Domain.learn_rows(column, options, weights=values.weights)
-    (attribute,) = learned.attributes
-    distinct = values.distinct - (attribute.missing is not None)
-    is_identifier = looks_like_identifier(attribute, values.rows, distinct=distinct)
-    learned = replace(learned, identifiers=(name,) if is_identifier else ())
-    if values.distinct <= len(column):
-        return learned
-    what = f"column {name!r} has {values.distinct:,} values, too many to keep all"
-    note = (
-        f"{what}: {len(column):,} of them were kept to make the bins, and only these"
-        " can be drawn"
-    )
-    return replace(learned, notes=(*learned.notes, note))
-
-
-def check_known(lazy: Lazy, domain: Domain, progress: Progress = silent) -> None:
+def check_known(lazy: Lazy, domain: Domain, progress: Progress) -> None:
     """Refuse values that a domain learned elsewhere does not know."""
     for done, attribute in enumerate(domain.attributes):
         progress("read", done / len(domain.attributes))
-        codes, values = factorize(
-            count_values(lazy, attribute.name).column.get_column(attribute.name)
-        )
+        frame = count_values(lazy, attribute.name).frame
+        codes, values = factorize(frame.get_column(attribute.name))
         attribute.levels_of(values)
         if codes.min() < 0:
             attribute.level(None)
 
 
 def count_values(lazy: Lazy, name: str, weight: str | None = None) -> Values:
-    """List the distinct values of a column, missing ones too, with their weights: all,
-    or `MOST_VALUES` of them.
+    """List the distinct values of a column, missing ones too, with their weights.
+
+    That is all of them, or `MOST_VALUES`.
     """
     rows = fresh_name("rows", [name])
     mass = fresh_name("mass", [name])
-    if weight is None:
-        counts = [
-            part.select(name).group_by(name).agg(nw.len().alias(rows))
-            for part in _parts(lazy, name)
-        ]
-        counted = [part.with_columns(nw.col(rows).alias(mass)) for part in counts]
-    else:
-        both = (nw.col(name), nw.col(weight).cast(nw.Float64).alias(mass))
-        totals = (nw.len().alias(rows), nw.col(mass).sum())
-        counted = [
-            part.select(*both).group_by(name).agg(*totals)
-            for part in _parts(lazy, name)
-        ]
+    selected = [nw.col(name)]
+    totals = [nw.len().alias(rows)]
+    if weight is not None:
+        selected.append(nw.col(weight).cast(nw.Float64).alias(mass))
+        totals.append(nw.col(mass).sum())
+    counted = [
+        part.select(*selected).group_by(name).agg(*totals)
+        for part in _parts(lazy, name)
+    ]
+    if weight is None:  # every row weighs one
+        counted = [part.with_columns(nw.col(rows).alias(mass)) for part in counted]
     if len(counted) == 1:
         first = collect(counted[0].head(MOST_VALUES + 1))
         if not len(first):
             raise InputError("the table has no rows; pass at least one")
         if len(first) <= MOST_VALUES:
-            missing = first.select(
-                is_missing(nw.col(name), first.schema[name])
-            ).get_column(name)
-            present = numbers(first, rows)[~missing.to_numpy().astype(bool)]
+            gaps = first.select(is_missing(nw.col(name), first.schema[name]))
+            present = ~gaps.get_column(name).to_numpy().astype(bool)
             return Values(
-                first.select(name), int(present.sum()), len(first), numbers(first, mass)
+                frame=first.select(name),
+                rows=int(numbers(first, rows)[present].sum()),
+                distinct=len(first),
+                weights=numbers(first, mass),
             )
     return _thinned(counted, name, rows, mass)
 
 
 def _parts(lazy: Lazy, name: str) -> list[Lazy]:
-    """Split the rows by a hash of their value, if the first rows show that there are
-    too many to count at once.
+    """Split the rows by a hash of their value, if there are too many to count at once.
+
+    The first rows show that.
     """
     # Only for polars, which holds all values in memory; DuckDB uses the disk, and Dask
     # and Spark use several machines.
     if not lazy.implementation.is_polars():
         return [lazy]
-    polars = frames.load_library("polars")
+    polars = load_library("polars")
     native = lazy.to_native()
     column = polars.col(name)
-    head = collect(nw.from_native(native.head(_HEAD).select(column.n_unique())))
-    if numbers(head, name)[0] <= MOST_VALUES:
+
+    def number_of(query: Any) -> float:
+        return float(numbers(collect(nw.from_native(query)), name)[0])
+
+    if number_of(native.head(_HEAD).select(column.n_unique())) <= MOST_VALUES:
         return [lazy]
-    estimate = numbers(
-        collect(nw.from_native(native.select(column.approx_n_unique()))), name
-    )[0]
+    estimate = number_of(native.select(column.approx_n_unique()))
     parts = int(np.ceil(estimate / _AT_ONCE))
     return [
         nw.from_native(native.filter(column.hash(0) % parts == part))
@@ -249,20 +240,17 @@ def _parts(lazy: Lazy, name: str) -> list[Lazy]:
 
 
 def _thinned(counted: Sequence[Lazy], name: str, rows: str, mass: str) -> Values:
-    """Keep the frequent values, the first and last, and every k-th of the others in
-    ascending order.
+    """Keep the frequent values, the first and last, and every k-th of the others.
+
+    The others are in ascending order.
     """
     # A number that was kept also gets the weight of those it stands for; a text keeps
     # its weight, since rare texts end up in one level anyway.
     dtype = counted[0].collect_schema()[name]
     missing = is_missing(nw.col(name), dtype)
     present = [part.filter(~missing) for part in counted]
-    sums = [
-        collect(
-            part.select(nw.len().alias(name), nw.col(rows).sum(), nw.col(mass).sum())
-        )
-        for part in present
-    ]
+    totals = (nw.len().alias(name), nw.col(rows).sum(), nw.col(mass).sum())
+    sums = [collect(part.select(*totals)) for part in present]
     sizes, seen, total = (
         np.concatenate([numbers(part, column) for part in sums])
         for column in (name, rows, mass)
@@ -277,16 +265,17 @@ def _thinned(counted: Sequence[Lazy], name: str, rows: str, mass: str) -> Values
             | (nw.col(rank) == int(size) - 1)
             | (nw.col(mass) >= frequent)
         )
-        kept.append(
-            collect(part.with_row_index(rank, order_by=name).filter(picked).drop(rank))
-        )
+        ranked = part.with_row_index(rank, order_by=name)
+        kept.append(collect(ranked.filter(picked).drop(rank)))
     values = nw.concat(kept)
     weights = numbers(values, mass)
     if dtype.is_numeric() or dtype.is_temporal():
         weights = np.where(weights >= frequent, weights, every * weights)
-    gaps = [
-        gap for gap in (collect(part.filter(missing)) for part in counted) if len(gap)
-    ]
-    column = nw.concat([values.select(name), *(gap.select(name) for gap in gaps)])
-    weights = np.concatenate([weights, *(numbers(gap, mass) for gap in gaps)])
-    return Values(column, int(seen.sum()), int(sizes.sum()) + len(gaps), weights)
+    found = [collect(part.filter(missing)) for part in counted]
+    gaps = [gap for gap in found if len(gap)]
+    return Values(
+        frame=nw.concat([values.select(name), *(gap.select(name) for gap in gaps)]),
+        rows=int(seen.sum()),
+        distinct=int(sizes.sum()) + len(gaps),
+        weights=np.concatenate([weights, *(numbers(gap, mass) for gap in gaps)]),
+    )

@@ -18,9 +18,8 @@ import narwhals as nw
 import numpy as np
 
 from fairmaxent.data import frames
-from fairmaxent.data.attribute import Encoded
 from fairmaxent.data.columns import factorize
-from fairmaxent.data.domain import Domain
+from fairmaxent.data.domain import Domain, EncodedTable, learn_columns
 from fairmaxent.data.levels import ColumnOptions, unique_labels, value_key, value_text
 from fairmaxent.data.limits import check_columns
 from fairmaxent.data.table import Codes, Indices, Reals, row_keys
@@ -123,7 +122,7 @@ class Pooled:
         return np.asfortranarray(self.codes[part][np.sort(first)])
 
     @cached_property
-    def learned(self) -> tuple[Domain, Encoded]:
+    def learned(self) -> tuple[Domain, EncodedTable]:
         """Levels as `debias` makes them from the real table, and all rows in them."""
         weights = np.zeros(len(self.codes))
         weights[self.parts["real"]] = 1.0
@@ -139,10 +138,9 @@ class Pooled:
             name = column.name
             frame[name] = nw.new_series(name, values, dtype, backend=backend)
         options = ColumnOptions(self.names)
-        domain, columns = Domain.learn_rows(
-            frames.build(frame), options, weights=weights
-        )
-        return domain, Encoded.stacked(columns)
+        columns = learn_columns(frames.build(frame), options, weights)
+        domain = Domain.of(columns)
+        return domain, EncodedTable.of(domain, columns)
 
 
 def pool(tables: Mapping[TableName, Any]) -> tuple[Pooled, tuple[str, ...]]:

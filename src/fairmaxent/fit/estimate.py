@@ -13,7 +13,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from fairmaxent.data.roles import Reading
+from fairmaxent.data.reading import Reading
 from fairmaxent.data.table import Codes, Indices, Mask, Reals, Table
 from fairmaxent.errors import InfeasibleError, InputError, Option
 from fairmaxent.fairness.rates import ByGrouping, Measure

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fairmaxent.data.roles import RedrawnValues
+from fairmaxent.data.reading import RedrawnValues
 from fairmaxent.data.table import Reals
 from fairmaxent.engines.rows import divergence, tilted_rows
 from fairmaxent.fairness.rates import (

@@ -9,12 +9,12 @@ import numpy as np
 
 from fairmaxent.data import frames
 from fairmaxent.data.declaration import Declaration
-from fairmaxent.data.domain import shareable
 from fairmaxent.data.draws import generator
-from fairmaxent.data.roles import Reading
+from fairmaxent.data.reading import Reading, ReadingRequest
+from fairmaxent.data.shareable import shareable
 from fairmaxent.data.table import Blocks, Counted, Reals, effective_rows
 from fairmaxent.engines.lazy_frame import open_lazy
-from fairmaxent.engines.rows import ReadingRequest, read_rows, row_prior
+from fairmaxent.engines.rows import read_rows, row_prior
 from fairmaxent.errors import (
     KEEP_COLUMNS,
     ColumnError,

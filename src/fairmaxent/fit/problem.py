@@ -12,7 +12,8 @@ from functools import cached_property, partial
 import numpy as np
 
 from fairmaxent.data import frames
-from fairmaxent.data.roles import Reading, Roles
+from fairmaxent.data.reading import Reading
+from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Blocks, Counted, Mask, Reals, Summed, tally
 from fairmaxent.errors import (
     BASE_SHARE,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fairmaxent.data.roles import Reading
+from fairmaxent.data.reading import Reading
 from fairmaxent.data.table import Counted, Reals, Table, tally
 from fairmaxent.errors import InfeasibleError, InputError, Option
 from fairmaxent.fairness.fair_table import FairTable

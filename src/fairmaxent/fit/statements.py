@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fairmaxent.data.roles import RedrawnValues, Roles
+from fairmaxent.data.reading import RedrawnValues
+from fairmaxent.data.roles import Roles
 from fairmaxent.document import Block, Paragraph, Table
 from fairmaxent.document.words import counted, percent, times
 from fairmaxent.fit.costs import Costs, GroupCost

@@ -22,7 +22,8 @@ from fairmaxent.data import frames
 from fairmaxent.data.columns import Arrays, Record
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.limits import masses, sound
-from fairmaxent.data.roles import Reading, Roles
+from fairmaxent.data.reading import Reading
+from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import (
     Blocks,
     Mask,

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data import frames
-from fairmaxent.data.roles import Reading
+from fairmaxent.data.reading import Reading
 from fairmaxent.data.table import Mask, Reals, Table, effective_rows, tally
 from fairmaxent.errors import InputError, Option
 from fairmaxent.fairness.rates import group_table, outcome_rates

@@ -12,12 +12,12 @@ import numpy as np
 from fairmaxent.data import frames
 from fairmaxent.data.domain import Domain, count_text
 from fairmaxent.data.levels import cell_text
+from fairmaxent.data.reading import encode_table
 from fairmaxent.data.roles import GroupsOption, Roles, check_roles, read_columns
 from fairmaxent.data.table import Codes, tally
 from fairmaxent.document import Block, Note, Paragraph, Section, Table
 from fairmaxent.document.text import sections_text, table_lines
 from fairmaxent.document.words import counted, percent
-from fairmaxent.engines.rows import read_domain
 from fairmaxent.errors import Option, cut, spelled
 from fairmaxent.inspection.hints import (
     NOTABLE,
@@ -484,7 +484,8 @@ def inspect(
     design = None
     if raw is not None:
         design = frames.in_range(raw)
-    domain, encoded, _ = read_domain(opened, domain, weight=weight, weights=design)
+    encoded = encode_table(opened, domain, weight=weight, weights=design)
+    domain = encoded.domain
     codes = encoded.codes
     if outcome is not None:
         outcomes = ()

@@ -19,7 +19,8 @@ import numpy as np
 
 from fairmaxent.data.draws import shuffled_cells
 from fairmaxent.data.quotas import quota
-from fairmaxent.data.roles import Reading, Roles
+from fairmaxent.data.reading import Reading
+from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Counted, Reals, Table, tally
 from fairmaxent.errors import InfeasibleError, Option
 from fairmaxent.maxent.forbidden import Rule, needed_edges

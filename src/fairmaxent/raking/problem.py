@@ -16,8 +16,7 @@ import narwhals as nw
 import numpy as np
 
 from fairmaxent.data import frames
-from fairmaxent.data.attribute import Encoded
-from fairmaxent.data.domain import Domain
+from fairmaxent.data.domain import Domain, EncodedTable, learn_columns
 from fairmaxent.data.levels import ColumnOptions
 from fairmaxent.data.limits import need_memory
 from fairmaxent.data.table import Blocks, Codes, Mask, Reals, Table, highest, tally
@@ -109,8 +108,9 @@ def _encoded(
     options = ColumnOptions(
         columns, kinds=dict.fromkeys(columns, "categorical"), max_levels=_MOST_LEVELS
     )
-    learned, encoded = Domain.learn_rows(chosen, options, weights=weights)
-    return learned, Encoded.stacked(encoded).codes
+    encoded = learn_columns(chosen, options, weights)
+    learned = Domain.of(encoded)
+    return learned, EncodedTable.of(learned, encoded).codes
 
 
 def _read_in_memory(

@@ -14,7 +14,8 @@ import numpy as np
 from fairmaxent.data import frames
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import RandomState, check_count, generator
-from fairmaxent.data.roles import LARGEST_ROOT, without_identifiers
+from fairmaxent.data.reading import encode_table
+from fairmaxent.data.roles import LARGEST_ROOT
 from fairmaxent.data.table import Blocks, Reals, Table, match_rows
 from fairmaxent.engines.lazy_counts import count_rows, join_weights
 from fairmaxent.engines.lazy_frame import (
@@ -25,7 +26,6 @@ from fairmaxent.engines.lazy_frame import (
     names_of,
     open_lazy,
 )
-from fairmaxent.engines.rows import read_domain
 from fairmaxent.errors import InputError, Option, WeightError, did_you_mean
 from fairmaxent.fit.distribution import Distribution, Evidence
 from fairmaxent.fit.solved import check_weight_name
@@ -170,17 +170,17 @@ class Raking:
                     counted = weighed
                 else:
                     counted = weighed.drop(weight)
-                domain, _ = without_identifiers(
-                    learn_domain(counted, weight=name), columns
-                )
+                learned = learn_domain(counted, weight=name)
+                domain, _ = learned.without_identifiers(columns)
                 blocks = self._blocks(domain)
                 rows = Rows.of(blocks, count_rows(counted, domain, blocks, name))
                 return Distribution(domain, blocks, rows, np.zeros(blocks.width))
         opened = frames.open_frame(self.survey.frame)
         weights = self.weights() / self._per_row
-        domain, encoded, _ = read_domain(
+        encoded = encode_table(
             opened, None, weight=weight, weights=weights, keep=columns
         )
+        domain = encoded.domain
         blocks = self._blocks(domain)
         table = Table.compress(blocks.pool(encoded.codes), blocks.levels, weights)
         weighted = Distribution(

@@ -11,8 +11,9 @@ import numpy as np
 
 from fairmaxent.data import frames
 from fairmaxent.data.columns import factorize
-from fairmaxent.data.domain import Domain, shareable
+from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import value_key
+from fairmaxent.data.shareable import shareable
 from fairmaxent.data.table import (
     Codes,
     Reals,

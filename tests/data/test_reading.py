@@ -1,0 +1,89 @@
+"""A table in memory becomes a reading: weights, levels, identifiers, codes."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from fairmaxent import Domain
+from fairmaxent.data import frames
+from fairmaxent.data.reading import ReadingRequest, encode_table, read_table
+from fairmaxent.errors import InputError
+
+ROWS = 40
+PEOPLE = pl.DataFrame(
+    {
+        "email": [f"person{row}@example.org" for row in range(ROWS)],
+        "sex": ["f", "m"] * (ROWS // 2),
+        "hired": ["no", "no", "yes", "yes"] * (ROWS // 4),
+        "age": [20 + row // 2 for row in range(ROWS)],
+        "weight": [1.0, 3.0] * (ROWS // 2),
+    }
+)
+
+
+def request(**options):
+    return ReadingRequest("hired", ["sex"], keep=["sex", "hired"], **options)
+
+
+def test_what_a_reading_holds():
+    read = read_table(PEOPLE, request(weight="weight"))
+    assert read.columns == ("sex", "hired", "age", "weight")
+    assert read.left_out == ("email",)
+    assert read.roles.names == ("hired", "sex")
+    assert read.weight_scale == 2.0
+    assert read.design.tolist() == [0.5, 1.5] * (ROWS // 2)
+    assert read.weight_column.to_list() == [1.0]
+    assert read.table.total == ROWS
+    assert read.redrawn is None
+
+
+def test_without_weights_every_row_counts_once():
+    read = read_table(PEOPLE.drop("weight"), request())
+    assert read.design is None
+    assert read.weight_column is None
+    assert read.weight_scale == 1.0
+    assert read.table.total == ROWS
+
+
+def test_the_positions_are_those_of_the_raw_values():
+    read = read_table(PEOPLE, request(weight="weight"))
+    age = read.roles.domain.index("age")
+    values = read.roles.domain.attributes[age].values
+    assert frames.take(values, read.positions[age]).to_list() == PEOPLE["age"].to_list()
+
+
+def test_bins_keep_no_raw_values():
+    read = read_table(PEOPLE, request(weight="weight", detail="bins"))
+    assert read.positions is None
+    assert read.redrawn.columns == ("age",)
+    assert read.redrawn.reason is None
+
+
+def test_rows_that_a_domain_does_not_know_exactly_are_refused_if_asked_for():
+    others = PEOPLE.with_columns(pl.col("age") * 1.5)
+    domain = Domain.infer(others.drop("weight", "email"))
+    asked = request(domain=domain, detail="rows")
+    with pytest.raises(InputError, match="not available: column 'age' holds 20"):
+        read_table(PEOPLE.drop("weight", "email").cast({"age": pl.Float64}), asked)
+
+
+def test_a_domain_that_is_given_encodes_as_the_one_that_is_learned():
+    frame = frames.open_frame(PEOPLE)
+    learned = encode_table(frame, None, weight="weight", keep=[])
+    whole = Domain.infer(PEOPLE.drop("weight"))
+    given = encode_table(frame, whole, weight="weight", keep=[])
+    assert given.left_out == learned.left_out == ("email",)
+    assert given.domain.names == learned.domain.names
+    assert np.array_equal(given.codes, learned.codes)
+
+
+def test_identifiers_stay_unless_somebody_says_what_to_keep():
+    encoded = encode_table(frames.open_frame(PEOPLE), None, weight="weight")
+    assert encoded.left_out == ()
+    assert "email" in encoded.domain.names
+
+
+def test_a_table_of_weights_alone_has_no_columns():
+    frame = frames.open_frame(PEOPLE.select("weight"))
+    with pytest.raises(InputError, match="no columns"):
+        encode_table(frame, None, weight="weight")
