@@ -20,9 +20,11 @@ from fairmaxent.fairness.rates import group_table, outcome_rates
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.request import Request
 from fairmaxent.progress import Progress
-from fairmaxent.relabelling.closed_loop import FEW, Closed, Loop, Task, Way
+from fairmaxent.relabelling.closed_loop import Closed, search
 from fairmaxent.relabelling.labellers import Classroom, ScikitLabeller, Trained
+from fairmaxent.relabelling.lessons import Way
 from fairmaxent.relabelling.people import Inputs, Lesson
+from fairmaxent.relabelling.task import FEW, Task
 
 _ENDS = 0.025, 0.975  # of the intervals
 _DRAWS = 4000
@@ -98,7 +100,7 @@ def teach(frame: Any, data: Reading, request: Request, progress: Progress) -> Ta
     """Find the table from which the student learns to decide equally."""
     problem = Problem.of(request, data)
     task, student = _task(frame, data, request, problem)
-    closed = Loop(task, lambda share: progress("train", share)).run()
+    closed = search(task, lambda share: progress("train", share))
     assert isinstance(closed.student, Trained)
     good, bad = _levels(problem)
     empirical = problem.empirical.reshape(-1, task.groups)
