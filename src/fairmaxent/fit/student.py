@@ -22,7 +22,7 @@ from fairmaxent.progress import Progress
 from fairmaxent.relabelling.closed_loop import Closed, search
 from fairmaxent.relabelling.labellers import Classroom, ScikitLabeller, Trained
 from fairmaxent.relabelling.lessons import Way
-from fairmaxent.relabelling.people import Inputs, Lesson
+from fairmaxent.relabelling.people import Inputs, Lesson, weight_of_rows
 from fairmaxent.relabelling.task import FEW, Rows, Task
 
 _ENDS = 0.025, 0.975  # of the intervals
@@ -175,7 +175,8 @@ def _task(
     groups = problem.empirical[0].size
     cells = table.codes[table.inverse, 0].astype(np.intp)
     outcome, group = np.divmod(cells, groups)
-    weight = _weight(data, table, problem)
+    counts = problem.counted.collect().counts
+    weight = weight_of_rows(table, counts, data.design)
     is_known = np.isin(outcome, (levels.good, levels.bad))
     known = np.flatnonzero(is_known & (weight > 0))
     good = outcome[known] == levels.good
@@ -220,18 +221,6 @@ def _task(
         decided=plan.decided,
     )
     return task, classroom.name
-
-
-def _weight(data: Reading, table: Table, problem: Problem) -> Reals:
-    """How much each person counts: their part of what their distinct row counts."""
-    counts = problem.counted.collect().counts
-    part = np.divide(
-        counts, table.counts, out=np.zeros_like(counts), where=table.counts > 0
-    )
-    weight: Reals = part[table.inverse]
-    if data.design is not None:
-        weight = weight * data.design
-    return weight
 
 
 def _hidden(request: Request) -> list[str]:

@@ -72,11 +72,6 @@ class State:
     unseen_gaps: tuple[Reals, ...]
     rounds: int = 0
 
-    @property
-    def trainings(self) -> int:
-        """How often a student was trained."""
-        return len(self.attempts) + FOLDS * len(self.unseen_gaps)
-
     def gaps_of(self, attempt: Attempt) -> Sequence[Reals]:
         """The gaps of students who learned from a table of the same kind.
 
@@ -220,7 +215,7 @@ def conclude(task: Task, state: State) -> Closed:
         size=task.size,
         noise=np.var(state.unseen_gaps[1:], axis=0),
         student=chosen.student,
-        trainings=state.trainings,
+        trainings=len(state.attempts) + FOLDS * len(state.unseen_gaps),
     )
 
 
