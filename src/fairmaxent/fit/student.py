@@ -179,10 +179,11 @@ def _task(
     weight = weight_of_rows(table, counts, data.design)
     is_known = np.isin(outcome, (levels.good, levels.bad))
     known = np.flatnonzero(is_known & (weight > 0))
+    profile = problem.profiles.profile_of_row[table.inverse]
+    inputs = Inputs.of(problem.roles, problem.profiles.codes[profile], data.positions)
     good = outcome[known] == levels.good
     group = group[known]
     weight = weight[known]
-    profile = problem.profiles.profile_of_row[table.inverse[known]]
     compared = _is_compared(problem)[levels.good].ravel()[group]
     if plan.parity == "opportunity":
         compared &= good
@@ -195,10 +196,6 @@ def _task(
         hidden=_hidden(request),
         unused=data.left_out,
     )
-    positions = data.positions
-    if positions is not None:
-        positions = {index: place[known] for index, place in positions.items()}
-    inputs = Inputs.of(problem.roles, problem.profiles.codes[profile], positions)
     teacher = ScikitLabeller(
         problem.roles, None, blind=not plan.sees_protected, calm=True
     )
@@ -207,14 +204,14 @@ def _task(
     task = Task(
         good=good,
         group=group,
-        profile=profile,
+        profile=profile[known],
         weight=weight,
         compared=compared,
         factor=np.divide(fair, before, out=np.zeros(groups), where=before > 0),
         threshold=plan.threshold,
         sees_group=plan.sees_protected,
         train=classroom.train,
-        foretell=partial(_foretell, teacher, inputs, weight),
+        foretell=partial(_foretell, teacher, inputs.take(known), weight),
         fair_shares=lambda shares: fair_shares(
             problem, levels.decided(shares, task.mass)
         )[levels.good],
