@@ -38,7 +38,7 @@ from fairmaxent.relabelling.task import (
 
 _MOST_TRAININGS = 25
 # of the steps of a round, each followed by a student, if they see the group or not
-_DAMPING = {True: (1.0, 0.8, 0.7, 0.5), False: (1.0, 0.8, 0.7)}
+_DAMPINGS = {True: (1.0, 0.8, 0.7, 0.5), False: (1.0, 0.8, 0.7)}
 # Students of folds learn from two thirds of the people, and what is learned by heart
 # falls with the root of their number.
 _FEWER = np.sqrt(1 - 1 / FOLDS)
@@ -162,13 +162,13 @@ def is_done(task: Task, state: State) -> bool:
 
 def next_round(task: Task, state: State) -> State:
     """Try students until one is close; then ask new folds about the best of them."""
-    damping = _DAMPING[task.sees_group]
+    dampings = _DAMPINGS[task.sees_group]
     if state.rounds == 0:
-        damping = damping[1:]  # the first step was made when the search began
-    for damped in damping:
+        dampings = dampings[1:]  # the first step was made when the search began
+    for damping in dampings:
         if is_close(task, state, state.current):
             break
-        state = next_student(task, state, damped)
+        state = next_student(task, state, damping)
 
     current = best(task, state, state.attempts[1:])
     state = replace(state, current=current, rounds=state.rounds + 1)

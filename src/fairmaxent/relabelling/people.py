@@ -112,15 +112,9 @@ class Profiles:
     def labelled(self) -> Codes:
         """Every profile once per outcome, in lexicographic order of block codes."""
         outcomes, groups = root_shape(self.blocks)
-        codes = np.empty(
-            (outcomes * len(self.codes), self.codes.shape[1]),
-            dtype=self.codes.dtype,
-            order="F",
-        )
-        for outcome in range(outcomes):
-            part = slice(outcome * len(self.codes), (outcome + 1) * len(self.codes))
-            codes[part] = self.codes
-            codes[part, 0] += self.codes.dtype.type(outcome * groups)
+        codes = np.asfortranarray(np.concatenate([self.codes] * outcomes))
+        outcome = np.repeat(np.arange(outcomes), len(self.codes))
+        codes[:, 0] += (outcome * groups).astype(codes.dtype)
         return codes
 
 
