@@ -255,9 +255,8 @@ class People:
             positions = None
             weight = counts * scale
             size = np.round(table.rows).astype(np.int64)
-        inputs = Inputs.of(
-            roles, profiles.codes[profiles.profile_of_row[row]], positions
-        )
+        codes = profiles.codes[profiles.profile_of_row[row]]
+        inputs = Inputs.of(roles, codes, positions)
         return cls(profiles=profiles, inputs=inputs, row=row, weight=weight, size=size)
 
     @cached_property
@@ -280,7 +279,7 @@ class People:
         """The group z of each record, as one code for all protected attributes."""
         return self.profiles.groups[self.profile]
 
-    def deal(self, folds: int, *, seed: int = 0) -> Counts:
+    def deal(self, folds: int) -> Counts:
         """Deal people to folds like cards, by group, outcome and distinct row.
 
         So all folds are similar. Returns how many people of each record are in each
@@ -295,7 +294,7 @@ class People:
                 " and ",
                 Option("estimate", None),
             )
-        rng = np.random.default_rng([_STREAM, seed])
+        rng = np.random.default_rng([_STREAM, 0])
         shuffled = rng.permutation(len(self.profiles.outcomes))[self.row]
         order = np.lexsort(
             (rng.random(len(self.row)), shuffled, self.outcome, self.group)
@@ -304,32 +303,20 @@ class People:
         first = np.empty(len(order), dtype=np.int64)
         first[order] = np.cumsum(self.size[order]) - self.size[order]
         rounds, rest = np.divmod(self.size, folds)
-        return np.asarray(
-            rounds[:, None]
-            + ((np.arange(folds) - first[:, None]) % folds < rest[:, None])
-        )
+        gets_one_more = (np.arange(folds) - first[:, None]) % folds < rest[:, None]
+        return np.asarray(rounds[:, None] + gets_one_more)
 
-    def lesson(
-        self,
-        members: Counts,
-        labels: Reals | None = None,
-        *,
-        most: int = LARGEST_LESSON,
-    ) -> "Lesson":
+    def lesson(self, members: Counts, *, most: int = LARGEST_LESSON) -> "Lesson":
         """What a model learns from: ``members`` people of each record, one by one.
 
-        There are at most ``most`` of them. ``labels`` are soft labels of the profiles
-        (profiles × outcomes); None: everybody has their outcome.
+        There are at most ``most`` of them.
         """
         record = one_by_one(members, most)
-        weight = (self.weight / np.maximum(self.size, 1))[record] * (
-            members.sum() / max(len(record), 1)
-        )
-        if labels is None:
-            shares = np.eye(self.outcomes)[self.outcome[record]]
-        else:
-            shares = labels[self.profile[record]]
-        return Lesson(self.inputs.take(record), weight[:, None] * shares)
+        weight_of_one = self.weight / np.maximum(self.size, 1)
+        represented = members.sum() / max(len(record), 1)
+        weight = weight_of_one[record] * represented
+        is_outcome = np.eye(self.outcomes)[self.outcome[record]]
+        return Lesson(self.inputs.take(record), weight[:, None] * is_outcome)
 
 
 @dataclass(frozen=True, eq=False)

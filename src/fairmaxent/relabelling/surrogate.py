@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fairmaxent.data.table import Reals
-from fairmaxent.relabelling.task import Task
+from fairmaxent.relabelling.task import Task, probability
 
 _SMOOTH = 0.025  # width over which a decision turns
 _STEPS = 15  # of Newton's method
@@ -73,8 +73,8 @@ class Surrogate:
     def shares(self, offsets: Reals) -> Reals:
         """Share of each group decided for."""
         gain = hidden_gain(self.chances, self.groups, offsets, self.task.threshold)
-        smooth = np.clip(gain / _SMOOTH, -50, 50)
-        return self.task.shares(1 / (1 + np.exp(-smooth)))
+        decided = probability(np.clip(gain / _SMOOTH, -50, 50))
+        return self.task.shares(decided)
 
     def solve(self, wanted: Reals) -> tuple[Reals, Slopes]:
         """Offsets with the wanted shares, by Newton's method, and the slopes there."""
