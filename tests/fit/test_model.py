@@ -22,7 +22,7 @@ from sklearn.tree import DecisionTreeClassifier
 from fairmaxent import Domain, Model, debias, load, progress
 from fairmaxent.errors import InputError
 from fairmaxent.fit.pipeline import refit
-from fairmaxent.relabelling import closed_loop
+from fairmaxent.relabelling import surrogate
 from tables import hiring
 
 
@@ -322,7 +322,7 @@ def test_people_keep_their_outcome_as_far_as_their_profile_allows(
     """The group is hidden, several people share a profile (`a` is in bins), and the
     outcome of some is unknown.
     """
-    monkeypatch.setattr(closed_loop, "_BLIND_FARTHEST", farthest)
+    monkeypatch.setattr(surrogate, "_FARTHEST", farthest)
     frame = hiring(0, rows=500).drop(columns="b")
     frame.loc[::9, "hired"] = None
     fit = fitted(frame, Model("logistic", sees_protected=False), base_share=0.0)

@@ -1,5 +1,4 @@
-"""The table for a student: one from which the model that somebody trains learns to
-decide equally for all groups.
+"""The table for a student, from which it learns to decide equally for all groups.
 
 A fair table does not make every model fair, and the one that does is not at parity but
 beyond it. `Decisions` say what the model decides then about people it has not learned
@@ -7,27 +6,28 @@ from, and how certain that is.
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairmaxent.data import frames
 from fairmaxent.data.reading import Reading
 from fairmaxent.data.table import Mask, Reals, Table, effective_rows, tally
 from fairmaxent.errors import InputError, Option
-from fairmaxent.fairness.rates import group_table, outcome_rates
+from fairmaxent.fairness.rates import Grouping, group_table, outcome_rates
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.request import Request
 from fairmaxent.progress import Progress
-from fairmaxent.relabelling.closed_loop import FEW, Closed, Loop, Task, Way
+from fairmaxent.relabelling.closed_loop import Closed, search
 from fairmaxent.relabelling.labellers import Classroom, ScikitLabeller, Trained
-from fairmaxent.relabelling.people import Inputs, Lesson
+from fairmaxent.relabelling.lessons import Way
+from fairmaxent.relabelling.people import Inputs, Lesson, weight_of_rows
+from fairmaxent.relabelling.task import FEW, Rows, Task
 
 _ENDS = 0.025, 0.975  # of the intervals
 _DRAWS = 4000
-# people of a group, decided for as often as others, below which nothing is promised for
-# it
+# people of a group, decided for as often as others, below which nothing is promised
 _DECIDED = 10.0
 
 
@@ -47,8 +47,7 @@ class DecidedShare:
 
 @dataclass(frozen=True)
 class DecidedRate:
-    """The rate of the decisions for a grouping that is expected of other people, with a
-    95 % interval.
+    """The rate of decisions about other people that is expected, with a 95 % interval.
 
     None: there is nothing to compare.
     """
@@ -63,9 +62,7 @@ class DecidedRate:
 
 @dataclass(frozen=True)
 class Decisions:
-    """What a student decides about people it has not learned from; see
-    `closed_loop`.
-    """
+    """What a student decides about people it has not learned from: `closed_loop`."""
 
     student: str
     sees_protected: bool
@@ -83,214 +80,289 @@ class Decisions:
 
 @dataclass(frozen=True, eq=False)
 class Taught:
-    """The table t(y, z) that the student needs, what it decides, and the trained
-    student; None in a fit from a file.
-    """
+    """The table t(y, z) that the student needs, and what the student then decides."""
 
     table: Reals
     decisions: Decisions
-    student: Any = None
+    student: Any = None  # as it was trained; None in a fit from a file
     # how the outcomes of profiles are split; None: rows keep theirs
     labels: Reals | None = None
+
+
+@dataclass(frozen=True)
+class Levels:
+    """The two outcomes that are decided between, of all that the table has."""
+
+    good: int
+    bad: int
+    outcomes: int
+
+    @classmethod
+    def of(cls, problem: Problem) -> "Levels":
+        """Find them, or refuse the table."""
+        measure = problem.measure
+        outcomes = problem.blocks.shape(0)[0]
+        unknown = [level for axis, level in measure.left_out if axis == 0]
+        levels = [level for level in range(outcomes) if level not in unknown]
+        what = None
+        if not problem.roles.attributes[0].is_value_coded:
+            what = "values, not of ranges of numbers"
+        elif len(levels) != 2:
+            what = f"levels, not of {len(levels)}"
+        if what is not None:
+            raise InputError(Option("model"), f" needs an outcome of two {what}")
+        if len(measure.favourable) != 1:
+            raise InputError(
+                Option("model"),
+                " needs to know which outcome is good; name one with ",
+                Option("favourable"),
+            )
+        (good,) = measure.favourable
+        (bad,) = (level for level in levels if level != good)
+        return cls(good=good, bad=bad, outcomes=outcomes)
+
+    def decided(self, shares: Reals, mass: Reals) -> Reals:
+        """Decisions (outcomes × groups), if these shares are decided for."""
+        table = np.zeros((self.outcomes, len(mass)))
+        table[self.good] = shares * mass
+        table[self.bad] = (1 - shares) * mass
+        return table
 
 
 def teach(frame: Any, data: Reading, request: Request, progress: Progress) -> Taught:
     """Find the table from which the student learns to decide equally."""
     problem = Problem.of(request, data)
-    task, student = _task(frame, data, request, problem)
-    closed = Loop(task, lambda share: progress("train", share)).run()
-    assert isinstance(closed.student, Trained)
-    good, bad = _levels(problem)
-    empirical = problem.empirical.reshape(-1, task.groups)
-    parts = closed.weight * (1 - closed.good), closed.weight * closed.good
-    tilted = empirical * task.factor
-    scale = empirical[[bad, good]].sum() / task.weight.sum()
-    tilted[[bad, good]] = [
-        scale * tally(task.group, part, task.groups) for part in parts
-    ]
-    labels = None
-    if closed.way not in ("none", "tilt"):
-        labels = _labels(problem, task, closed, good, bad)
-    taught = np.asarray(tilted / tilted.sum()).reshape(problem.empirical.shape)
-    decided = _decided(closed.shares, task.mass, good, bad, len(empirical))
-    decisions = _decisions(problem, request, closed, decided, taught, student)
-    return Taught(taught, decisions, closed.student.model, labels)
-
-
-def _task(
-    frame: Any, data: Reading, request: Request, problem: Problem
-) -> tuple[Task, str]:
-    """What the student is to learn, from whom, and its name; people without weight or a
-    known outcome are left out.
-    """
-    plan = request.training
     table = data.table
-    assert plan is not None
     if not isinstance(table, Table) or not table.keeps_rows:
         raise InputError(
             Option("model"), " needs the table in memory; collect it first"
         )
-    good, bad = _levels(problem)
-    outcomes = len(problem.empirical)
+    levels = Levels.of(problem)
+    task, name = _task(frame, data, table, request, problem, levels)
+    closed = search(task, lambda share: progress("train", share))
+    assert isinstance(closed.student, Trained)
+
+    labels = None
+    if closed.way not in ("none", "tilt"):
+        labels = _labels(problem, levels, task, closed)
+    taught = taught_table(problem, levels, task, closed)
+    decided = levels.decided(closed.shares, task.mass)
+    return Taught(
+        table=taught,
+        decisions=_decisions(problem, request, closed, decided, taught, name),
+        student=closed.student.model,
+        labels=labels,
+    )
+
+
+# ---------------------------------------------------------------- what is learned
+
+
+def _task(
+    frame: Any,
+    data: Reading,
+    table: Table,
+    request: Request,
+    problem: Problem,
+    levels: Levels,
+) -> tuple[Task, str]:
+    """What the student is to learn, from whom, and its name.
+
+    People without weight or a known outcome are left out.
+    """
+    plan = request.training
+    assert plan is not None
     groups = problem.empirical[0].size
-    outcome, group = (
-        part[table.inverse].astype(np.intp)
-        for part in np.divmod(table.codes[:, 0], groups)
-    )
+    cells = table.codes[table.inverse, 0].astype(np.intp)
+    outcome, group = np.divmod(cells, groups)
     counts = problem.counted.collect().counts
-    share = np.divide(
-        counts, table.counts, out=np.zeros_like(counts), where=table.counts > 0
-    )
-    weight = share[table.inverse] * (1.0 if data.design is None else data.design)
-    known = np.flatnonzero(np.isin(outcome, (good, bad)) & (weight > 0))
-    is_good = outcome[known] == good
+    weight = weight_of_rows(table, counts, data.design)
+    is_known = np.isin(outcome, (levels.good, levels.bad))
+    known = np.flatnonzero(is_known & (weight > 0))
+    profile = problem.profiles.profile_of_row[table.inverse]
+    inputs = Inputs.of(problem.roles, problem.profiles.codes[profile], data.positions)
+    good = outcome[known] == levels.good
     group = group[known]
-    if plan.sees_protected:
-        hidden = []
-    else:
-        hidden = request.protected_names
-    if request.weight is not None:
-        hidden += [request.weight]
-    profile = problem.profiles.profile_of_row[table.inverse[known]]
-    positions = data.positions
-    own = None
-    if positions is not None:
-        own = {index: place[known] for index, place in positions.items()}
-    inputs = Inputs.of(problem.roles, problem.profiles.codes[profile], own)
+    weight = weight[known]
+    compared = _is_compared(problem)[levels.good].ravel()[group]
+    if plan.parity == "opportunity":
+        compared &= good
+
+    classroom = Classroom.of(
+        frames.open_frame(frame)[known],
+        request.outcome,
+        good,
+        plan.estimator,
+        hidden=_hidden(request),
+        unused=data.left_out,
+    )
     teacher = ScikitLabeller(
         problem.roles, None, blind=not plan.sees_protected, calm=True
     )
-
-    def foretell(
-        labels: NDArray[np.intp], rows: NDArray[np.intp], asked: NDArray[np.intp]
-    ) -> Reals:
-        weights = weight[known[rows], None] * np.eye(labels.max() + 1)[labels[rows]]
-        return teacher.learn(Lesson(inputs.take(rows), weights))(inputs.take(asked))
-
-    whom = frames.open_frame(frame)[known], request.outcome, is_good, plan.estimator
-    classroom = Classroom.of(*whom, hidden=hidden, unused=data.left_out)
-    everywhere = np.ones(problem.empirical.shape)
-    measure = problem.measure
-    inside = np.any(
-        [
-            measure.groups_compared(everywhere, grouping)
-            for grouping in measure.groupings
-        ],
-        axis=0,
-    )
-    compared = inside[good].ravel()[group]
-    fair, before = (
-        own.reshape(outcomes, groups).sum(axis=0)
-        for own in (problem.fair_table().table, problem.empirical)
-    )
+    fair = problem.fair_table().table.reshape(-1, groups).sum(axis=0)
+    before = problem.empirical.reshape(-1, groups).sum(axis=0)
     task = Task(
-        good=is_good,
+        good=good,
         group=group,
-        profile=profile,
-        weight=weight[known],
-        compared=compared & is_good if plan.parity == "opportunity" else compared,
+        profile=profile[known],
+        weight=weight,
+        compared=compared,
         factor=np.divide(fair, before, out=np.zeros(groups), where=before > 0),
         threshold=plan.threshold,
         sees_group=plan.sees_protected,
         train=classroom.train,
-        foretell=foretell,
+        foretell=partial(_foretell, teacher, inputs.take(known), weight),
         fair_shares=lambda shares: fair_shares(
-            problem, _decided(shares, task.mass, good, bad, outcomes)
-        )[good],
+            problem, levels.decided(shares, task.mass)
+        )[levels.good],
         decided=plan.decided,
     )
     return task, classroom.name
 
 
-def _labels(problem: Problem, task: Task, closed: Closed, good: int, bad: int) -> Reals:
-    """How the outcomes of profiles are split."""
-    labels = problem.profiles.counts.copy()
-    part, mass = (
-        tally(task.profile, own, len(labels))
-        for own in (task.weight * closed.good, task.weight)
-    )
-    known = labels[:, good] + labels[:, bad]
-    labels[:, good] = known * np.divide(
-        part, mass, out=np.zeros_like(part), where=mass > 0
-    )
-    labels[:, bad] = known - labels[:, good]
-    total = labels.sum(axis=1, keepdims=True)
-    return np.asarray(
-        np.divide(labels, total, out=np.zeros_like(labels), where=total > 0)
-    )
+def _hidden(request: Request) -> list[str]:
+    """The columns, beside the outcome, that the student does not see."""
+    assert request.training is not None
+    hidden = []
+    if not request.training.sees_protected:
+        hidden += request.protected_names
+    if request.weight is not None:
+        hidden.append(request.weight)
+    return hidden
 
 
-def _levels(problem: Problem) -> tuple[int, int]:
-    """The good outcome, and the other one."""
-    unknown = [level for axis, level in problem.measure.left_out if axis == 0]
-    levels = [
-        level for level in range(problem.blocks.shape(0)[0]) if level not in unknown
+def _is_compared(problem: Problem) -> Mask:
+    """The cells of the table whose group is compared in some grouping."""
+    measure = problem.measure
+    everywhere = np.ones(problem.empirical.shape)
+    compared = [
+        measure.groups_compared(everywhere, grouping) for grouping in measure.groupings
     ]
-    favourable = problem.measure.favourable
-    coded = problem.roles.attributes[0].is_value_coded
-    if len(levels) != 2 or not coded:
-        if coded:
-            what = f"levels, not of {len(levels)}"
-        else:
-            what = "values, not of ranges of numbers"
-        raise InputError(Option("model"), f" needs an outcome of two {what}")
-    if len(favourable) != 1:
-        raise InputError(
-            Option("model"),
-            " needs to know which outcome is good; name one with ",
-            Option("favourable"),
-        )
-    return favourable[0], next(level for level in levels if level != favourable[0])
+    return np.asarray(np.any(compared, axis=0))
 
 
-def _decided(shares: Reals, mass: Reals, good: int, bad: int, outcomes: int) -> Reals:
-    """The table of decisions (outcomes × groups)."""
-    table = np.zeros((outcomes, len(mass)))
-    table[good], table[bad] = shares * mass, (1 - shares) * mass
-    return table
+def _foretell(
+    teacher: ScikitLabeller,
+    inputs: Inputs,
+    weight: Reals,
+    labels: Rows,
+    rows: Rows,
+    asked: Rows,
+) -> Reals:
+    """The chance of each label of some people, learned from others."""
+    is_label = np.eye(labels.max() + 1)[labels[rows]]
+    lesson = Lesson(inputs.take(rows), weight[rows, None] * is_label)
+    return teacher.learn(lesson)(inputs.take(asked))
 
 
 def fair_shares(problem: Problem, decided: Reals) -> Reals:
-    """Share of each group that should be decided each way, and over all groups as often
-    as it is: the closest table.
+    """Share of each group that should be decided each way: the closest fair table.
+
+    Over all groups, as many are decided for as in the table of decisions.
     """
-    outcomes, number = decided.shape
+    outcomes, groups = decided.shape
     decided = decided / decided.sum()
     used = np.flatnonzero(decided.sum(axis=1) > 0)
-    result = np.zeros((outcomes, number))
+    result = np.zeros((outcomes, groups))
     if len(used) < 2:  # the same is decided for everybody already
         result[used] = 1.0
         return result
+
     wanted = problem.wanted()
-    rows = {int(level): row for row, level in enumerate(used)}
-    left_out = {
-        axis: level if axis else rows.get(level)
-        for axis, level in problem.measure.left_out
-    }
+    favourable = np.flatnonzero(np.isin(used, wanted.favourable))
     wanted = replace(
         wanted,
         representation=(None,) * len(wanted.groupings),
-        favourable=tuple(
-            row for level, row in rows.items() if level in wanted.favourable
-        ),
+        favourable=tuple(favourable.tolist()),
         describe=lambda cell: problem.roles.describe_cell(
             [int(used[cell[0]]), *cell[1:]]
         ),
-        left_out={axis: level for axis, level in left_out.items() if level is not None},
+        # nobody is decided to have an unknown outcome
+        left_out={axis: level for axis, level in problem.measure.left_out if axis},
         allowed=problem.allowed[used],
     )
-    shape = problem.blocks.shape(0)
     closest = problem.closest_to(
-        decided.reshape(shape)[used], wanted, outcome_shares=decided[used].sum(axis=1)
+        decided.reshape(problem.blocks.shape(0))[used],
+        wanted,
+        outcome_shares=decided[used].sum(axis=1),
     )
-    fair = closest.table.reshape(len(used), number)
-    shares = fair.sum(axis=0)
-    result[used] = np.divide(fair, shares, out=np.zeros_like(fair), where=shares > 0)
+    fair = closest.table.reshape(len(used), groups)
+    total = fair.sum(axis=0)
+    result[used] = np.divide(fair, total, out=np.zeros_like(fair), where=total > 0)
     return result
 
 
-# ---------------------------------------------------------------- what the student
-# decides, and how certain that is
+# ---------------------------------------------------------------- what is taught
+
+
+def taught_table(problem: Problem, levels: Levels, task: Task, closed: Closed) -> Reals:
+    """t(y, z): the table that the loop found, with unknown outcomes as they are."""
+    known = [levels.bad, levels.good]
+    empirical = problem.empirical.reshape(-1, task.groups)
+    scale = empirical[known].sum() / task.weight.sum()
+    bad = tally(task.group, closed.weight * (1 - closed.good), task.groups)
+    good = tally(task.group, closed.weight * closed.good, task.groups)
+    table = empirical * task.factor
+    table[known] = [scale * bad, scale * good]
+    return np.asarray(table / table.sum()).reshape(problem.empirical.shape)
+
+
+def _labels(problem: Problem, levels: Levels, task: Task, closed: Closed) -> Reals:
+    """How the outcomes of profiles are split."""
+    labels = problem.profiles.counts.copy()
+    known = labels[:, levels.good] + labels[:, levels.bad]
+    part = tally(task.profile, task.weight * closed.good, len(labels))
+    mass = tally(task.profile, task.weight, len(labels))
+    share = np.divide(part, mass, out=np.zeros_like(part), where=mass > 0)
+    labels[:, levels.good] = known * share
+    labels[:, levels.bad] = known - labels[:, levels.good]
+    total = labels.sum(axis=1, keepdims=True)
+    np.divide(labels, total, out=labels, where=total > 0)
+    return labels
+
+
+# ---------------------------------------------------------------- what is decided
+
+
+@dataclass(frozen=True, eq=False)
+class Estimates:
+    """Shares of the groups of a grouping that are decided for, and how certain."""
+
+    share: Reals  # NaN: nobody is there
+    drawn: Reals  # (draws, groups): shares of other people, as far as is known
+    promised: Mask  # groups of people enough to promise something
+
+    @classmethod
+    def of(
+        cls, weight: Reals, squares: Reals, good: int, rng: np.random.Generator
+    ) -> "Estimates":
+        """Draw shares of other people.
+
+        ``weight`` and ``squares`` (outcomes × groups) are how much people count who
+        are decided each way, and the squares of that.
+        """
+        size = np.nan_to_num(effective_rows(weight.sum(axis=0), squares.sum(axis=0)))
+        share = outcome_rates(weight, (1,))[good]
+        known = np.nan_to_num(share)
+        overall = float(weight[good].sum() / weight.sum())
+        # Jeffreys' prior
+        drawn = rng.beta(
+            known * size + 0.5, (1 - known) * size + 0.5, size=(_DRAWS, len(share))
+        )
+        promised = np.isfinite(share) & (size >= FEW) & (overall * size >= _DECIDED)
+        return cls(share=share, drawn=drawn, promised=promised)
+
+
+def certain_size(closed: Closed) -> Reals:
+    """People of each group, as many as would make its share as certain as it is.
+
+    Each counts for less where students decide differently from round to round.
+    """
+    chance = closed.shares * (1 - closed.shares)
+    variance = closed.noise + np.divide(
+        chance, closed.size, out=np.zeros_like(chance), where=closed.size > 0
+    )
+    return np.divide(chance, variance, out=closed.size.copy(), where=variance > 0)
 
 
 def _decisions(
@@ -303,68 +375,35 @@ def _decisions(
 ) -> Decisions:
     """Take the rates of the decisions, and how certain they are."""
     measure = problem.measure
-    shape = problem.blocks.shape(0)
     plan = request.training
     assert plan is not None
-    # A person counts for less where students decide differently from round to round.
-    chance = closed.shares * (1 - closed.shares)
-    total = (
-        np.divide(chance, closed.size, out=np.zeros_like(chance), where=closed.size > 0)
-        + closed.noise
-    )
-    size = np.divide(chance, total, out=closed.size.copy(), where=total > 0)
+    size = certain_size(closed)
     squares = np.divide(
         decided * decided.sum(axis=0), size, out=np.zeros_like(decided), where=size > 0
     )
-    tables = [table.reshape(shape) for table in (decided, squares, taught)]
+    (good,) = measure.favourable
+    rng = np.random.default_rng(0)
     rates = []
-    shares = []
-    unsure = []
-    (good,), outcome, rng = (
-        measure.favourable,
-        problem.roles.attributes[0],
-        np.random.default_rng(0),
-    )
+    shares: list[DecidedShare] = []
+    unsure: list[str] = []
     for name, grouping, wanted in zip(
         measure.names, measure.groupings, problem.statistical, strict=True
     ):
-        weight, squared, own = (
-            group_table(measure.outcomes_compared(table, grouping), grouping).reshape(
-                shape[0], -1
-            )
-            for table in tables
+        estimates = Estimates.of(
+            _by_group(problem, grouping, decided),
+            _by_group(problem, grouping, squares),
+            good,
+            rng,
         )
-        sizes = np.nan_to_num(effective_rows(weight.sum(axis=0), squared.sum(axis=0)))
-        share, of_table = (outcome_rates(table, (1,))[good] for table in (weight, own))
-        present = np.isfinite(share)
-        overall = float(weight[good].sum() / weight.sum())
-        promised = present & (sizes >= FEW) & (overall * sizes >= _DECIDED)
-        ends = (
-            np.nan_to_num(share) * sizes + 0.5,
-            (1 - np.nan_to_num(share)) * sizes + 0.5,
-        )
-        # the shares of other people, as far as is known
-        drawn = rng.beta(*ends, size=(_DRAWS, len(share)))
-        rates.append(_expected_rate(problem, name, wanted, drawn, share, promised))
-        low, high = np.quantile(drawn, _ENDS, axis=0)
-        for index in np.flatnonzero(present):
-            levels = [
-                int(level)
-                for level in np.unravel_index(index, [shape[axis] for axis in grouping])
-            ]
-            whom = (
-                problem.roles.describe_group(grouping, levels),
-                f"{outcome.name} = {outcome.labels[good]}",
-            )
-            numbers = (
-                share[index],
-                min(low[index], share[index]),
-                max(high[index], share[index]),
-                of_table[index],
-            )
-            shares.append(DecidedShare(name, *whom, *map(float, numbers)))
-            if not promised[index]:
-                unsure += [whom[0]]
+        of_table = outcome_rates(_by_group(problem, grouping, taught), (1,))[good]
+        rates.append(_expected_rate(problem, name, wanted, estimates))
+        found = _decided_shares(problem, name, grouping, estimates, of_table)
+        shares += found.values()
+        unsure += [
+            share.group
+            for index, share in found.items()
+            if not estimates.promised[index]
+        ]
     return Decisions(
         student=student,
         sees_protected=plan.sees_protected,
@@ -380,48 +419,86 @@ def _decisions(
     )
 
 
-def _expected_rate(
+def _by_group(problem: Problem, grouping: Grouping, table: Reals) -> Reals:
+    """A table of outcomes × groups of this grouping, of what is compared."""
+    shape = problem.blocks.shape(0)
+    compared = problem.measure.outcomes_compared(table.reshape(shape), grouping)
+    return group_table(compared, grouping).reshape(shape[0], -1)
+
+
+def _decided_shares(
     problem: Problem,
     name: str,
-    wanted: float | None,
-    drawn: Reals,
-    share: Reals,
-    promised: Mask,
+    grouping: Grouping,
+    estimates: Estimates,
+    of_table: Reals,
+) -> dict[int, DecidedShare]:
+    """The share of each group that has people."""
+    shape = [problem.blocks.shape(0)[axis] for axis in grouping]
+    (good,) = problem.measure.favourable
+    low, high = np.quantile(estimates.drawn, _ENDS, axis=0)
+    result = {}
+    for index in np.flatnonzero(np.isfinite(estimates.share)).tolist():
+        levels = [int(level) for level in np.unravel_index(index, shape)]
+        share = float(estimates.share[index])
+        result[index] = DecidedShare(
+            grouping=name,
+            group=problem.roles.describe_group(grouping, levels),
+            outcome=problem.roles.describe_group((0,), (good,)),
+            share=share,
+            low=min(float(low[index]), share),
+            high=max(float(high[index]), share),
+            taught=float(of_table[index]),
+        )
+    return result
+
+
+def _expected_rate(
+    problem: Problem, name: str, wanted: float | None, estimates: Estimates
 ) -> DecidedRate:
-    """The worst ratio between two groups of a stratum, on average over what the shares
-    of other people may be.
+    """The worst ratio between two groups of a stratum, as is expected of other people.
 
     The student was chosen so that the estimated shares are equal. The real ones are
     not, by chance, and of several groups the worst counts: what is expected is below
     the ratio of the estimates.
     """
-    known = share[promised]
-    strata = int(
-        np.prod([problem.blocks.sizes[index] for index in problem.roles.strata])
+    strata = [problem.blocks.sizes[index] for index in problem.roles.strata]
+    known = estimates.share[estimates.promised]
+    rate = DecidedRate(
+        grouping=name,
+        wanted=wanted,
+        rate=None,
+        low=None,
+        high=None,
+        vacuous=not known.size or bool(known.max() <= 0 or known.min() >= 1),
     )
-    vacuous = not known.size or bool(known.max() <= 0 or known.min() >= 1)
-    stratum = np.arange(len(share)) % strata
-    parts = [np.flatnonzero(promised & (stratum == number)) for number in range(strata)]
-    parts = [part for part in parts if len(part) > 1]
+    parts = compared_parts(estimates.promised, int(np.prod(strata)))
     if not parts:
-        return DecidedRate(name, wanted, None, None, None, vacuous)
-    worst = np.min(
-        [drawn[:, part].min(axis=1) / drawn[:, part].max(axis=1) for part in parts],
-        axis=0,
-    )
-    # All may be equal, if the group that seems to be lowest may be ahead of the one
-    # that seems to be highest.
-    ends = [(part[share[part].argmin()], part[share[part].argmax()]) for part in parts]
-    surely = any(
-        np.quantile(drawn[:, least] / drawn[:, most], _ENDS[1]) < 1
-        for least, most in ends
-        if least != most
-    )
-    if surely:
-        low, high = np.quantile(worst, _ENDS)
-    else:
-        low = np.quantile(worst, _ENDS[0])
+        return rate
+    drawn = estimates.drawn
+    ratios = [drawn[:, part].min(axis=1) / drawn[:, part].max(axis=1) for part in parts]
+    worst = np.min(ratios, axis=0)
+    low, high = np.quantile(worst, _ENDS)
+    if not any(surely_unequal(estimates, part) for part in parts):
         high = 1.0
-    return DecidedRate(
-        name, wanted, float(worst.mean()), float(low), float(high), vacuous
-    )
+    return replace(rate, rate=float(worst.mean()), low=float(low), high=float(high))
+
+
+def compared_parts(promised: Mask, strata: int) -> list[Rows]:
+    """The groups of each stratum that are compared, where there are two at least.
+
+    Groups are numbered with the strata last.
+    """
+    stratum = np.arange(len(promised)) % strata
+    parts = [np.flatnonzero(promised & (stratum == number)) for number in range(strata)]
+    return [part for part in parts if len(part) > 1]
+
+
+def surely_unequal(estimates: Estimates, part: Rows) -> bool:
+    """Whether the group that seems to be lowest cannot be ahead of the highest."""
+    least = part[estimates.share[part].argmin()]
+    most = part[estimates.share[part].argmax()]
+    if least == most:
+        return False
+    ratio = estimates.drawn[:, least] / estimates.drawn[:, most]
+    return bool(np.quantile(ratio, _ENDS[1]) < 1)

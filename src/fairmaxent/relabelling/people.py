@@ -1,5 +1,4 @@
-"""People: who the models learn from and decide about, one by one; their profiles, and
-what a model sees of them.
+"""People whom models learn from, their profiles, and what a model sees of them.
 
 A profile is a distinct combination (x, z) of all columns except the outcome.
 Relabelling keeps how common each profile is, p(x, z), and changes how often it has each
@@ -48,9 +47,7 @@ _SMALLEST = 1e-12  # of a probability whose logarithm is taken
 
 @dataclass(frozen=True, eq=False)
 class Profiles:
-    """Distinct profiles in lexicographic order, and how much each counts with each
-    outcome in a table.
-    """
+    """Distinct profiles in lexicographic order, and how much each outcome counts."""
 
     blocks: Blocks
     # (profiles, blocks): block codes, with the group z instead of the root
@@ -62,9 +59,7 @@ class Profiles:
 
     @classmethod
     def of(cls, table: Table, blocks: Blocks, counts: Reals) -> "Profiles":
-        """Take the outcome out of the rows of a table; ``counts`` is how much each row
-        counts.
-        """
+        """Take the outcome out of the rows of a table, which count ``counts`` each."""
         outcomes, groups = root_shape(blocks)
         codes = table.codes.copy(order="F")
         outcome, codes[:, 0] = np.divmod(table.codes[:, 0], groups)
@@ -73,7 +68,11 @@ class Profiles:
         size = len(merged.codes)
         summed = tally(cells, counts, size * outcomes).reshape(size, outcomes)
         return cls(
-            blocks, merged.codes, summed, merged.inverse, outcome.astype(np.intp)
+            blocks=blocks,
+            codes=merged.codes,
+            counts=summed,
+            profile_of_row=merged.inverse,
+            outcomes=outcome.astype(np.intp),
         )
 
     @property
@@ -87,56 +86,51 @@ class Profiles:
         return np.asarray(self.counts.sum(axis=1))
 
     def by_row(self, weights: Reals) -> Reals:
-        """(distinct rows, outcomes): how much people who counted 1 count with each
-        outcome; 0 if the row counted 0.
+        """(distinct rows, outcomes): how much people count who counted 1.
 
-        ``weights`` is how much each profile counts with each outcome, in the order of
-        :meth:`labelled`. People keep their own outcome as far as that allows; where it
-        has too many of them, each gives up the same part.
+        It is 0 if the row counted 0. ``weights`` is how much each profile counts with
+        each outcome, in the order of :meth:`labelled`. People keep their own outcome as
+        far as that allows; where it has too many of them, each gives up the same part.
         """
         wanted = weights.reshape(-1, len(self.codes)).T
-        scale = (
-            wanted.sum(axis=1, keepdims=True)
-            / np.where(self.mass > 0, self.mass, 1.0)[:, None]
-        )
+        mass = np.where(self.mass > 0, self.mass, 1.0)[:, None]
+        scale = wanted.sum(axis=1, keepdims=True) / mass
         own = self.counts * scale
         lacking = np.maximum(wanted - own, 0.0)
         given_up = np.divide(
             np.maximum(own - wanted, 0.0), own, out=np.zeros_like(own), where=own > 0
         )
-        taken = lacking / np.maximum(
-            lacking.sum(axis=1, keepdims=True), np.finfo(float).tiny
-        )
+        total = lacking.sum(axis=1, keepdims=True)
+        taken = lacking / np.maximum(total, np.finfo(float).tiny)
         profile = self.profile_of_row
         part = given_up[profile, self.outcomes, None]
         scale = scale[profile]
         scale[self.counts[profile, self.outcomes] <= 0] = 0.0
-        return np.asarray(
-            scale
-            * (part * taken[profile] + (1 - part) * np.eye(len(own.T))[self.outcomes])
-        )
+        is_own = np.eye(len(own.T))[self.outcomes]
+        return np.asarray(scale * (part * taken[profile] + (1 - part) * is_own))
 
     def labelled(self) -> Codes:
-        """Every profile once per outcome, as rows of block codes in lexicographic
-        order: outcome by outcome.
-        """
+        """Every profile once per outcome, in lexicographic order of block codes."""
         outcomes, groups = root_shape(self.blocks)
-        codes = np.empty(
-            (outcomes * len(self.codes), self.codes.shape[1]),
-            dtype=self.codes.dtype,
-            order="F",
-        )
-        for outcome in range(outcomes):
-            part = slice(outcome * len(self.codes), (outcome + 1) * len(self.codes))
-            codes[part] = self.codes
-            codes[part, 0] += self.codes.dtype.type(outcome * groups)
+        codes = np.asfortranarray(np.concatenate([self.codes] * outcomes))
+        outcome = np.repeat(np.arange(outcomes), len(self.codes))
+        codes[:, 0] += (outcome * groups).astype(codes.dtype)
         return codes
 
 
+def weight_of_rows(table: Table, counts: Reals, design: Reals | None) -> Reals:
+    """How much each input row counts: its part of what its distinct row does."""
+    part = np.divide(
+        counts, table.counts, out=np.zeros_like(counts), where=table.counts > 0
+    )
+    weight: Reals = part[table.inverse]
+    if design is None:
+        return weight
+    return weight * design
+
+
 def root_shape(blocks: Blocks) -> tuple[int, int]:
-    """Number of outcomes and number of groups; the root numbers its cells outcome by
-    outcome.
-    """
+    """Number of outcomes and of groups; the root numbers cells outcome by outcome."""
     outcomes, *protected = blocks.shape(0)
     return outcomes, math.prod(protected)
 
@@ -152,9 +146,7 @@ class Inputs:
 
     @classmethod
     def of(cls, roles: Roles, codes: Codes, positions: Positions | None) -> "Inputs":
-        """Look the numbers up: by their positions among the raw values, or else by
-        level.
-        """
+        """Look numbers up by their positions among raw values, or else by level."""
         levels = roles.blocks.unpool(codes)
         numbers = {}
         for index, attribute in enumerate(roles.domain.attributes):
@@ -176,24 +168,22 @@ class Inputs:
 
     @cached_property
     def levels(self) -> Codes:
-        """The level of each record in each column of the domain; that of the outcome
-        means nothing.
-        """
+        """The level of each record in each column; the outcome's means nothing."""
         return self.roles.blocks.unpool(self.codes)
 
     def matrix(self, *, blind: bool, with_categories: bool) -> Reals:
-        """What a model sees: for trees that can handle categories, numbers as they are,
-        and levels as numbers.
+        """What a model sees.
 
-        For any other classifier, standardised numbers, and one indicator per level of
-        the other columns.
+        For trees that can handle categories, numbers as they are, and levels as
+        numbers. For any other classifier, standardised numbers, and one indicator per
+        level of the other columns.
         """
         columns: list[Any] = [np.empty((len(self), 0))]
         for index, attribute in seen_columns(self.roles, blind=blind):
             level = self.levels[:, index]
             numbers = self.numbers.get(index)
             if with_categories:
-                columns.append((level if numbers is None else numbers)[:, None])
+                columns.append(self.numbers.get(index, level)[:, None])
             elif numbers is None:
                 columns.append(np.eye(attribute.size)[level])
             else:
@@ -208,37 +198,29 @@ class Inputs:
 
 def seen_columns(roles: Roles, *, blind: bool) -> Iterator[tuple[int, Attribute]]:
     """The columns that a model sees, with their positions in the domain."""
-    if blind:
-        hidden = (roles.outcome, *roles.protected)
-    else:
-        hidden = (roles.outcome,)
-    return (
-        (index, column)
-        for index, column in enumerate(roles.domain.attributes)
-        if index not in hidden
-    )
+    for index, column in enumerate(roles.domain.attributes):
+        hidden = blind and index in roles.protected
+        if index != roles.outcome and not hidden:
+            yield index, column
 
 
 def _centre_and_spread(attribute: Attribute) -> tuple[float, float]:
-    """Mean and standard deviation over all rows that the domain was learned from,
-    missing values aside.
-    """
+    """Mean and standard deviation over all rows of the domain that have a value."""
     values = frames.to_numbers(attribute.values)
     counts = np.where(np.isnan(values), 0.0, attribute.counts)
     if not counts.any():
         return 0.0, 1.0
-    centre = float(np.average(np.nan_to_num(values), weights=counts))
-    spread = float(
-        np.sqrt(np.average((np.nan_to_num(values) - centre) ** 2, weights=counts))
-    )
-    return centre, spread if spread > 0 else 1.0
+    values = np.nan_to_num(values)
+    centre = float(np.average(values, weights=counts))
+    variance = np.average((values - centre) ** 2, weights=counts)
+    if variance > 0:
+        return centre, float(np.sqrt(variance))
+    return centre, 1.0
 
 
 @dataclass(frozen=True, eq=False)
 class People:
-    """Everybody in a table: a record per input row if rows were kept, in their order,
-    else one per distinct row.
-    """
+    """Everybody in a table: a record per input row, or per distinct row if not kept."""
 
     profiles: Profiles
     inputs: Inputs
@@ -256,8 +238,7 @@ class People:
         positions: Positions | None,
         design: Reals | None,
     ) -> "People":
-        """Take the people of a table apart; ``counts`` is how much each of its distinct
-        rows counts.
+        """Take the people of a table apart, whose distinct rows count ``counts`` each.
 
         ``positions`` and ``design`` (weights) are those of the input rows, if they were
         kept.
@@ -267,19 +248,15 @@ class People:
         profiles = Profiles.of(table, roles.blocks, counts * scale)
         if table.keeps_rows:
             row = table.inverse
-            share = np.divide(
-                counts, table.counts, out=np.zeros_like(counts), where=table.counts > 0
-            )
-            weight = share[row] * (1.0 if design is None else design) * scale
+            weight = weight_of_rows(table, counts, design) * scale
             size = np.ones(len(row), dtype=np.int64)
         else:
             row = np.arange(len(counts))
             positions = None
             weight = counts * scale
             size = np.round(table.rows).astype(np.int64)
-        inputs = Inputs.of(
-            roles, profiles.codes[profiles.profile_of_row[row]], positions
-        )
+        codes = profiles.codes[profiles.profile_of_row[row]]
+        inputs = Inputs.of(roles, codes, positions)
         return cls(profiles=profiles, inputs=inputs, row=row, weight=weight, size=size)
 
     @cached_property
@@ -302,12 +279,12 @@ class People:
         """The group z of each record, as one code for all protected attributes."""
         return self.profiles.groups[self.profile]
 
-    def deal(self, folds: int, *, seed: int = 0) -> Counts:
-        """Deal people to folds like cards, by group, outcome and distinct row, so that
-        all folds are similar.
+    def deal(self, folds: int) -> Counts:
+        """Deal people to folds like cards, by group, outcome and distinct row.
 
-        Returns how many people of each record are in each fold (records × folds). It is
-        the same number for each distinct row whether rows were kept or not.
+        So all folds are similar. Returns how many people of each record are in each
+        fold (records × folds). It is the same number for each distinct row whether rows
+        were kept or not.
         """
         if self.size.sum() < 2 * folds:
             raise InputError(
@@ -317,7 +294,7 @@ class People:
                 " and ",
                 Option("estimate", None),
             )
-        rng = np.random.default_rng([_STREAM, seed])
+        rng = np.random.default_rng([_STREAM, 0])
         shuffled = rng.permutation(len(self.profiles.outcomes))[self.row]
         order = np.lexsort(
             (rng.random(len(self.row)), shuffled, self.outcome, self.group)
@@ -326,98 +303,73 @@ class People:
         first = np.empty(len(order), dtype=np.int64)
         first[order] = np.cumsum(self.size[order]) - self.size[order]
         rounds, rest = np.divmod(self.size, folds)
-        return np.asarray(
-            rounds[:, None]
-            + ((np.arange(folds) - first[:, None]) % folds < rest[:, None])
-        )
+        gets_one_more = (np.arange(folds) - first[:, None]) % folds < rest[:, None]
+        return np.asarray(rounds[:, None] + gets_one_more)
 
-    def lesson(
-        self,
-        members: Counts,
-        labels: Reals | None = None,
-        *,
-        most: int = LARGEST_LESSON,
-    ) -> "Lesson":
-        """What a model learns from: ``members`` people of each record, one by one, but
-        at most ``most`` of them.
+    def lesson(self, members: Counts, *, most: int = LARGEST_LESSON) -> "Lesson":
+        """What a model learns from: ``members`` people of each record, one by one.
 
-        ``labels`` are soft labels of the profiles (profiles × outcomes); None:
-        everybody has their outcome.
+        There are at most ``most`` of them.
         """
         record = one_by_one(members, most)
-        weight = (self.weight / np.maximum(self.size, 1))[record] * (
-            members.sum() / max(len(record), 1)
-        )
-        if labels is None:
-            shares = np.eye(self.outcomes)[self.outcome[record]]
-        else:
-            shares = labels[self.profile[record]]
-        return Lesson(self.inputs.take(record), weight[:, None] * shares)
+        weight_of_one = self.weight / np.maximum(self.size, 1)
+        represented = members.sum() / max(len(record), 1)
+        weight = weight_of_one[record] * represented
+        is_outcome = np.eye(self.outcomes)[self.outcome[record]]
+        return Lesson(self.inputs.take(record), weight[:, None] * is_outcome)
 
 
 @dataclass(frozen=True, eq=False)
 class Lesson:
-    """People to learn from, and how much each counts with each outcome: about 1 in
-    all.
-    """
+    """People to learn from, and how much each counts with each outcome."""
 
     inputs: Inputs
-    weights: Reals  # (people, outcomes)
+    weights: Reals  # (people, outcomes): about 1 in all for each person
 
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """What models predict for people whom they did not learn from; a record may be in
-    several folds.
-    """
+    """What models predict for people whom they did not learn from."""
 
-    record: NDArray[np.intp]
+    record: NDArray[np.intp]  # which may be in several folds
     weight: Reals
     chances: Reals  # (of these, outcomes)
 
 
 def one_by_one(members: Counts, most: int) -> NDArray[np.intp]:
-    """The record of each member or, if there are more than ``most``, of one from each
-    of that many equal steps.
+    """The record of each member.
+
+    If there are more than ``most``, of one from each of that many equal steps.
     """
     total = int(members.sum())
     if total <= most:
         return np.repeat(np.arange(len(members)), members)
     steps = np.arange(most) + np.random.default_rng([_STREAM, 0]).random(most)
-    return np.searchsorted(
-        np.cumsum(members), (steps * (total / most)).astype(np.int64), side="right"
-    )
+    chosen = (steps * (total / most)).astype(np.int64)
+    return np.searchsorted(np.cumsum(members), chosen, side="right")
 
 
 def pooled_labels(people: People, held_out: HeldOut) -> Reals:
-    """π(y | x, z) of each profile: the mean of its people's predictions, shrunk with
-    its own counts.
-    """
+    """π(y | x, z) of each profile: its mean prediction, shrunk with its own counts."""
     counts = people.profiles.counts
     profile = people.profile[held_out.record]
-    sums = [
-        tally(profile, held_out.weight * chance, len(counts))
-        for chance in held_out.chances.T
-    ]
     mass = tally(profile, held_out.weight, len(counts))
-    nobody = mass <= 0  # only people without weight: their predictions count the same
-    alone = [tally(profile, chance, len(counts)) for chance in held_out.chances.T]
-    mean = np.column_stack(
-        [
-            np.where(nobody, plain, total)
-            for plain, total in zip(alone, sums, strict=True)
-        ]
-    )
+    # Where nobody of a profile has weight, their predictions count the same.
+    weight = np.where(mass[profile] > 0, held_out.weight, 1.0)
+    sums = [
+        tally(profile, weight * chance, len(counts)) for chance in held_out.chances.T
+    ]
+    mean = np.column_stack(sums)
     mean /= np.maximum(mean.sum(axis=1, keepdims=True), _SMALLEST)
     strength = prior_strength(mean, counts)
-    return np.asarray(
-        (strength * mean + counts) / (strength + counts.sum(axis=1, keepdims=True))
-    )
+    total = counts.sum(axis=1, keepdims=True)
+    return np.asarray((strength * mean + counts) / (strength + total))
 
 
 def prior_strength(mean: Reals, counts: Reals) -> float:
-    """κ of the largest leave-one-out likelihood Σ n(y)·log((κ·m(y) + n(y) − 1) / (κ + Σ
-    n − 1)) over all profiles.
+    """κ of the largest leave-one-out likelihood, over all profiles.
+
+    It is Σ n(y)·log((κ·m(y) + n(y) − 1) / (κ + Σ n − 1)).
     """
     several = counts.sum(axis=1) > 1
     mean = mean[several]
@@ -431,6 +383,4 @@ def prior_strength(mean: Reals, counts: Reals) -> float:
         chance = (strength * mean + others) / (strength + total)
         return float((counts * np.log(np.maximum(chance, _SMALLEST))).sum())
 
-    return float(
-        _STRENGTHS[int(np.argmax([likelihood(strength) for strength in _STRENGTHS]))]
-    )
+    return float(max(_STRENGTHS, key=likelihood))

@@ -1,10 +1,10 @@
-"""Soft labels, tilted until every group has the wanted outcomes; p(x, z) does not
-change.
+"""Soft labels, tilted until every group has the wanted outcomes.
 
-A model's soft labels π(y | x, z) become fair ones, g(y | x, z) ∝ π(y | x, z)·e^{μ(y,
-z)}, with μ such that the mean of g in each group is the one that the fair table asks
-for. Of all g with that mean it is the closest to π (smallest KL divergence averaged
-over the profiles), so this is maximum entropy again, normalised profile by profile.
+p(x, z) does not change. A model's soft labels π(y | x, z) become fair ones, g(y | x, z)
+∝ π(y | x, z)·e^{μ(y, z)}, with μ such that the mean of g in each group is the one that
+the fair table asks for. Of all g with that mean it is the closest to π (smallest KL
+divergence averaged over the profiles), so this is maximum entropy again, normalised
+profile by profile.
 
 Equal means are not equal decisions: a decision also depends on a threshold, and groups
 with the same mean can differ in the share of members above it. `closed_loop` is about
@@ -39,36 +39,16 @@ def tilt(soft: Reals, mass: Reals, groups: Labels, wanted: Reals) -> Reals:
     labels.
     """
     result = soft.copy()
-    for group, members in _members(mass, groups, wanted):
-        scores = _logarithm(soft[members])
-        result[members] = _match_mean(
-            _Means(scores, _share(mass[members]), wanted[:, group])
-        ).labels
+    for group in range(wanted.shape[1]):
+        members = np.flatnonzero((groups == group) & (mass > 0))
+        if not len(members) or not wanted[:, group].sum() > 0:
+            continue
+        with np.errstate(divide="ignore"):
+            scores = np.log(soft[members])
+        share = mass[members] / mass[members].sum()
+        means = _Means(scores=scores, share=share, wanted=wanted[:, group])
+        result[members] = _match_mean(means).labels
     return result
-
-
-def _members(
-    mass: Reals, groups: Labels, wanted: Reals
-) -> list[tuple[int, NDArray[np.intp]]]:
-    """Groups that have wanted shares, each with its profiles that have mass."""
-    by_group = (
-        (group, np.flatnonzero((groups == group) & (mass > 0)))
-        for group in range(wanted.shape[1])
-    )
-    return [
-        (group, members)
-        for group, members in by_group
-        if len(members) and wanted[:, group].sum() > 0
-    ]
-
-
-def _share(mass: Reals) -> Reals:
-    return np.asarray(mass / mass.sum())
-
-
-def _logarithm(soft: Reals) -> Reals:
-    with np.errstate(divide="ignore"):
-        return np.log(soft)
 
 
 # ---------------------------------------------------------------- means
@@ -76,15 +56,13 @@ def _logarithm(soft: Reals) -> Reals:
 
 @dataclass(frozen=True, eq=False)
 class _DualPoint:
-    """The dual at offsets μ: the labels g there, its value, and its first and second
-    derivatives.
-    """
+    """The dual at offsets μ."""
 
     offsets: Reals
-    labels: Reals
+    labels: Reals  # g
     value: float
     gradient: Reals  # mean of g minus the wanted mean
-    curvature: Reals
+    curvature: Reals  # second derivatives
 
     @property
     def miss(self) -> float:
@@ -108,13 +86,11 @@ class _Means:
         """Outcomes wanted at zero are dropped; the others start at a first guess."""
         with np.errstate(divide="ignore"):
             labels = np.exp(self.scores - log_sum_exp(self.scores)[:, None])
-            return self.at(
-                np.log(self.wanted) - np.log(np.maximum(self.share @ labels, 1e-300))
-            )
+            mean = np.maximum(self.share @ labels, 1e-300)
+            return self.at(np.log(self.wanted) - np.log(mean))
 
     def at(self, offsets: Reals) -> _DualPoint:
-        """The dual D(μ) = Σᵢ sᵢ·log Σ_y e^{aᵢ(y) + μ(y)} − ⟨w, μ⟩, which is convex in
-        μ.
+        """The dual D(μ) = Σᵢ sᵢ·log Σ_y e^{aᵢ(y) + μ(y)} − ⟨w, μ⟩, convex in μ.
 
         sᵢ is the share of profile i, aᵢ its scores, and w the wanted mean; g is the
         softmax of aᵢ + μ.
@@ -125,16 +101,22 @@ class _Means:
         mean = self.share @ labels
         curvature = np.diag(mean) - (labels * self.share[:, None]).T @ labels
         value = float(self.share @ logs - self.wanted[self.kept] @ offsets[self.kept])
-        return _DualPoint(offsets, labels, value, mean - self.wanted, curvature)
+        return _DualPoint(
+            offsets=offsets,
+            labels=labels,
+            value=value,
+            gradient=mean - self.wanted,
+            curvature=curvature,
+        )
 
 
 def _match_mean(means: _Means) -> _DualPoint:
     """Solve for μ with Σ share·g = wanted, by Newton's method on the convex dual."""
     point = means.start()
     for _ in range(_ITERATIONS):
-        better = None
-        if not (point.miss <= _TOLERANCE):
-            better = _newton_step(means, point)
+        if point.miss <= _TOLERANCE:
+            break
+        better = _newton_step(means, point)
         if better is None:
             break
         point = better
@@ -152,16 +134,13 @@ def _match_mean(means: _Means) -> _DualPoint:
 
 
 def _newton_step(means: _Means, point: _DualPoint) -> _DualPoint | None:
-    """Go along Newton's direction as far as it helps; None if rounding hides any
-    gain.
-    """
+    """Go along Newton's direction as far as it helps; None if rounding hides a gain."""
     kept = means.kept
     ridge = max(1e-14 * float(np.trace(point.curvature)), 1e-13)
     matrix = point.curvature[np.ix_(kept, kept)] + ridge * np.eye(kept.sum())
-    direction = np.zeros(len(kept))  # with components clipped to ±10
-    direction[kept] = np.clip(
-        -np.linalg.lstsq(matrix, point.gradient[kept], rcond=None)[0], -10.0, 10.0
-    )
+    newton, *_ = np.linalg.lstsq(matrix, point.gradient[kept], rcond=None)
+    direction = np.zeros(len(kept))
+    direction[kept] = np.clip(-newton, -10.0, 10.0)
     slope = float(point.gradient @ direction)
     for halvings in range(50):
         length = 0.5**halvings
@@ -179,12 +158,11 @@ def _newton_step(means: _Means, point: _DualPoint) -> _DualPoint | None:
 
 
 def quantile(scores: Reals, share: Reals, above: float) -> float:
-    """The cut with the share ``above`` over it, interpolated where many have the same
-    score.
+    """The cut with the share ``above`` over it.
 
-    A model of few rules gives few scores. The nearest cut would be the present one
-    again and again; between two cuts, the labels move a little, and the next model
-    draws its rules elsewhere.
+    It is interpolated where many have the same score. A model of few rules gives few
+    scores. The nearest cut would be the present one again and again; between two cuts,
+    the labels move a little, and the next model draws its rules elsewhere.
     """
     order = np.argsort(-scores, kind="stable")
     ordered = scores[order]
@@ -197,7 +175,6 @@ def quantile(scores: Reals, share: Reals, above: float) -> float:
     first = finite[0]
     last = finite[-1]
     levels = distinct[first : last + 1]
-    cuts = np.concatenate(
-        [[levels[0] + _MARGIN], (levels[1:] + levels[:-1]) / 2, [levels[-1] - _MARGIN]]
-    )
+    between = (levels[1:] + levels[:-1]) / 2
+    cuts = np.concatenate([[levels[0] + _MARGIN], between, [levels[-1] - _MARGIN]])
     return float(np.interp(above, passed[first : last + 2], cuts))
