@@ -31,7 +31,7 @@ from fairmaxent.fit.distribution import Distribution, Evidence
 from fairmaxent.fit.solved import check_weight_name
 from fairmaxent.maxent.priors.rows import Rows
 from fairmaxent.raking.certificate import RakingCertificate, certify
-from fairmaxent.raking.factors import check_replicates, find_factors, replicate_weights
+from fairmaxent.raking.factors import find_factors
 from fairmaxent.raking.margins import Margin, match_margin, read_margins, scale_of
 from fairmaxent.raking.problem import (
     RakingProblem,
@@ -40,6 +40,7 @@ from fairmaxent.raking.problem import (
     read_bounds,
     read_survey,
 )
+from fairmaxent.raking.replicates import check_replicates, replicate_weights
 
 WEIGHT_NAME = "raked_weight"
 ALL = "all"
