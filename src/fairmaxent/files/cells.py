@@ -16,7 +16,7 @@ from fairmaxent.data.frames import load_library
 from fairmaxent.data.identifiers import is_total
 from fairmaxent.document.words import counted
 from fairmaxent.errors import Option, cut
-from fairmaxent.files.reading import Reading, Remark
+from fairmaxent.files.reading import FileReading, Remark
 
 _LOOKED_AT = 1000  # cells of a column, to see how they are written
 _BOTH = ".,"
@@ -95,7 +95,7 @@ class Typed:
 
 
 def typed_table(
-    cells: Any, missing: Sequence[str], reading: Reading, separator: str = ""
+    cells: Any, missing: Sequence[str], reading: FileReading, separator: str = ""
 ) -> Typed:
     """Strip spaces, read markers as missing, and give each column the type that all its
     cells have.

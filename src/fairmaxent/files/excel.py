@@ -23,15 +23,9 @@ from fairmaxent.data.limits import need_memory
 from fairmaxent.document.words import counted
 from fairmaxent.errors import InputError, Option, StorageError, cut, did_you_mean
 from fairmaxent.files.cells import Typed, missing_remarks, typed_table
-from fairmaxent.files.reading import (
-    Reading,
-    Remark,
-    TableForm,
-    check_growth,
-    column_names,
-    remarks_around,
-    title_count,
-)
+from fairmaxent.files.content import check_growth
+from fairmaxent.files.reading import FileReading, Remark, TableForm
+from fairmaxent.files.surroundings import column_names, remarks_around, title_count
 
 # rows, and names of sheets
 _LOOKED_AT = 50
@@ -69,7 +63,7 @@ class _SheetCells(NamedTuple):
 
 
 def read_xlsx(
-    content: bytes, path: str, reading: Reading, format: str
+    content: bytes, path: str, reading: FileReading, format: str
 ) -> tuple[Any, list[Remark], TableForm]:
     """Read a table from the content of a workbook."""
     remarks: list[Remark] = []
@@ -95,7 +89,11 @@ def _damage(path: str) -> AbstractContextManager[None]:
 
 
 def cells_by_row(
-    content: bytes, path: str, reading: Reading, declared: Collection[str], format: str
+    content: bytes,
+    path: str,
+    reading: FileReading,
+    declared: Collection[str],
+    format: str,
 ) -> tuple[Any, None, TableForm]:
     """Read each row by itself: the cells as they are, below the names in the first row
     of the first sheet.
@@ -276,7 +274,7 @@ def _plain(value: Any) -> _Value | None:
 
 
 def _columns(
-    cells: _SheetCells, path: str, reading: Reading, remarks: list[Remark]
+    cells: _SheetCells, path: str, reading: FileReading, remarks: list[Remark]
 ) -> tuple[dict[str, list[_Value | None]], int]:
     """Find the header, and return the columns below it, and how many rows are above it,
     if they were detected.
@@ -377,7 +375,9 @@ def _text_of(value: _Value) -> str:
 
 
 def _typed(
-    by_name: Mapping[str, list[_Value | None]], reading: Reading, remarks: list[Remark]
+    by_name: Mapping[str, list[_Value | None]],
+    reading: FileReading,
+    remarks: list[Remark],
 ) -> Typed:
     """Give each column the type that all its cells have; texts are read as those of a
     CSV are.

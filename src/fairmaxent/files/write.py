@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple, Self
 
 from fairmaxent.errors import InputError, LimitError, Option, StorageError
+from fairmaxent.files.content import reason_of
 from fairmaxent.files.formats import output_format, write_on_stdout, write_to_file
-from fairmaxent.files.reading import STANDARD, Name, TableForm, reason_of
+from fairmaxent.files.reading import STANDARD, Name, TableForm
 
 Names = Sequence[Name]
 _BEGINNING = ".fairmaxent-"  # of the names of temporary files

@@ -1,4 +1,4 @@
-"""Conflicts: margins that no weights meet together, the smallest set of them, and why."""
+"""Conflicts: the smallest set of margins that no weights meet together, and why."""
 
 import math
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ def find_conflict(problem: RakingProblem) -> Conflict | None:
 
 
 def _smallest_set(problem: RakingProblem) -> tuple[int, ...] | None:
-    """The smallest set of two margins or more that cannot be met; None if all can be."""
+    """The smallest set of two margins or more that cannot be met; None: all can."""
     every = tuple(range(len(problem.margins)))
     # Pairs come first: most conflicts are between two margins, which have few cells.
     # Only then are all checked.

@@ -1,4 +1,4 @@
-"""Linear programs: whether weights that meet the margins exist, and what they cannot do.
+"""Linear programs: whether weights that meet the margins exist, and what is forced.
 
 They are solved only if Newton's method fails, because they take far longer.
 """
