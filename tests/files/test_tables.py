@@ -16,9 +16,9 @@ from fairmaxent import InputError
 from fairmaxent.errors import ColumnError, StorageError
 from fairmaxent.files.formats import (
     COMPRESSED,
+    FORMATS,
     output_format,
     read_table,
-    suffixes_by_title,
 )
 from fairmaxent.files.reading import FileReading
 from fairmaxent.files.write import write_table
@@ -44,10 +44,13 @@ def mixed_table():
 
 def test_the_documentation_lists_every_format_and_its_suffixes():
     page = (pages.DOCS / "questions/files.md").read_text(encoding="utf-8")
-    rows = []
-    for title, suffixes in suffixes_by_title().items():
-        listed = ", ".join(f"`{suffix}`" for suffix in suffixes)
-        rows.append(f"| {title} | {listed} |")
+    by_title = {}
+    for format in FORMATS.values():
+        suffixes = by_title.setdefault(format.title, [])
+        suffixes += [f"`{suffix}`" for suffix in format.suffixes + format.only_read]
+    rows = [
+        f"| {title} | {', '.join(suffixes)} |" for title, suffixes in by_title.items()
+    ]
     assert "\n".join(["| Format | Suffixes |", "|---|---|", *rows, ""]) in page
     assert all(f"`{suffix}`" in page for suffix in COMPRESSED)
 

@@ -433,10 +433,11 @@ def _without_empty_end(frame: Any, path: str) -> tuple[Any, tuple[str, ...]]:
 def write_csv(
     lazy: Any,
     file: IO[bytes],
+    *,
     compression: str,
     form: TableForm | None,
-    schema: object,
     format: str,
+    **_: object,
 ) -> tuple[str, ...]:
     """Write a lazy frame in the form of its input; return what could not be kept."""
     form = form or TableForm(format, USUAL.get(format, ","))

@@ -121,14 +121,6 @@ SUFFIXES = {
 }
 
 
-def suffixes_by_title() -> dict[str, list[str]]:
-    """The suffixes of the files that can be read, by what people call the format."""
-    result: dict[str, list[str]] = {}
-    for format in FORMATS.values():
-        result.setdefault(format.title, []).extend(format.suffixes + format.only_read)
-    return result
-
-
 def _function(name: str) -> Callable[..., Any]:
     module, function = name.split(".")
     loaded = load_library(f"fairmaxent.files.{module}")
@@ -350,7 +342,8 @@ def write_to_file(
     remedy = "free some space, or choose another location or format"
     with library_errors(f"cannot write {called} as {name}", remedy, OSError):
         write = _function(FORMATS[name].write)
-        lost: tuple[str, ...] = write(lazy, file, compression, form, schema, name)
+        how = {"compression": compression, "form": form, "schema": schema}
+        lost: tuple[str, ...] = write(lazy, file, format=name, **how)
         return lost
 
 

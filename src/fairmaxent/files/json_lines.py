@@ -78,12 +78,7 @@ def _check_keys(content: bytes, path: str, polars: Any) -> None:
 
 
 def write_json_lines(
-    lazy: Any,
-    file: IO[bytes],
-    compression: str,
-    form: object,
-    schema: object,
-    format: str,
+    lazy: Any, file: IO[bytes], *, compression: str, **_: object
 ) -> tuple[()]:
     """Write a lazy frame; the format holds any table."""
     lazy.sink_ndjson(file, compression=compression, check_extension=False)

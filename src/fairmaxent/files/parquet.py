@@ -64,9 +64,7 @@ def _need_cells(scanned: Any, content: bytes, path: str) -> None:
     need_room(len(content) + float(CELL_MEMORY * cells), path)
 
 
-def write_parquet(
-    lazy: Any, file: IO[bytes], compression: str, form: object, schema: Any, format: str
-) -> tuple[()]:
+def write_parquet(lazy: Any, file: IO[bytes], *, schema: Any, **_: object) -> tuple[()]:
     """Write a lazy frame; the file declares the types of ``schema``, if given."""
     if schema is None:
         lazy.sink_parquet(file)
@@ -83,14 +81,7 @@ def write_parquet(
     return ()
 
 
-def write_arrow(
-    lazy: Any,
-    file: IO[bytes],
-    compression: str,
-    form: object,
-    schema: object,
-    format: str,
-) -> tuple[()]:
+def write_arrow(lazy: Any, file: IO[bytes], **_: object) -> tuple[()]:
     """Write a lazy frame; the format holds any table."""
     lazy.sink_ipc(file)
     return ()

@@ -5,6 +5,7 @@ left out only if it is called a total and holds sums; other sums, and remarks, a
 as rows, with a note.
 """
 
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -24,11 +25,11 @@ _ENOUGH = 3  # rows that can show that a line is one of them
 # of the rows are as wide as the header; for the others there is an error, which names
 # the line
 _MOSTLY = 0.7
+_FURTHER_DOWN = "; if the names stand further down, set "
 
 
 def title_count(records: Sequence[Cells]) -> int:
-    """Return how many of the first records stand above the header: 0 unless that is
-    unambiguous.
+    """Return how many of the first records stand above the header, if that is clear.
 
     A title, or a band such as "Person" over several columns, has at most half of the
     table's cells. The header comes directly after it; each of its cells is filled, none
@@ -51,17 +52,12 @@ def title_count(records: Sequence[Cells]) -> int:
 
 
 def _is_header(record: Cells, above: Sequence[Cells], below: Sequence[Cells]) -> bool:
-    """Whether it holds names, is as wide as the records below, and does not look like
-    one of them.
-    """
+    """Whether it holds names, is as wide as the records below, and is none of them."""
     names = [cell.strip() for cell in record]
     width = len(record)
-    if (
-        width < _PAIR
-        or not all(names)
-        or len(set(names)) < width
-        or any(map(_VALUE.fullmatch, names))
-    ):
+    if width < _PAIR or not all(names) or len(set(names)) < width:
+        return False
+    if any(map(_VALUE.fullmatch, names)):
         return False
     as_wide = [len(other) == width for other in below]
     if not all(as_wide[:_ENOUGH]) or sum(as_wide) < _MOSTLY * len(below):
@@ -91,121 +87,101 @@ def column_names(
     remarks: list[Remark],
     below_titles: str,
 ) -> list[str]:
-    """Names as given or as in the header, without spaces around them; a column without
-    a name is numbered.
+    """Names as given or as in the header; a column without a name is numbered.
 
     ``below_titles`` is where the header stands, if what is above it was taken for a
     title.
     """
-    if reading.columns is None:
-        given = header
-    else:
+    given = header
+    if reading.columns is not None:
         given = reading.columns
     if len(given) != len(header):
         sizes = f"{len(header)} columns and {len(given)} names were given"
         raise ColumnError(f"{path} has {sizes}; name every column")
     limits.check_file_columns(len(given), path)
-    names = [name.strip() or f"column_{number}" for number, name in enumerate(given, 1)]
-    unnamed = [
-        name
-        for name, original in zip(names, given, strict=True)
-        if not original.strip()
-    ]
+    names = [name.strip() for name in given]
+    unnamed = []
+    for place, name in enumerate(names):
+        if not name:
+            names[place] = f"column_{place + 1}"
+            unnamed.append(names[place])
     if unnamed:
         what = (
             f"{path} has columns without a name, which are called {', '.join(unnamed)}"
             " here"
         )
-        below: Remark = (
-            f"{what}; if the names stand further down, set ",
-            Option("skip_lines", 1),
-        )
-        remarks.append(what if len(unnamed) == 1 else below)
-    first: dict[str, int] = {}
-    for number, name in enumerate(names, 1):
-        if first.setdefault(name, number) != number:
-            twice = (
-                f"{path}: columns {first[name]} and {number} are both called {name!r};"
-                " rename one. "
-            )
-            name_them = (
-                "If the first line holds data instead of names, name the columns with ",
-                Option("columns"),
-            )
-            skip = ("; if the names stand further down, set ", Option("skip_lines", 1))
-            raise ColumnError(twice, *name_them, *skip)
+        if len(unnamed) == 1:
+            remarks.append(what)
+        else:
+            remarks.append((f"{what}{_FURTHER_DOWN}", Option("skip_lines", 1)))
+    _refuse_repeated(names, path)
     if below_titles:
         some = ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
-        what = (
-            f"the header of {path} ({some}) is in {below_titles}, and what stands above"
-            " it is taken for a title; if "
+        remarks.append(
+            (
+                f"the header of {path} ({some}) is in {below_titles}, and what stands"
+                " above it is taken for a title; if it is not, set ",
+                Option("skip_lines", 0),
+            )
         )
-        remarks.append((f"{what}it is not, set ", Option("skip_lines", 0)))
     return names
 
 
+def _refuse_repeated(names: Sequence[str], path: str) -> None:
+    first: dict[str, int] = {}
+    for number, name in enumerate(names, 1):
+        if first.setdefault(name, number) != number:
+            raise ColumnError(
+                f"{path}: columns {first[name]} and {number} are both called {name!r};"
+                " rename one. If the first line holds data instead of names, name the"
+                " columns with ",
+                Option("columns"),
+                _FURTHER_DOWN,
+                Option("skip_lines", 1),
+            )
+
+
 def remarks_around(frame: Any, path: str, reading: FileReading) -> Iterator[Remark]:
-    """Say that the first row may be data and not names, and that the last may be a sum
-    or a remark below the table.
-    """
-    texts = [
-        column
-        for column in frame.iter_columns()
-        if column.dtype == load_library("polars").String
-    ]
-    if (
-        reading.columns is None
-        and sum((column == column.name).any() for column in texts) > 1
-    ):
-        what = (
+    """Say that the first row may be data, not names, or the last a sum or a remark."""
+    polars = load_library("polars")
+    texts = [column for column in frame.iter_columns() if column.dtype == polars.String]
+    repeated = sum((column == column.name).any() for column in texts)
+    if reading.columns is None and repeated > 1:
+        yield (
             f"the first row of {path} looks like data, but was read as names of"
-            " columns; if so, name the columns in "
+            " columns; if so, name the columns in ",
+            Option("columns"),
         )
-        yield (what, Option("columns"))
+    count = 0
     if reading.skip_last is None:
         last = frame.tail(min(_ENOUGH, len(frame) - 1)).rows()[::-1]
-    else:
-        last = []
-    count = next(
-        (count for count, row in enumerate(last) if not _is_remark(row)), len(last)
-    )
+        count = len([*itertools.takewhile(_is_remark, last)])
     if count:
-        what = (
-            f"the end of {path} looks like a sum or a remark, and was read as data; if"
-            " it is one, leave out "
-        )
+        rows = "the last row" if count == 1 else f"the last {count} rows"
         yield (
-            f"{what}{'the last row' if count == 1 else f'the last {count} rows'} with ",
+            f"the end of {path} looks like a sum or a remark, and was read as data; if"
+            f" it is one, leave out {rows} with ",
             Option("skip_last", count),
         )
 
 
 def _is_remark(row: Sequence[Any]) -> bool:
     filled = [value for value in row if value is not None]
+    if not filled or not isinstance(filled[0], str):
+        return False
     is_alone = len(filled) == 1 and len(row) > _PAIR
-    return (
-        bool(filled)
-        and isinstance(filled[0], str)
-        and (is_alone or is_total(filled[0]))
-    )
+    return is_alone or is_total(filled[0])
 
 
 def ends_with_sums(frame: Any) -> bool:
-    """Whether the last row is called a total, and holds the sum of a column of numbers
-    or is half empty.
-    """
-    numbers = [
-        column
+    """Whether the last row is called a total, and holds a sum or is half empty."""
+    filled = [str(value) for value in frame.row(-1) if value is not None]
+    if not filled or not is_total(filled[0]):
+        return False
+    if 2 * len(filled) <= frame.width > _PAIR:
+        return True
+    return any(
+        abs(column[-1] - column[:-1].sum()) <= 1e-9 * abs(column[-1])
         for column in frame.iter_columns()
         if column.dtype.is_numeric() and column[-1]
-    ]
-    sums = any(
-        abs(column[-1] - column[:-1].sum()) <= 1e-9 * abs(column[-1])
-        for column in numbers
-    )
-    filled = [str(value) for value in frame.row(-1) if value is not None]
-    return (
-        bool(filled)
-        and is_total(filled[0])
-        and (sums or 2 * len(filled) <= frame.width > _PAIR)
     )
