@@ -424,7 +424,7 @@ def _without_markers(
     counts: dict[str, dict[str, int]],
 ) -> list[_Value | None]:
     """The values of a column, with None for markers, which are counted by name."""
-    present = []
+    present: list[_Value | None] = []
     for value in values:
         if isinstance(value, str) and value.strip() in markers:
             of_marker = counts.setdefault(cut(value.strip()), {})
