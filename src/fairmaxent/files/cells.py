@@ -138,6 +138,7 @@ def typed_table(
                 Option("decimal"),
             )
         )
+
     _read_amounts(present, typed, decimal or (",." if typed.decimal == "," else _BOTH))
     _read_dates(present, typed, reading.date_order)
     typed.remarks += _almost_numbers(present, typed)
@@ -158,6 +159,7 @@ def _numbers_read(
         if decimal is not None:
             marks = "." if decimal == "." else ",."
             typed = _inferred(present, marks, are_numbers=are_numbers)
+
     if other:
         column = numbers[0]
         example = int(present[column].str.contains("[.,]").arg_max())
@@ -167,6 +169,7 @@ def _numbers_read(
             " wrong, set "
         )
         return typed, decimal, (what, Option("decimal", other))
+
     commas = typed.names_of(*_COMMA_NUMBERS)
     if not commas:
         return typed, decimal, ""
@@ -257,6 +260,7 @@ def _decimal_mark(present: Any, typed: Typed, separator: str) -> tuple[str | Non
         if commas or separator == ";":
             return ",", "."
         return None, ","
+
     if not commas:
         return None, ""
     return "." if are_groups else ",", ""
@@ -294,6 +298,7 @@ def _parsed(column: Any, kind: str) -> Any:
         others = ~column.str.contains(_KINDS[kind])
     else:
         others = column.str.contains(_CODE)
+
     text = column.set(others, None)
     if kind == "truth":
         return text == "true"
@@ -303,6 +308,7 @@ def _parsed(column: Any, kind: str) -> Any:
         return text.str.replace(" ", "T").str.to_datetime(
             "%Y-%m-%dT%H:%M:%S%.f", strict=False, time_unit="us"
         )
+
     if kind in _COMMA_NUMBERS:
         text = text.str.replace_all(".", "", literal=True)
         text = text.str.replace(",", ".", literal=True)
@@ -334,6 +340,7 @@ def _read_amounts(present: Any, typed: Typed, marks: str) -> None:
             name: _amounts(present[name], ",.") or amount
             for name, amount in amounts.items()
         }
+
     by_form: dict[tuple[str, ...], list[str]] = {}
     for name, amount in amounts.items():
         typed.columns[name] = amount.column
@@ -341,6 +348,7 @@ def _read_amounts(present: Any, typed: Typed, marks: str) -> None:
         if amount.has_decimals:
             typed.marks |= {amount.decimal}
         by_form.setdefault(amount.form, []).append(name)
+
     for names in by_form.values():
         amount = amounts[names[0]]
         value = amount.column.filter(present[names[0]] == amount.example)[0]
@@ -374,6 +382,7 @@ def _amounts(column: Any, decimals: Sequence[str]) -> _Amounts | None:
         plain = bare.str.replace_all(group, "", literal=True)
     else:
         group = ""
+
     plain = plain.str.replace(decimal, ".", literal=True)
     has_points = bare.str.contains(decimal, literal=True).any()
     numbers = plain.cast(polars.Float64 if has_points else polars.Int64, strict=False)
@@ -384,6 +393,7 @@ def _amounts(column: Any, decimals: Sequence[str]) -> _Amounts | None:
         narrowed = example.filter(example.str.contains(sign, literal=True))
         if len(narrowed):
             example = narrowed
+
     with_decimals = rf"{re.escape(decimal)}\d+$"
     looked_at = bare.head(_LOOKED_AT).drop_nulls()
     return _Amounts(

@@ -106,6 +106,7 @@ def check_growth(size: int, content: bytes, path: object, remedy: str) -> None:
             "take a part of the rows, or raise the limit with ",
             Option("max_memory"),
         )
+
     raise LimitError(
         f"{path} has {limits.memory_text(len(content))}, and would have more than"
         f" {limits.memory_text(most)} once decompressed, which is beyond the limit; ",

@@ -66,6 +66,7 @@ def read_csv(
             f"{path} says in its first line what separates the cells"
             f" ({layout.separator_line.strip()})"
         )
+
     cells = _read_cells(text, layout, reading, path, remarks)
     typed = typed_table(cells, ["", *reading.markers], reading, separator)
     frame, empty = _without_empty_end(typed.frame, path)
@@ -105,11 +106,13 @@ def _decode(content: bytes, path: str, encoding: str | None) -> tuple[str, str]:
             f" ({problem.reason}); set ",
             Option("encoding"),
         ) from problem
+
     if "\0" in text:
         raise StorageError(
             f"{path} is not text (byte {text.index(chr(0)) + 1} is zero); pass a table,"
             " e.g. a CSV file"
         )
+
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     return text.removeprefix("\ufeff"), used
@@ -131,6 +134,7 @@ def _encoding_of(content: bytes) -> str:
     for zeros, name in ((start[1::2], "utf-16-le"), (start[::2], "utf-16-be")):
         if len(start) > 3 and zeros.count(0) > 0.8 * len(zeros):
             return name
+
     try:
         content.decode("utf-8")
     except UnicodeDecodeError:
@@ -252,6 +256,7 @@ def _read_cells(
             Option("skip_last"),
             " to fewer",
         )
+
     bytes_needed = BYTE_MEMORY * len(text)
     cell_count = text.count(separator)
     need_room(bytes_needed + CELL_MEMORY * cell_count, path)
@@ -453,6 +458,7 @@ def write_csv(
     if form.encoding == "utf-8":
         lazy.sink_csv(file, compression=compression, **how)
         return ()
+
     buffer = io.BytesIO()
     lazy.sink_csv(buffer, **how)
     text = buffer.getvalue().decode()
@@ -466,6 +472,7 @@ def write_csv(
             f"{form.encoding} has no character {lacking!r}, so the table was written"
             " as utf-8",
         )
+
     if compression == "gzip":
         content = gzip.compress(content, mtime=0)
     file.write(content)

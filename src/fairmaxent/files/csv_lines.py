@@ -62,10 +62,12 @@ def cells_by_line(
         first = lines[filled.pop(0)]
         separator = max(separators, key=lambda mark: len(_line_cells(first, mark)))
         header = _line_cells(first, separator)
+
     if not header:
         raise InputError(
             f"{path} has no line with the names of its columns; set ", Option("columns")
         )
+
     names = column_names(header, reading, path, [], "")
     cells, fits = _split_lines([lines[number] for number in filled], separator, names)
     problem = None
@@ -73,6 +75,7 @@ def cells_by_line(
         odd = filled[int(np.argmin(fits))]
         record = _line_cells(lines[odd], separator)
         problem = misfit(f"{path}, line {odd + 1}", record, names, is_first=False)
+
     others = cells.drop([name for name in names if name in declared])
     if others.width:
         typed = typed_table(others, ["", *reading.markers], reading, separator)
@@ -131,6 +134,7 @@ def _split_lines(
         record = _line_cells(lines[number], separator)
         if len(record) == len(names):
             quoted[number] = record
+
     if quoted:
         schema = dict.fromkeys(names, polars.String)
         records = polars.DataFrame(list(quoted.values()), schema=schema, orient="row")

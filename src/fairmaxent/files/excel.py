@@ -105,10 +105,12 @@ def cells_by_row(
         first = cells[rows.pop(0)]
         used = sorted(first)
         header = _texts(first, used)
+
     if not header:
         raise InputError(
             f"{path} has no row with the names of its columns; set ", Option("columns")
         )
+
     names = column_names(header, reading, path, [], "")
     filled = [cells[row] for row in rows if not cells[row].keys().isdisjoint(used)]
     columns: dict[str, Any] = {
@@ -143,6 +145,7 @@ def _open(content: bytes, path: str) -> Any:
             f"{path} is a zip archive, but not an Excel workbook; save it as .xlsx or"
             " CSV, or unpack it"
         )
+
     check_growth(sum(sizes.values()), content, path, "save the sheet as CSV")
     need_memory(
         _XML_MEMORY * max(sizes.values()),
@@ -152,6 +155,7 @@ def _open(content: bytes, path: str) -> Any:
     for name in sizes:
         if name.startswith("xl/worksheets/"):
             _need_cells(archive.open(name).read(4000), path)
+
     calamine = load_library("python_calamine")
     return calamine.CalamineWorkbook.from_filelike(io.BytesIO(content))
 
@@ -204,6 +208,7 @@ def _choose(
             cells = read
         if is_table:
             break
+
     others = [repr(cut(name)) for name in names if name != chosen]
     if others and wanted is None:
         shown = ", ".join(others[:_SHOWN])
@@ -214,6 +219,7 @@ def _choose(
             f" {shown}, set "
         )
         remarks.append((what, Option("sheet")))
+
     if not cells.rows:
         raise InputError(
             f"the sheet {cut(chosen)!r} of {path} is empty; choose another with ",
@@ -234,6 +240,7 @@ def _sheet_names(workbook: Any, path: str) -> tuple[list[str], list[str]]:
         raise StorageError(
             f"{path} is not an Excel workbook with sheets; save the sheet as CSV"
         )
+
     visible = calamine.SheetVisibleEnum.Visible
     visible_first = sorted(sheets, key=lambda sheet: sheet.visible != visible)
     return [sheet.name for sheet in sheets], [sheet.name for sheet in visible_first]
@@ -294,6 +301,7 @@ def _columns(
             Option("skip_last"),
             " to fewer",
         )
+
     _fill_names(cells, rows[:_LOOKED_AT])
     titles = 0
     if reading.skip_lines is None and reading.columns is None:
@@ -301,6 +309,7 @@ def _columns(
         filled = {column for row in looked_at for column in row}
         across = range(min(filled), max(filled) + 1)
         titles = title_count([_texts(row, across) for row in looked_at])
+
     header = rows[titles]
     below = rows[titles + (reading.columns is None) :]
     used = sorted({column for row in (header, *below) for column in cells.rows[row]})
@@ -314,6 +323,7 @@ def _columns(
                 " read as part of the same table"
             )
             break
+
     remarks += _fill_merged(cells, below, used, path)
     columns = {
         name: [cells.rows[row].get(column) for row in below]
@@ -357,6 +367,7 @@ def _fill_merged(
             count += 1
             for row in inside:
                 cells.rows[row].update(dict.fromkeys(columns, value))
+
     if count:
         yield (
             f"{path} has {counted(count, 'merged range')} of cells; each cell was read"
@@ -394,12 +405,14 @@ def _typed(
                 mixed.append(name)
             written = [None if value is None else _text_of(value) for value in present]
             columns[name] = polars.Series(name, written, dtype=polars.String)
+
     remarks += missing_remarks(counts)
     if mixed:
         remarks.append(
             "numbers and text are mixed, so these columns were read as text"
             f" ({', '.join(mixed)})"
         )
+
     if not texts:
         return Typed(columns, {})
     cells = polars.DataFrame([columns[name] for name in texts])
@@ -447,6 +460,7 @@ def _column(name: str, values: Sequence[Any], polars: Any) -> Any | None:
             for value in values
         ]
         kinds = {dt.datetime}
+
     if kinds == {int, float}:
         kinds = {float}
     types = {

@@ -65,6 +65,7 @@ def write_xlsx(
         if not _fits(column, kinds[number]):
             kinds[number] = "text"
             as_text.append(repr(cut(column.name)))
+
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         parts = resources.files("fairmaxent.files").joinpath("workbook.toml")
         for name, text in tomllib.loads(parts.read_text("utf-8")).items():
@@ -73,12 +74,14 @@ def write_xlsx(
         with archive.open(entry, "w", force_zip64=True) as sheet:
             for text in _sheet(table, kinds):
                 sheet.write(text.encode())
+
     notes = []
     if as_text:
         notes.append(
             f"a sheet cannot hold the numbers or dates of {', '.join(as_text)}, so they"
             " were written as text"
         )
+
     if form is not None:
         notes.append(
             "only the table was written; titles, number formats, formulas and other"
@@ -141,11 +144,13 @@ def _cells(column: Any, kind: str) -> _Cells:
         else:
             texts = column.cast(polars.String)
         return _text_cells(texts.to_list(), column.name)
+
     style = ""
     if kind in _STYLES:
         style = f' s="{_STYLES[kind]}"'
     elif kind == "truth":
         style = ' t="b"'
+
     values = _numbers(column, kind, polars).to_list()
     return _Cells(
         start=f'"{style}><v>',
@@ -175,6 +180,7 @@ def _numbers(column: Any, kind: str, polars: Any) -> Any:
         midnight = dt.datetime.combine(_EPOCH, dt.time())
         since = column.cast(polars.Datetime("us")) - midnight
         return since.dt.total_microseconds() / _DAY
+
     if kind == "time":
         return column.cast(polars.Int64) / (1000 * _DAY)
     return column
@@ -197,6 +203,7 @@ def _sheet(table: Any, kinds: Sequence[str]) -> Iterator[str]:
         columns = [_cells(*pair) for pair in zip(piece, kinds, strict=True)]
         yield "".join(_rows(columns, number))
         number += len(piece)
+
     yield "</sheetData></worksheet>"
 
 

@@ -149,6 +149,7 @@ def read_table(
         raise InputError(
             f"{path} is empty; pass a table with column names and at least one row"
         )
+
     if declaration is not None:
         if reading.levels:
             raise InputError(
@@ -200,6 +201,7 @@ def _read_declared(
             " of which type, which a declared domain does not allow; write the table as"
             " CSV or Parquet"
         )
+
     declared = replace(
         declaration,
         decimal=reading.decimal or declaration.decimal,
@@ -214,6 +216,7 @@ def _read_declared(
     else:
         frame = _function(FORMATS[format].read)(content, path, reading, format)[0]
         form = TableForm(format)
+
     if not len(frame) and declared.refuses:
         raise _no_rows(path)
     cells = narwhals.from_native(frame, eager_only=True)
@@ -243,9 +246,11 @@ def _format_of(content: bytes, path: Name) -> str:
     for magic, what in _FOREIGN.items():
         if content.startswith(magic):
             raise StorageError(f"{path} is {what}")
+
     for name, format in FORMATS.items():
         if format.magic and content.startswith(format.magic):
             return name
+
     suffix = _format_suffix(path)
     start = content[:100].removeprefix(codecs.BOM_UTF8).lstrip()
     if suffix not in SUFFIXES and start.startswith(b"{"):
@@ -293,6 +298,7 @@ def output_format(
             f" {did_you_mean(suffix, SUFFIXES)}; for a compressed text file, add"
             f" {' or '.join(COMPRESSED)}"
         )
+
     outermost = next(iter(_suffixes_of(path)), "")
     compression = COMPRESSED.get(outermost, "uncompressed")
     if outermost in COMPRESSED and not FORMATS[name].is_text:
@@ -339,6 +345,7 @@ def write_to_file(
                 f" {shown(column)} ({kind}); write a .parquet or .arrow file, or"
                 " convert the column to text"
             )
+
     remedy = "free some space, or choose another location or format"
     with library_errors(f"cannot write {called} as {name}", remedy, OSError):
         write = _function(FORMATS[name].write)
@@ -359,6 +366,7 @@ def write_on_stdout(frame: Any, **how: Any) -> tuple[str, ...]:
             f"{name} is not text, and stdout is a terminal; redirect it, or choose"
             " another format"
         )
+
     buffer = io.BytesIO()
     notes = write_to_file(frame, buffer, STANDARD, **how)
     content = buffer.getvalue()

@@ -69,6 +69,7 @@ def write_parquet(lazy: Any, file: IO[bytes], *, schema: Any, **_: object) -> tu
     if schema is None:
         lazy.sink_parquet(file)
         return ()
+
     polars = load_library("polars")
     empty = io.BytesIO()
     # which declares the types, whatever the rows come as
@@ -128,12 +129,14 @@ def scan_table(path: str | os.PathLike[str]) -> Any | None:
             f"{path} is a pattern or a folder without Parquet files; check it, or pass"
             " a file"
         )
+
     empty = next((part for part in parts or () if not part.stat().st_size), None)
     if empty is not None:
         raise StorageError(
             f"{empty}, a part of the table, is an empty file; remove it, or write it"
             " again"
         )
+
     remedy = "check the path, or write the file again"
     with library_errors(
         f"cannot read {path} as parquet", remedy, OSError, RecursionError

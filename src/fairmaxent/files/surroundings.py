@@ -71,6 +71,7 @@ def _is_header(record: Cells, above: Sequence[Cells], below: Sequence[Cells]) ->
             for cells in columns
         )
         return any(count > _MOSTLY * len(below) for count in values)
+
     if len(below) < _ENOUGH:
         return all(len(title) < width for title in above)
     return not any(
@@ -98,6 +99,7 @@ def column_names(
     if len(given) != len(header):
         sizes = f"{len(header)} columns and {len(given)} names were given"
         raise ColumnError(f"{path} has {sizes}; name every column")
+
     limits.check_file_columns(len(given), path)
     names = [name.strip() for name in given]
     unnamed = []
@@ -105,6 +107,7 @@ def column_names(
         if not name:
             names[place] = f"column_{place + 1}"
             unnamed.append(names[place])
+
     if unnamed:
         what = (
             f"{path} has columns without a name, which are called {', '.join(unnamed)}"
@@ -114,6 +117,7 @@ def column_names(
             remarks.append(what)
         else:
             remarks.append((f"{what}{_FURTHER_DOWN}", Option("skip_lines", 1)))
+
     _refuse_repeated(names, path)
     if below_titles:
         some = ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
@@ -152,6 +156,7 @@ def remarks_around(frame: Any, path: str, reading: FileReading) -> Iterator[Rema
             " columns; if so, name the columns in ",
             Option("columns"),
         )
+
     count = 0
     if reading.skip_last is None:
         last = frame.tail(min(_ENOUGH, len(frame) - 1)).rows()[::-1]

@@ -97,6 +97,7 @@ class OpenDP:
                 "a private fit needs opendp, which is not installed; pip install"
                 " 'fairmaxent[private]'"
             ) from error
+
         opendp.mod.enable_features("contrib")
         self._dp: Any = opendp
 
@@ -414,6 +415,7 @@ def parents_of(edges: Sequence[Pair], blocks: Sequence[int]) -> dict[int, int]:
     for first, second in edges:
         near[first].append(second)
         near[second].append(first)
+
     parents: dict[int, int] = {}
     for top in sorted(near, key=lambda block: (-len(near[block]), block)):
         if top in parents:

@@ -83,6 +83,7 @@ def root_counts(root: NoisyTable, with_columns: Sequence[NoisyTable]) -> Reals:
     for table in with_columns:
         estimates.append(table.counts.sum(axis=1))
         variances.append(table.counts.shape[1] * table.variance)
+
     weights = 1 / np.array(variances)
     best = np.asarray(np.tensordot(weights, np.stack(estimates), axes=1))
     best = best / weights.sum()
@@ -109,6 +110,7 @@ def column_counts(
         variance = counted.variance
         share = variance / (len(cells) * variance + alone.variance)
         cells = cells + share * (alone.counts - cells.sum(axis=0))
+
     column = on_simplex(cells.sum(axis=0), root.sum()) + FLOOR
     # Of k parts of a known sum, each has 1 − 1/k of its noise.
     cells = cells + (column - cells.sum(axis=0)) / len(cells)
@@ -125,6 +127,7 @@ def column_counts(
         moved = shrunk(seen, expected, noise, column)
         table = table * _factor(np.maximum(moved, FLOOR), expected)
         table = agreeing(table.reshape(roots, -1), root, column).reshape(*shape, -1)
+
     table = table.reshape(roots, -1)
     if told < len(shape):
         return column, table
@@ -159,6 +162,7 @@ def family(
             pair_counts(*both, variance) for both in zip(seen, expected, strict=True)
         ]
         table = three_way(table, with_parent, with_child, np.stack(pairs))
+
     total = table.sum(axis=2, keepdims=True)
     given_both = table / np.where(total > 0, total, 1.0)
     return np.asarray(np.where(total > 0, given_both, alone))
@@ -378,6 +382,7 @@ def _tree(
         tables[hub] = family(root, known.given_trunk[hub])
         known = known.given(hub, measured)
         looks += [table.spent for table in measured.values()]
+
     edges, choices = choose_edges(
         counter, known.expected, known.given_trunk, forced, rhos=(choice_rho, pairs_rho)
     )
@@ -391,6 +396,7 @@ def _tree(
         table = family(known.given_trunk.get(parent, above), mine, measured.get(block))
         tables[block] = with_margin(table, above, mine.sum(axis=0))
         reached[block] = np.asarray((above[:, :, None] * tables[block]).sum(axis=1))
+
     parents |= tree
     looks += [*choices, *(table.spent for table in measured.values())]
     order = range(1, len(blocks.levels))

@@ -63,6 +63,7 @@ class Spending:
                 Option("ledger"),
                 f" is {shown(asked)}; pass the path of a file, or None",
             )
+
         if isinstance(asked, str | os.PathLike):
             return Spending(os.fspath(asked))
         return asked
@@ -198,6 +199,7 @@ def _lock(path: str) -> int:
         file = os.open(path, os.O_RDWR)
         fcntl.flock(file, fcntl.LOCK_EX)
         return file
+
     for _ in range(_ATTEMPTS):
         # the second while the file goes
         with contextlib.suppress(FileExistsError, PermissionError):
@@ -206,6 +208,7 @@ def _lock(path: str) -> int:
                 os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_TEMPORARY", 0),
             )
         time.sleep(0.05)
+
     raise OSError(
         f"another fit has locked it for half a minute, or the folder of {path}.lock"
         " cannot be written"

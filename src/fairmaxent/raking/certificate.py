@@ -122,6 +122,7 @@ class RakingCertificate:
                 )
             else:
                 yield (raising,)
+
         more = len(raised) - _SHOWN
         if more > 0:
             which = f"{more:,} more levels were raised"

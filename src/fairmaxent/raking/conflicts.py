@@ -36,6 +36,7 @@ def find_conflict(problem: RakingProblem) -> Conflict | None:
         beyond = np.maximum(margin.wanted - most, bounds.low * mass - margin.wanted)
         if beyond.max() > REACHED:
             return problem.restricted([number]), (int(beyond.argmax()),)
+
     smallest = _smallest_set(problem)
     if smallest is None:
         return None
@@ -51,6 +52,7 @@ def _smallest_set(problem: RakingProblem) -> tuple[int, ...] | None:
     for pair in combinations(every, 2):
         if not _can_be_met(problem, pair):
             return pair
+
     if len(every) < 3 or _can_be_met(problem, every):
         return None
     # leave out margins as long as the rest cannot be met
@@ -59,6 +61,7 @@ def _smallest_set(problem: RakingProblem) -> tuple[int, ...] | None:
         rest = tuple(other for other in irreducible if other != number)
         if not _can_be_met(problem, rest):
             irreducible = rest
+
     larger = (
         chosen
         for size in range(3, len(irreducible))
@@ -114,6 +117,7 @@ def _alone(problem: RakingProblem, level: int) -> tuple[object, ...]:
             f"{name} should have a share of {wanted:.4g}, but no row with weight"
             " has it. Merge it with another level, ",
         )
+
     if wanted > mass:
         limit = f"the largest allowed is {problem.bounds.high:g}"
     else:
@@ -142,6 +146,7 @@ def _together(problem: RakingProblem, levels: Sequence[int]) -> tuple[object, ..
         within = f" if factors are {problem.bounds.text}"
         reason = "The bounds do not allow all of these shares"
         widen = ("widen ", Option("bounds"), ", ")
+
     miss = smallest_miss(problem)[0] / 2
     how_far = ""
     if math.isfinite(miss):

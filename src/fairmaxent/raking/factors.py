@@ -47,6 +47,7 @@ def find_factors(problem: RakingProblem, start: Reals | None = None) -> Factors:
         point = solve(dual, start)
         if point.residual <= ROUNDING:
             return Factors(_expanded(point.factors, exact.used), point.multipliers)
+
     conflict = find_conflict(exact)
     if conflict is None:
         return Factors(_on_the_boundary(exact), None)
@@ -98,6 +99,7 @@ def _on_the_boundary(problem: RakingProblem) -> Reals:
             " weights that meet all of them exist; please report this with the"
             " data that led to it"
         )
+
     result[free] = point.factors
     return result
 
@@ -169,6 +171,7 @@ def _direction(point: RakingPoint, hessian: Reals | None, damping: float) -> Rea
             enough=min(1e-3, point.distance) * point.distance,
             most=_MOST_PRODUCTS,
         )
+
     damped = hessian.copy()
     damped[np.diag_indices(len(damped))] += added
     try:

@@ -83,6 +83,7 @@ def forced_cells(problem: RakingProblem) -> tuple[Mask, Mask]:
         below_high = [unit, zero, unit, -sparse.csr_array(high * masses)]
         upper = sparse.hstack(below_high, format="csr")
         limits = sparse.vstack([limits, upper], format="csr")
+
     program = optimize.linprog(
         np.concatenate([np.zeros(cells), -np.ones(2 * cells), [0.0]]),
         A_eq=margins,

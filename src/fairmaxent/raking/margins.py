@@ -76,6 +76,7 @@ def read_margins(margins: Any, names: Sequence[str]) -> tuple[Margin, ...]:
                 f"the margins hold {_named(columns, levels)} twice; give one number"
             )
         values[key] = value
+
     result = tuple(Margin(columns, values) for columns, values in collected.items())
     if not result:
         raise TargetError(f"no margin was given; pass at least one, e.g. {_EXAMPLE}")
@@ -122,11 +123,13 @@ def _of_mapping(about: Any, values: Any) -> Iterator[_Entry]:
             f"a margin is about {shown(about)}; name a column, or several as a tuple:"
             " ('sex', 'age')"
         )
+
     if not hasattr(values, "items"):
         raise TargetError(
             f"the margin of {' × '.join(columns)} is {shown(values)}; give a number for"
             " each level"
         )
+
     for level, value in values.items():
         levels = level if isinstance(level, tuple) else (level,)
         if len(levels) != len(columns):
@@ -149,6 +152,7 @@ def _of_table(table: nw.DataFrame[Any], names: Sequence[str]) -> Iterator[_Entry
             " shares or totals, beside either 'columns' and 'level', or the columns of"
             " the data themselves"
         )
+
     named = next(
         (name for name in COLUMNS if name in table.columns and name not in names), None
     )
@@ -213,6 +217,7 @@ def scale_of(margins: Sequence[Margin]) -> tuple[float | None, list[str]]:
             raise TargetError(
                 f"the margin of {margin.name} is zero everywhere; give shares or totals"
             )
+
     for margin in totals:
         values = list(margin.values.values())
         # so they must be meant as shares
@@ -222,6 +227,7 @@ def scale_of(margins: Sequence[Margin]) -> tuple[float | None, list[str]]:
                 " must add up to 1, and totals are numbers of people: correct or add a"
                 " level, or give the totals in full"
             )
+
     if not totals:
         return None, notes
     total = totals[0].total
@@ -231,6 +237,7 @@ def scale_of(margins: Sequence[Margin]) -> tuple[float | None, list[str]]:
             f"shares are known for {shares}, and totals for the rest; the weights add"
             f" up to {total:,.12g}"
         )
+
     for margin in totals[1:]:
         if abs(margin.total - total) > _ROUNDED * total:
             raise TargetError(
@@ -259,6 +266,7 @@ def _share_notes(margin: Margin) -> list[str]:
         return [
             f"the margin of {margin.name} adds up to 100, and was read as percentages"
         ]
+
     kind = "shares"
     whole = 1
     if total >= 2:
@@ -321,6 +329,7 @@ def match_margin(margin: Margin, domain: Domain, table: Table) -> MarginTarget:
             wanted[positions[codes]] = value
         elif value > 0:
             more[label] = value
+
     mass = tally(cells, table.counts, len(present))
     wanted, notes = _with_missing(margin, attributes, present, mass, wanted, more)
     labels = [*(_labels(row, attributes) for row in present.tolist()), *more]
@@ -346,6 +355,7 @@ def level_of(attribute: Attribute, value: Any) -> int | None:
         truth = {"true": True, "false": False}.get(value.strip().lower())
         if truth is not None:
             candidates.append(truth)
+
     for candidate in candidates:
         with contextlib.suppress(LevelError):
             return attribute.level(candidate)
@@ -405,6 +415,7 @@ def _with_missing(
             f" the data have{instead}; add what is known of them (0 gives these rows no"
             " weight), or drop these rows"
         )
+
     kept = unlisted & missing
     result = np.nan_to_num(wanted)
     if not kept.any():
@@ -415,6 +426,7 @@ def _with_missing(
             f"no row has a value in {margin.name}; leave this margin out, or fill the"
             " values in"
         )
+
     total = float(result.sum()) + sum(absent.values())
     result[kept] = mass[kept] / mass.sum() * total / (1 - share)
     return result, (

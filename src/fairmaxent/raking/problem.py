@@ -74,11 +74,13 @@ def read_survey(
             Option("weight"),
             f" is a {type(weight).__name__}; pass the name of a column of the table",
         )
+
     if weight in columns:
         raise ColumnError(
             f"column {weight!r} is the weight, so it cannot have a margin; name"
             " another one"
         )
+
     if domain is not None:
         if not isinstance(domain, Domain):
             raise InputError(
@@ -88,6 +90,7 @@ def read_survey(
         domain = replace(
             domain, attributes=tuple(domain.attribute(name) for name in columns)
         )
+
     lazy = open_lazy(frame)
     if lazy is None:
         return _read_in_memory(frame, columns, weight, domain)
@@ -193,6 +196,7 @@ def _cell_sums(
             nw.col(most).max(),
             nw.col(least).min(),
         ]
+
     chosen = lazy.select(*columns, *copies)
     counted = collect(chosen.group_by(*columns).agg(*totals))
     if not len(counted):
@@ -263,6 +267,7 @@ def read_bounds(bounds: Sequence[float | None] | None) -> Bounds:
         raise InputError(
             Option("bounds"), f" is {bounds!r}; give two numbers, such as (0.3, 3)"
         ) from problem
+
     if not (0 <= low <= 1 <= high and low < high):
         raise InputError(
             Option("bounds"),

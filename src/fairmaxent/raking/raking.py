@@ -106,6 +106,7 @@ class Raking:
                 )
             for number, column in enumerate(self.replicate_weights().T, 1):
                 columns[f"{name}_{number}"] = column
+
         like = opened.get_column(opened.columns[0])
         added = []
         for title, numbers in columns.items():
@@ -138,6 +139,7 @@ class Raking:
             if isinstance(first, nw.LazyFrame):
                 first = first.collect()
             ones = frames.one_like(first.get_column(weight))
+
         present = (*nw.from_native(drawn, eager_only=True).columns, weight)
         names = [name for name in columns_of(self.survey.frame) if name in present]
         return frames.arrange(drawn, names, ones)
@@ -227,10 +229,12 @@ class Raking:
         for column in (*survey.domain.names, survey.weight):
             if column is not None:
                 check_column(lazy, column)
+
         if self.replicated is not None:
             raise InputError(
                 "replicate weights belong to rows in memory; collect the table first"
             )
+
         check_weight_name(name, names_of(lazy))
         blocks = Blocks.rooted(survey.domain.sizes, (0,))
         weights = self.factors * self._per_row
@@ -351,6 +355,7 @@ def _relaxed(relax: Relax, asked: Sequence[Margin]) -> frozenset[int]:
             Option("relax"),
             f" is {relax!r}; pass 'all', or a list of margins such as ['region']",
         )
+
     columns = [margin.columns for margin in asked]
     chosen = set()
     for wish in wishes:

@@ -24,11 +24,13 @@ def check_replicates(replicates: int, survey: Survey) -> None:
             Option("replicates"),
             f" is {shown(replicates)}; give a whole number, 200 is usual",
         )
+
     if replicates and (survey.table.size < 2 or not survey.table.keeps_rows):
         raise InputError(
             Option("replicates"),
             " needs at least two rows in memory; collect a table that an engine keeps",
         )
+
     need_memory(
         8.0 * replicates * survey.table.size,
         f"{replicates:,} replicate weights for each row",
