@@ -95,7 +95,9 @@ class Typed:
         """The decimal mark of the file, if a number shows it."""
         if "," in self.marks or self.names_of(*_COMMA_NUMBERS):
             return ","
-        return "." if self.marks or self.names_of("number") else None
+        if self.marks or self.names_of("number"):
+            return "."
+        return None
 
 
 class _Dates(NamedTuple):
@@ -251,7 +253,9 @@ def _decimal_mark(present: Any, typed: Typed, separator: str) -> tuple[str | Non
     beside semicolons.
     """
     commas = typed.names_of(*_COMMA_NUMBERS)
-    groups = _COMMA_GROUPS if commas else _KINDS["thousands"]
+    groups = _KINDS["thousands"]
+    if commas:
+        groups = _COMMA_GROUPS
     are_groups = all(
         present[name].str.contains(groups).all()
         for name in commas or typed.names_of("number")
@@ -263,7 +267,9 @@ def _decimal_mark(present: Any, typed: Typed, separator: str) -> tuple[str | Non
 
     if not commas:
         return None, ""
-    return "." if are_groups else ",", ""
+    if not are_groups:
+        return ",", ""
+    return ".", ""
 
 
 def _shows_points(present: Any, typed: Typed) -> bool:
@@ -493,7 +499,9 @@ def _dates_read(column: Any, dates: _Dates, order: DateOrder) -> Any | None:
     """The dates, written in this order; None if there is a day such as 31 February."""
     polars = load_library("polars")
     pattern = _ORDERS[order][0].format(dates.mark) + dates.clock
-    kind = polars.Datetime("us") if dates.clock else polars.Date
+    kind = polars.Date
+    if dates.clock:
+        kind = polars.Datetime("us")
     read = column.str.strptime(kind, pattern, strict=False)
     if read.null_count() != column.null_count():
         return None

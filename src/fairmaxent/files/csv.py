@@ -138,7 +138,9 @@ def _encoding_of(content: bytes) -> str:
     try:
         content.decode("utf-8")
     except UnicodeDecodeError:
-        return "latin-1" if any(byte in content for byte in _NO_CP1252) else "cp1252"
+        if any(byte in content for byte in _NO_CP1252):
+            return "latin-1"
+        return "cp1252"
     return "utf-8"
 
 
@@ -165,7 +167,7 @@ def _line_start(text: str, lines: int) -> int:
 def _find_layout(text: str, reading: FileReading, usual: str | None) -> _Layout:
     """Find what separates the cells, and how many lines stand above the header."""
     line = SEPARATOR_LINE.match(text)
-    skipped = max(reading.skip_lines or 0, 1 if line else 0)
+    skipped = max(reading.skip_lines or 0, int(line is not None))
     start = _line_start(text, skipped)
     separators = possible_separators(reading.delimiter, usual, line and line[1])
     beginnings = {mark: _beginning(text[start:], mark) for mark in separators}
@@ -260,9 +262,13 @@ def _read_cells(
     bytes_needed = BYTE_MEMORY * len(text)
     cell_count = text.count(separator)
     need_room(bytes_needed + CELL_MEMORY * cell_count, path)
-    titled = f"line {above + 1}" if layout.has_titles else ""
+    titled = ""
+    if layout.has_titles:
+        titled = f"line {above + 1}"
     names = column_names(header, reading, path, remarks, titled)
-    skipped = lines if reading.columns is None else 0
+    skipped = 0
+    if reading.columns is None:
+        skipped = lines
     cells = None
     if skipped <= 1:
         cells = _fast(text, names, separator, skipped)
@@ -323,7 +329,9 @@ def _fast(text: str, names: Sequence[str], separator: str, skipped: int) -> Any:
         if is_foreign(problem):
             return None
         raise
-    return cells if len(cells) == records - skipped else None
+    if len(cells) != records - skipped:
+        return None
+    return cells
 
 
 def _regular_records(
@@ -375,7 +383,9 @@ def misfit(
     where: str, record: Sequence[str], names: Sequence[str], *, is_first: bool
 ) -> StorageError:
     """The error for a line that has not one cell for each name."""
-    has = counted(len(record), "cell") if record else "quotes that do not match"
+    has = "quotes that do not match"
+    if record:
+        has = counted(len(record), "cell")
     return StorageError(
         f"{where}: {has}, but {counted(len(names), 'column')}"
         f" ({cut(', '.join(names))}); repair the line, or set ",

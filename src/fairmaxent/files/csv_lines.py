@@ -45,7 +45,7 @@ def cells_by_line(
     need_room(BYTE_MEMORY * len(content) + CELL_MEMORY * content.count(b"\n"), path)
     lines, encoding = _decoded_lines(content, reading.encoding)
     found = SEPARATOR_LINE.match(lines[0])
-    above = max(reading.skip_lines or 0, 1 if found else 0)
+    above = max(reading.skip_lines or 0, int(found is not None))
     filled = [
         number
         for number, line in enumerate(lines)

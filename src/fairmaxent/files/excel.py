@@ -313,7 +313,11 @@ def _columns(
     header = rows[titles]
     below = rows[titles + (reading.columns is None) :]
     used = sorted({column for row in (header, *below) for column in cells.rows[row]})
-    where = f"row {header + 1}" if titles else ""
+    above = 0
+    where = ""
+    if titles:
+        above = header
+        where = f"row {header + 1}"
     texts = _texts(cells.rows[header], used)
     names = column_names(texts, reading, path, remarks, where)
     for row, following in itertools.pairwise(below):
@@ -329,7 +333,7 @@ def _columns(
         name: [cells.rows[row].get(column) for row in below]
         for name, column in zip(names, used, strict=True)
     }
-    return columns, header if titles else 0
+    return columns, above
 
 
 def _fill_names(cells: _SheetCells, rows: Sequence[int]) -> None:
@@ -343,7 +347,7 @@ def _fill_names(cells: _SheetCells, rows: Sequence[int]) -> None:
 
 
 def _texts(row: Mapping[int, _Value], columns: Sequence[int]) -> list[str]:
-    return [_text_of(row[column]) if column in row else "" for column in columns]
+    return [_text_of(row.get(column, "")) for column in columns]
 
 
 def _fill_merged(
@@ -378,7 +382,7 @@ def _fill_merged(
 def _text_of(value: _Value) -> str:
     """A value as a CSV would have it."""
     if isinstance(value, bool):
-        return "true" if value else "false"
+        return str(value).lower()
     if isinstance(value, dt.datetime):
         return value.isoformat(sep=" ")
     return str(value)

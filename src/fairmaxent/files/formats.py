@@ -290,8 +290,8 @@ def output_format(
     if form is not None:
         _check_like_input(path, format, form)
         format = form.format
-    suffix = _format_suffix(path)
-    name = format or (SUFFIXES.get(suffix) if suffix else "csv")
+    suffix = _format_suffix(path) or ".csv"
+    name = format or SUFFIXES.get(suffix)
     if name is None:
         raise InputError(
             f"{path}: the format of {suffix!r} is not known;"

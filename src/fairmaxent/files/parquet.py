@@ -141,7 +141,7 @@ def scan_table(path: str | os.PathLike[str]) -> Any | None:
     with library_errors(
         f"cannot read {path} as parquet", remedy, OSError, RecursionError
     ):
-        lazy = load_library("polars").scan_parquet(path if parts is None else parts)
+        lazy = load_library("polars").scan_parquet(parts or path)
         lazy.collect_schema()
     return lazy
 

@@ -120,7 +120,9 @@ def column_names(
 
     _refuse_repeated(names, path)
     if below_titles:
-        some = ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
+        some = ", ".join(names[:3])
+        if len(names) > 3:
+            some += ", …"
         remarks.append(
             (
                 f"the header of {path} ({some}) is in {below_titles}, and what stands"
