@@ -14,7 +14,7 @@ from clifiles import ROLES, ROWS, biased_table, listing, run
 from fairmaxent.cli.group import group
 from fairmaxent.cli.options import next_step
 from fairmaxent.files.formats import read_table
-from fairmaxent.files.reading import Reading
+from fairmaxent.files.reading import FileReading
 
 QUICK = ["--estimate", "none"]
 
@@ -112,7 +112,7 @@ def test_what_was_given_is_used_and_repeated(folder):
     ]
     run(*command, *QUICK, "--json")
     # of the same form as the table
-    rows = read_table("semicolons-fair.csv", Reading(missing=["cook", "?"])).frame
+    rows = read_table("semicolons-fair.csv", FileReading(missing=["cook", "?"])).frame
     assert "race" not in rows.columns
     assert set(rows["job"]) == {"clerk", "nurse", None}
 

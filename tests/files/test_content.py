@@ -16,7 +16,7 @@ from fairmaxent.cli.group import group
 from fairmaxent.data.limits import FREELY_INFLATED, max_memory
 from fairmaxent.errors import LimitError, StorageError
 from fairmaxent.files.formats import read_table
-from fairmaxent.files.reading import Reading
+from fairmaxent.files.reading import FileReading
 from fairmaxent.files.write import write_table
 from tables import times
 
@@ -184,7 +184,7 @@ def test_rows_with_inch_marks_are_counted_by_line_or_refused_or_noted(width, put
             )
         )
         try:
-            table = read_table(path, Reading(delimiter=","))
+            table = read_table(path, FileReading(delimiter=","))
         except StorageError:
             continue
         assert len(table.frame) == len(rows) or "a quote opens a cell" in table.notes[0]

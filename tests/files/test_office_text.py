@@ -11,7 +11,7 @@ from fairmaxent import InputError
 from fairmaxent.cli.values import as_typed
 from fairmaxent.errors import StorageError
 from fairmaxent.files.formats import read_table
-from fairmaxent.files.reading import Reading
+from fairmaxent.files.reading import FileReading
 from fairmaxent.files.write import write_table
 
 BODY = "name;sex;pay\nAnn;F;10\nBob;M;20\nCem;M;30\nDee;F;40\n"
@@ -95,20 +95,20 @@ def test_what_may_be_a_header_is_no_title(text, header, put):
 def test_lines_to_skip_can_be_said(put):
     path = put("a;b;c\n" + BODY)
     assert read_table(path).frame.columns == ["a", "b", "c"]
-    said = read_table(path, Reading(skip_lines=1))
+    said = read_table(path, FileReading(skip_lines=1))
     assert (said.frame.rows(), said.notes) == (ROWS, ())
     titled = put("Staff\n" + BODY)
     with pytest.raises(
         StorageError, match=r"line 2: 3 cells, but 1 column \(Staff\).* or skip_lines"
     ):
-        read_table(titled, Reading(skip_lines=0, delimiter=";"))
+        read_table(titled, FileReading(skip_lines=0, delimiter=";"))
     with pytest.raises(
         InputError,
         match="no table beside the rows that are skipped; set skip_lines or skip_last",
     ):
-        read_table(path, Reading(skip_lines=99))
+        read_table(path, FileReading(skip_lines=99))
     with pytest.raises(InputError, match="skip_lines is -1"):
-        read_table(path, Reading(skip_lines=-1))
+        read_table(path, FileReading(skip_lines=-1))
     with pytest.raises(
         StorageError, match=r"line 8: 2 cells, but .* or skip_last if it is no row"
     ):
@@ -121,20 +121,22 @@ def test_the_line_that_says_the_separator_is_no_header(first, put):
     assert table.frame.columns == ["name", "sex", "pay"]
     assert table.frame["name"][0] == "Ann, A., B."
     assert "first line" in table.notes[0]
-    assert read_table(put(f"{first}\n{BODY}"), Reading(delimiter=",")).frame.width == 1
+    assert (
+        read_table(put(f"{first}\n{BODY}"), FileReading(delimiter=",")).frame.width == 1
+    )
 
 
 @pytest.mark.parametrize(
     "last", ["Total;;100\n", "Total;;100", "Total;;100\n\n;;\n", "Source: HR\n"]
 )
 def test_what_stands_below_the_table_can_be_left_out(last, put):
-    table = read_table(put(BODY + last), Reading(skip_last=1))
+    table = read_table(put(BODY + last), FileReading(skip_last=1))
     assert table.frame.rows() == ROWS
     assert not any("looks like" in note for note in table.notes)
     with pytest.raises(InputError, match="no table beside the rows that are skipped"):
-        read_table(put(BODY + last), Reading(skip_last=10**30))
+        read_table(put(BODY + last), FileReading(skip_last=10**30))
     with pytest.raises(InputError, match="skip_last is -1"):
-        read_table(put(BODY + last), Reading(skip_last=-1))
+        read_table(put(BODY + last), FileReading(skip_last=-1))
 
 
 @pytest.mark.parametrize(
@@ -164,7 +166,9 @@ def test_sums_are_left_out_only_if_they_are_and_other_remarks_below_are_noted(
     assert [noted in note for note in table.notes_spelled(as_typed)] == [True] * (
         noted is not None
     )
-    assert len(read_table(put(BODY + last), Reading(skip_last=0)).frame) == max(rows, 5)
+    assert len(read_table(put(BODY + last), FileReading(skip_last=0)).frame) == max(
+        rows, 5
+    )
 
 
 def test_empty_rows_at_the_end_are_left_out_with_a_note(put):
@@ -283,7 +287,7 @@ def test_texts_that_would_become_one_number_are_noted_with_the_option_that_makes
     assert table.notes_spelled(as_typed)[1].endswith(
         "(a, b); if they are numbers, set --decimal"
     )
-    assert read_table(path, Reading(decimal=",")).frame["a"].to_list() == [1.1, 1.1]
+    assert read_table(path, FileReading(decimal=",")).frame["a"].to_list() == [1.1, 1.1]
 
 
 @pytest.mark.parametrize(
@@ -299,7 +303,7 @@ def test_a_mark_that_may_separate_thousands_is_noted_with_the_option_that_decide
 ):
     (note,) = read_table(put(text)).notes_spelled(as_typed)
     assert note == f"numbers such as {read}; if that is wrong, set --decimal {other}"
-    otherwise = read_table(put(text), Reading(decimal=other))
+    otherwise = read_table(put(text), FileReading(decimal=other))
     assert otherwise.frame["a"].drop_nulls().to_list() in (
         [2.1, 950.0],
         [2100, 950],
@@ -377,10 +381,10 @@ def test_dates_that_can_be_read_in_two_ways_stay_text_and_the_note_says_how_to_r
     assert "date_order='dmy' or date_order='mdy'" in table.notes[0]
     assert "--date-order dmy or --date-order mdy" in table.notes_spelled(as_typed)[0]
     for order, days in (("dmy", [(2, 1), (4, 3)]), ("mdy", [(1, 2), (3, 4)])):
-        read = read_table(path, Reading(date_order=order)).frame["a"].to_list()
+        read = read_table(path, FileReading(date_order=order)).frame["a"].to_list()
         assert read == [dt.date(2020, month, day) for month, day in days]
     with pytest.raises(InputError, match="date_order is 'ymd'"):
-        read_table(path, Reading(date_order="ymd"))
+        read_table(path, FileReading(date_order="ymd"))
 
 
 def test_new_values_and_columns_are_written_by_the_marks_of_the_file_and_lose_no_digit(
@@ -445,7 +449,7 @@ def test_a_text_that_keeps_a_column_from_being_numbers_is_named(cells, says, put
     if says:
         assert "--missing " in table.notes_spelled(as_typed)[0]
         assert (
-            read_table(path, Reading(missing=["-", "k. A."]))
+            read_table(path, FileReading(missing=["-", "k. A."]))
             .frame["a"]
             .dtype.is_numeric()
         )

@@ -11,10 +11,16 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+import pages
 from fairmaxent import InputError
 from fairmaxent.errors import ColumnError, StorageError
-from fairmaxent.files.formats import output_format, read_table
-from fairmaxent.files.reading import Reading
+from fairmaxent.files.formats import (
+    COMPRESSED,
+    FORMATS,
+    output_format,
+    read_table,
+)
+from fairmaxent.files.reading import FileReading
 from fairmaxent.files.write import write_table
 
 SUFFIXES = ["csv", "tsv", "csv.gz", "parquet", "arrow", "jsonl", "jsonl.gz"]
@@ -34,6 +40,19 @@ def mixed_table():
             ),
         }
     )
+
+
+def test_the_documentation_lists_every_format_and_its_suffixes():
+    page = (pages.DOCS / "questions/files.md").read_text(encoding="utf-8")
+    by_title = {}
+    for format in FORMATS.values():
+        suffixes = by_title.setdefault(format.title, [])
+        suffixes += [f"`{suffix}`" for suffix in format.suffixes + format.only_read]
+    rows = [
+        f"| {title} | {', '.join(suffixes)} |" for title, suffixes in by_title.items()
+    ]
+    assert "\n".join(["| Format | Suffixes |", "|---|---|", *rows, ""]) in page
+    assert all(f"`{suffix}`" in page for suffix in COMPRESSED)
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -65,16 +84,16 @@ def test_cells_of_any_text_come_back_as_pythons_csv_module_reads_them(seed, put)
     csv.writer(buffer, lineterminator=rng.choice(["\n", "\r\n"])).writerows(
         [["a", "b", "c"], *rows]
     )
-    assert read_table(put(buffer.getvalue()), Reading(delimiter=",")).frame.rows() == [
-        tuple(row) for row in rows
-    ]
+    assert read_table(
+        put(buffer.getvalue()), FileReading(delimiter=",")
+    ).frame.rows() == [tuple(row) for row in rows]
 
 
 def test_the_original_census_file_reads_well(put):
     content = "39, State-gov, 77516, Male, <=50K\n50, ?, 83311, Female, >50K\n\n"
     table = read_table(
         put(content, "adult.data"),
-        Reading(columns=["age", "work", "weight", "sex", "income"]),
+        FileReading(columns=["age", "work", "weight", "sex", "income"]),
     )
     assert table.frame.rows() == [
         (39, "State-gov", 77516, "Male", "<=50K"),
@@ -120,21 +139,21 @@ def test_line_ends_spaces_quotes_and_empty_lines(text, rows, put):
 def test_the_decimal_mark_can_be_said(put):
     path = put('a,b\n"1,5",1.5\n"2,5",2.5\n')
     assert read_table(path).frame["a"].to_list() == ["1,5", "2,5"]
-    assert read_table(path, Reading(decimal=",")).frame.rows() == [
+    assert read_table(path, FileReading(decimal=",")).frame.rows() == [
         (1.5, "1.5"),
         (2.5, "2.5"),
     ]
-    assert read_table(put("a;b\n1,5;x\n2,5;y\n"), Reading(decimal=".")).frame[
+    assert read_table(put("a;b\n1,5;x\n2,5;y\n"), FileReading(decimal=".")).frame[
         "a"
     ].to_list() == ["1,5", "2,5"]
     with pytest.raises(InputError, match="decimal is ';'"):
-        read_table(path, Reading(decimal=";"))
+        read_table(path, FileReading(decimal=";"))
 
 
 def test_markers_of_missing_values_can_be_chosen(put):
     path = put("a,b\n?,NA\n-9,x\n")
     assert read_table(path).frame.rows() == [(None, None), (-9, "x")]
-    chosen = read_table(path, Reading(missing=["-9"]))
+    chosen = read_table(path, FileReading(missing=["-9"]))
     assert chosen.frame.rows() == [("?", "NA"), (None, "x")]
     assert chosen.notes == ("'-9' was read as missing (a 1)",)
     counted = read_table(put("a,b,c\n?,NA,1\n?,x,2\n,NA,3\n")).notes
@@ -174,7 +193,7 @@ def test_the_suffix_says_format_and_compression():
 )
 def test_an_empty_cell_is_missing_whatever_the_markers_and_the_reader(tmp_path, text):
     (tmp_path / "t.csv").write_text(text)
-    frame = read_table(tmp_path / "t.csv", Reading(missing=["-"])).frame
+    frame = read_table(tmp_path / "t.csv", FileReading(missing=["-"])).frame
     assert frame.to_dict(as_series=False) == {"a": [1, None], "b": [None, "x"]}
 
 
@@ -194,7 +213,7 @@ def test_options_of_a_csv_are_refused_for_files_that_know_their_columns(
             r" it out"
         ),
     ):
-        read_table(path, Reading(**options))
+        read_table(path, FileReading(**options))
 
 
 def test_in_lines_of_json_whole_characters_and_a_byte_order_mark_are_read_and_a_key_twice_is_refused(

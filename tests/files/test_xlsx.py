@@ -14,7 +14,7 @@ from fairmaxent import InputError
 from fairmaxent.data.limits import max_memory
 from fairmaxent.errors import LimitError, StorageError
 from fairmaxent.files.formats import read_table
-from fairmaxent.files.reading import Reading
+from fairmaxent.files.reading import FileReading
 from fairmaxent.files.write import write_table
 
 openpyxl = pytest.importorskip(
@@ -133,11 +133,11 @@ def test_numbers_that_are_whole_are_integers_and_markers_and_errors_are_missing(
         "'?' was read as missing (c 1)",
     )
     chosen = read_table(
-        path, Reading(missing=["x"], columns=["d", "e", "f"], skip_lines=1)
+        path, FileReading(missing=["x"], columns=["d", "e", "f"], skip_lines=1)
     ).frame
     assert chosen["f"].to_list() == [None, "?", None]
     with pytest.raises(InputError, match="3 columns and 2 names"):
-        read_table(path, Reading(columns=["a", "b"]))
+        read_table(path, FileReading(columns=["a", "b"]))
 
 
 def test_texts_are_read_as_those_of_a_csv(book):
@@ -172,23 +172,26 @@ def test_titles_empty_columns_and_empty_rows_around_the_table(book):
     assert "row 7 of the sheet" in read.notes[1]
     assert "is in row 4, and" in read.notes[0]
     said = read_table(
-        book([["a", "b"], *rows[3:], [None, "x", "F", 1]]), Reading(skip_lines=1)
+        book([["a", "b"], *rows[3:], [None, "x", "F", 1]]), FileReading(skip_lines=1)
     )
     assert said.frame.rows() == [("x", "F", 1)]
     with pytest.raises(InputError, match="no table beside the rows that are skipped"):
-        read_table(book([["a", "b"], [1, 2]]), Reading(skip_lines=99))
+        read_table(book([["a", "b"], [1, 2]]), FileReading(skip_lines=99))
 
 
 def test_rows_below_the_table_and_nothing_but_a_header(book):
     path = book([["sex", "pay"], ["F", 1], ["M", 2], ["Total", 4]])
     assert "looks like a sum" in read_table(path).notes[-1]
-    assert read_table(path, Reading(skip_last=1)).frame.rows() == [("F", 1), ("M", 2)]
+    assert read_table(path, FileReading(skip_last=1)).frame.rows() == [
+        ("F", 1),
+        ("M", 2),
+    ]
     for skipped, says in (
         (3, "no rows"),
         (4, "no table beside the rows that are skipped"),
     ):
         with pytest.raises(InputError, match=says):
-            read_table(path, Reading(skip_last=skipped))
+            read_table(path, FileReading(skip_last=skipped))
     with pytest.raises(InputError, match=r"'Sheet 1' .* is empty"):
         read_table(book([]))
 
@@ -214,7 +217,7 @@ def test_bands_above_the_header_and_names_as_high_as_both_rows(book):
         "is in row 3, and what stands above it is taken for a title" in note
         for note in read.notes
     ] == [True]
-    assert read_table(path, Reading(skip_lines=2)).frame.equals(read.frame)
+    assert read_table(path, FileReading(skip_lines=2)).frame.equals(read.frame)
 
 
 def test_merged_cells_each_have_the_value_that_people_see(book):
@@ -256,13 +259,13 @@ def test_the_first_sheet_with_a_table_is_read_and_the_others_can_be_chosen(book)
         in read.notes[0]
     )
     for sheet in ("Sheet 3", 3, "3"):
-        chosen = read_table(path, Reading(sheet=sheet))
+        chosen = read_table(path, FileReading(sheet=sheet))
         assert (chosen.frame.rows(), chosen.notes) == ([("y", 2)], ())
     for sheet in ("Sheet 9", 4, 0, "-1"):
         with pytest.raises(
             InputError, match=f"sheet is {sheet!r}, which .* does not have"
         ):
-            read_table(path, Reading(sheet=sheet))
+            read_table(path, FileReading(sheet=sheet))
 
 
 def test_a_cell_far_away_costs_no_memory(book):

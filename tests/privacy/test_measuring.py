@@ -243,6 +243,21 @@ def test_two_measurements_of_a_column_are_combined_by_their_variances():
     assert np.var(errors) == pytest.approx(best * 5 / 6, rel=0.1)
 
 
+def test_measurements_of_the_root_are_combined_by_their_variances():
+    """A sum of three cells of variance 4 has variance 12, a third of the root's."""
+    alone = noisy(np.array([100.0, 300.0]), 36)
+    with_column = noisy(np.array([[40.0, 50.0, 50.0], [80.0, 90.0, 90.0]]), 4)
+    weighted = [(100 / 36 + 140 / 12) * 9, (300 / 36 + 260 / 12) * 9]
+    counts = root_counts(alone, [with_column])
+    assert counts == pytest.approx(weighted, abs=1e-5)
+
+
+def test_expected_counts_are_rounded_down_to_the_grid():
+    grid = 2.0**-20
+    assert measurements._on_grid(1.5 * grid) == grid
+    assert measurements._on_grid(-1.5 * grid) == -2 * grid
+
+
 def test_a_column_that_was_counted_with_the_outcome_only_is_the_same_in_all_groups():
     truth, root = (
         np.array([[300.0, 100.0, 50.0], [50.0, 100.0, 400.0]]),

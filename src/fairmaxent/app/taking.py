@@ -159,11 +159,11 @@ def _reading(fitted: Fitted, *, is_lazy: bool) -> list[str]:
             *domain,
             f"table = polars.scan_parquet({table.typed!r})",
         ]
-        names = f"table = Reading(levels={table.reading().levels!r}).renamed(table)"
+        names = f"table = FileReading(levels={table.reading().levels!r}).renamed(table)"
         return [
             *lines,
             *(
-                ["from fairmaxent.files.reading import Reading", names]
+                ["from fairmaxent.files.reading import FileReading", names]
                 if table.reading().levels
                 else []
             ),
@@ -174,16 +174,15 @@ def _reading(fitted: Fitted, *, is_lazy: bool) -> list[str]:
         if value not in (None, ())
     }
     if how:
-        options = [
-            f"Reading({', '.join(f'{name}={value!r}' for name, value in how.items())})"
-        ]
+        given = ", ".join(f"{name}={value!r}" for name, value in how.items())
+        options = [f"FileReading({given})"]
     else:
         options = []
     if domain:
         options += ["declaration=domain"]
     imports = [
         "from fairmaxent.files.formats import read_table",
-        "from fairmaxent.files.reading import Reading",
+        "from fairmaxent.files.reading import FileReading",
     ]
     read = f"file = read_table({', '.join([repr(table.typed), *options])})"
     return [

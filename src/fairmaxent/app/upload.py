@@ -16,7 +16,7 @@ from fairmaxent.data.limits import memory_limit, memory_text
 from fairmaxent.errors import FairMaxEntError, LimitError, StorageError, first_line
 from fairmaxent.files.formats import read_table
 from fairmaxent.files.parquet import scan_table
-from fairmaxent.files.reading import Reading, TableFile
+from fairmaxent.files.reading import FileReading, TableFile
 
 SECONDS = 300.0
 _NAME_LENGTH = 100  # of a file
@@ -28,13 +28,13 @@ _spare: list[tuple[multiprocessing.process.BaseProcess, Connection]] = []
 
 
 def read_upload(
-    path: Path, reading: Reading, declaration: Declaration | None = None
+    path: Path, reading: FileReading, declaration: Declaration | None = None
 ) -> TableFile | None:
     """Read a table in a child process; None for Parquet, which stays where it is, and
     was found to be readable.
     """
-    how = Reading(
-        **{field.name: getattr(reading, field.name) for field in fields(Reading)}
+    how = FileReading(
+        **{field.name: getattr(reading, field.name) for field in fields(FileReading)}
     )
     answer = _asked_of_child(path, how, declaration)
     if isinstance(answer, FairMaxEntError):
@@ -43,7 +43,7 @@ def read_upload(
 
 
 def _asked_of_child(
-    path: Path, reading: Reading, declaration: Declaration | None
+    path: Path, reading: FileReading, declaration: Declaration | None
 ) -> Answer:
     most = int(max(memory_limit(), LEAST_MEMORY))
     try:
@@ -114,7 +114,7 @@ def child_main(pipe: Connection) -> None:
 
 
 def read_or_refused(
-    path: Path, reading: Reading, declaration: Declaration | None
+    path: Path, reading: FileReading, declaration: Declaration | None
 ) -> Answer:
     """The table, None for Parquet, of which all pages are read once, or why it cannot
     be read.

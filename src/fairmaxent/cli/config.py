@@ -18,7 +18,7 @@ from fairmaxent.cli.options import CONFIG, RecordOption
 from fairmaxent.cli.values import FILE, NUMBER, Value, fits
 from fairmaxent.data.declaration import Declaration
 from fairmaxent.errors import InputError, StorageError, did_you_mean, shown
-from fairmaxent.files.reading import reason_of
+from fairmaxent.files.content import reason_of
 from fairmaxent.plain_text import escaped_toml
 
 # what options of these types take, in words and as a shape

@@ -20,8 +20,9 @@ from fairmaxent.data.attribute import Attribute
 from fairmaxent.document.text import on_one_line
 from fairmaxent.document.words import counted
 from fairmaxent.errors import StorageError
+from fairmaxent.files.content import read_content
 from fairmaxent.files.formats import FileFormat, output_format
-from fairmaxent.files.reading import STANDARD, read_content
+from fairmaxent.files.reading import STANDARD
 from fairmaxent.files.write import Staging
 from fairmaxent.options import option
 

@@ -24,14 +24,14 @@ from fairmaxent.data.limits import max_memory
 from fairmaxent.errors import ColumnError, StorageError, did_you_mean
 from fairmaxent.files import formats
 from fairmaxent.files.parquet import is_pattern, parts_of, scan_table
-from fairmaxent.files.reading import STANDARD, Reading, TableFile
+from fairmaxent.files.reading import STANDARD, FileReading, TableFile
 from fairmaxent.options import option
 
 _LEARNING = ("bins", "kinds", "order", "max_levels")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReadingOptions(Reading):
+class ReadingOptions(FileReading):
     """How a file becomes a table, and which of its columns are left out."""
 
     HEADING = "How the file is read"

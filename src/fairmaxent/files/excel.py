@@ -1,5 +1,4 @@
-"""Tables in Excel workbooks, read with calamine: the sheet, the header and the types
-are detected.
+"""Tables in Excel workbooks: the sheet, the header and the types are detected.
 
 Nothing in a workbook is run or fetched: formulas count by the value stored with them,
 links and macros are not read. Errors such as #N/A, and formulas that no spreadsheet has
@@ -13,7 +12,6 @@ import re
 import zipfile
 import zlib
 from bisect import bisect_left, bisect_right
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
@@ -23,15 +21,9 @@ from fairmaxent.data.limits import need_memory
 from fairmaxent.document.words import counted
 from fairmaxent.errors import InputError, Option, StorageError, cut, did_you_mean
 from fairmaxent.files.cells import Typed, missing_remarks, typed_table
-from fairmaxent.files.reading import (
-    Reading,
-    Remark,
-    TableForm,
-    check_growth,
-    column_names,
-    remarks_around,
-    title_count,
-)
+from fairmaxent.files.content import check_growth
+from fairmaxent.files.reading import FileReading, Remark, TableForm
+from fairmaxent.files.surroundings import column_names, remarks_around, title_count
 
 # rows, and names of sheets
 _LOOKED_AT = 50
@@ -59,9 +51,7 @@ _Value = str | int | float | bool | dt.date | dt.datetime | dt.time
 
 
 class _SheetCells(NamedTuple):
-    """The cells of a sheet that hold something, by row and column; both are numbered
-    from 0.
-    """
+    """The cells of a sheet that hold something, by row and column, numbered from 0."""
 
     rows: dict[int, dict[int, _Value]]
     # the first and the last cell of each range
@@ -69,7 +59,7 @@ class _SheetCells(NamedTuple):
 
 
 def read_xlsx(
-    content: bytes, path: str, reading: Reading, format: str
+    content: bytes, path: str, reading: FileReading, format: str
 ) -> tuple[Any, list[Remark], TableForm]:
     """Read a table from the content of a workbook."""
     remarks: list[Remark] = []
@@ -78,27 +68,29 @@ def read_xlsx(
     columns, above = _columns(cells, path, reading, remarks)
     typed = _typed(columns, reading, remarks)
     remarks += [*typed.remarks, *remarks_around(typed.frame, path, reading)]
-    return (
-        typed.frame,
-        remarks,
-        TableForm(format, found=(("skip_lines", str(above)),) if above else ()),
-    )
+    form = TableForm(format)
+    if above:
+        form = TableForm(format, found=(("skip_lines", str(above)),))
+    return typed.frame, remarks, form
 
 
 def _damage(path: str) -> AbstractContextManager[None]:
-    also = (load_library("python_calamine").CalamineError, *_OF_DAMAGE)
     return library_errors(
         f"{path} is a damaged Excel workbook",
         "save it again, or save the sheet as CSV",
-        *also,
+        load_library("python_calamine").CalamineError,
+        *_OF_DAMAGE,
     )
 
 
 def cells_by_row(
-    content: bytes, path: str, reading: Reading, declared: Collection[str], format: str
+    content: bytes,
+    path: str,
+    reading: FileReading,
+    declared: Collection[str],
+    format: str,
 ) -> tuple[Any, None, TableForm]:
-    """Read each row by itself: the cells as they are, below the names in the first row
-    of the first sheet.
+    """Read each row by itself: the cells as they are, below the names in the first row.
 
     Nothing is detected, and merged cells are not filled, so that no row changes how
     another is read. Columns that are not ``declared`` are typed.
@@ -106,34 +98,41 @@ def cells_by_row(
     polars = load_library("polars")
     with _damage(path):
         cells = _choose(content, reading.sheet, path, [], only_first=True).rows
-    rows = [row for row in cells if row >= (reading.skip_lines or 0)]
-    rows = rows[: max(len(rows) - (reading.skip_last or 0), 0)]
+    rows = _rows_asked(cells, reading)
     header = list(reading.columns or ())
-    used = list(range(len(reading.columns or ())))
+    used = list(range(len(header)))
     if not header and rows:
-        used = sorted(cells[rows[0]])
-        header = _texts(cells[rows.pop(0)], used)
+        first = cells[rows.pop(0)]
+        used = sorted(first)
+        header = _texts(first, used)
+
     if not header:
         raise InputError(
             f"{path} has no row with the names of its columns; set ", Option("columns")
         )
+
     names = column_names(header, reading, path, [], "")
-    filled = [
-        cells[row] for row in rows if any(column in cells[row] for column in used)
-    ]
+    filled = [cells[row] for row in rows if not cells[row].keys().isdisjoint(used)]
     columns: dict[str, Any] = {
-        name: [row.get(at) for row in filled]
-        for name, at in zip(names, used, strict=True)
+        name: [row.get(place) for row in filled]
+        for name, place in zip(names, used, strict=True)
     }
-    columns |= _typed(
-        {name: columns[name] for name in names if name not in declared}, reading, []
-    ).columns
-    for name in (name for name in names if name in declared):
-        stripped = [
-            cell.strip() if isinstance(cell, str) else cell for cell in columns[name]
-        ]
-        columns[name] = polars.Series(name, stripped, dtype=polars.Object)
+    others = {name: columns[name] for name in names if name not in declared}
+    columns |= _typed(others, reading, []).columns
+    for name in names:
+        if name in declared:
+            stripped = [
+                value.strip() if isinstance(value, str) else value
+                for value in columns[name]
+            ]
+            columns[name] = polars.Series(name, stripped, dtype=polars.Object)
     return polars.DataFrame(list(columns.values())), None, TableForm(format)
+
+
+def _rows_asked(cells: Collection[int], reading: FileReading) -> list[int]:
+    """The rows that are not to be skipped, above or below the table."""
+    rows = [row for row in cells if row >= (reading.skip_lines or 0)]
+    return rows[: max(len(rows) - (reading.skip_last or 0), 0)]
 
 
 def _open(content: bytes, path: str) -> Any:
@@ -146,23 +145,32 @@ def _open(content: bytes, path: str) -> Any:
             f"{path} is a zip archive, but not an Excel workbook; save it as .xlsx or"
             " CSV, or unpack it"
         )
+
     check_growth(sum(sizes.values()), content, path, "save the sheet as CSV")
     need_memory(
         _XML_MEMORY * max(sizes.values()),
         f"reading {path}",
         "save the sheet as CSV, take a part of the rows",
     )
-    # calamine makes room for all cells up to the last, also if most are empty
     for name in sizes:
-        if name.startswith("xl/worksheets/") and (
-            found := _DIMENSION.search(archive.open(name).read(4000))
-        ):
-            width = _column_number(found[3]) - _column_number(found[1]) + 1
-            size = float(_CELL_MEMORY * width * (int(found[4]) - int(found[2]) + 1))
-            need_memory(size, f"reading {path}", "remove cells beside the table")
-    return load_library("python_calamine").CalamineWorkbook.from_filelike(
-        io.BytesIO(content)
-    )
+        if name.startswith("xl/worksheets/"):
+            _need_cells(archive.open(name).read(4000), path)
+
+    calamine = load_library("python_calamine")
+    return calamine.CalamineWorkbook.from_filelike(io.BytesIO(content))
+
+
+def _need_cells(beginning: bytes, path: str) -> None:
+    """Refuse a sheet with too many cells up to the last, also if most are empty.
+
+    calamine makes room for all of them.
+    """
+    found = _DIMENSION.search(beginning)
+    if found is not None:
+        width = _column_number(found[3]) - _column_number(found[1]) + 1
+        height = int(found[4]) - int(found[2]) + 1
+        size = float(_CELL_MEMORY * width * height)
+        need_memory(size, f"reading {path}", "remove cells beside the table")
 
 
 def _column_number(letters: bytes) -> int:
@@ -180,41 +188,16 @@ def _choose(
     *,
     only_first: bool = False,
 ) -> _SheetCells:
-    """The sheet that is asked for, or the first, or the first that holds a table: two
-    rows and two columns at least.
+    """The sheet that is asked for, or the first, or the first that holds a table.
+
+    A table has two rows and two columns at least.
     """
-    calamine = load_library("python_calamine")
     workbook = _open(content, path)
-    # By name: their numbers count sheets that only show a chart, too.
-    sheets = [
-        sheet
-        for sheet in workbook.sheets_metadata
-        if sheet.typ == calamine.SheetTypeEnum.WorkSheet
-    ]
-    if not sheets:
-        raise StorageError(
-            f"{path} is not an Excel workbook with sheets; save the sheet as CSV"
-        )
-    names = [sheet.name for sheet in sheets]
-    visible_first = sorted(
-        sheets, key=lambda sheet: sheet.visible != calamine.SheetVisibleEnum.Visible
-    )
-    candidates = [sheet.name for sheet in visible_first][: 1 if only_first else None]
-    if wanted is not None:  # by its name, or else by its number
-        if str(wanted).isdecimal() and len(str(wanted)) < 9:
-            number = int(wanted)
-        else:
-            number = 0
-        if wanted in names:
-            candidates = [str(wanted)]
-        else:
-            candidates = names[max(number - 1, 0) : number]
-    if not candidates:
-        raise InputError(
-            Option("sheet"),
-            f" is {wanted!r}, which {path} does not have;"
-            f" {did_you_mean(wanted, names)}",
-        )
+    names, candidates = _sheet_names(workbook, path)
+    if only_first:
+        candidates = candidates[:1]
+    if wanted is not None:
+        candidates = [_sheet_named(wanted, names, path)]
     chosen = candidates[0]
     cells = _SheetCells({}, [])
     for name in candidates:
@@ -225,22 +208,55 @@ def _choose(
             cells = read
         if is_table:
             break
+
     others = [repr(cut(name)) for name in names if name != chosen]
     if others and wanted is None:
-        shown = ", ".join(others[:_SHOWN]) + (
-            f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
-        )
+        shown = ", ".join(others[:_SHOWN])
+        if len(others) > _SHOWN:
+            shown += f" and {len(others) - _SHOWN} more"
         what = (
             f"{path} has {len(names)} sheets, and {cut(chosen)!r} was read; to read"
             f" {shown}, set "
         )
         remarks.append((what, Option("sheet")))
+
     if not cells.rows:
         raise InputError(
             f"the sheet {cut(chosen)!r} of {path} is empty; choose another with ",
             Option("sheet"),
         )
     return cells
+
+
+def _sheet_names(workbook: Any, path: str) -> tuple[list[str], list[str]]:
+    """The names of the sheets: as they come, and with those that are visible first.
+
+    Their numbers would count sheets that only show a chart, too.
+    """
+    calamine = load_library("python_calamine")
+    worksheet = calamine.SheetTypeEnum.WorkSheet
+    sheets = [sheet for sheet in workbook.sheets_metadata if sheet.typ == worksheet]
+    if not sheets:
+        raise StorageError(
+            f"{path} is not an Excel workbook with sheets; save the sheet as CSV"
+        )
+
+    visible = calamine.SheetVisibleEnum.Visible
+    visible_first = sorted(sheets, key=lambda sheet: sheet.visible != visible)
+    return [sheet.name for sheet in sheets], [sheet.name for sheet in visible_first]
+
+
+def _sheet_named(wanted: str | int, names: Sequence[str], path: str) -> str:
+    """The name of the sheet with this name, or else with this number."""
+    if wanted in names:
+        return str(wanted)
+    is_number = str(wanted).isdecimal() and len(str(wanted)) < 9
+    if is_number and 1 <= int(wanted) <= len(names):
+        return names[int(wanted) - 1]
+    raise InputError(
+        Option("sheet"),
+        f" is {wanted!r}, which {path} does not have; {did_you_mean(wanted, names)}",
+    )
 
 
 def _sheet_cells(sheet: Any) -> _SheetCells:
@@ -258,85 +274,80 @@ def _sheet_cells(sheet: Any) -> _SheetCells:
 
 
 def _plain(value: Any) -> _Value | None:
-    """What a cell holds; None if it is blank. Numbers come without a decimal point if
-    they are whole.
-    """
-    kind = type(value)
-    if kind is str:
-        return value if value.strip() else None
-    if kind is float:
-        if value.is_integer() and abs(value) < _WHOLE:
-            return int(value)
-        return float(value)
-    if kind is dt.timedelta:
-        plain: _Value = value / dt.timedelta(days=1)
-    else:
-        plain = value
+    """What a cell holds, None if it is blank; a whole number has no decimal point."""
+    plain: _Value | None = value
+    if isinstance(value, str) and not value.strip():
+        plain = None
+    elif isinstance(value, float) and value.is_integer() and abs(value) < _WHOLE:
+        plain = int(value)
+    elif isinstance(value, dt.timedelta):
+        plain = value / dt.timedelta(days=1)
     return plain
 
 
 def _columns(
-    cells: _SheetCells, path: str, reading: Reading, remarks: list[Remark]
+    cells: _SheetCells, path: str, reading: FileReading, remarks: list[Remark]
 ) -> tuple[dict[str, list[_Value | None]], int]:
-    """Find the header, and return the columns below it, and how many rows are above it,
-    if they were detected.
+    """Find the header; return the columns below it, and how many rows are above it.
+
+    The number is 0 unless titles were detected.
     """
-    skip_lines = reading.skip_lines
-    skip_last = reading.skip_last or 0
-    given = reading.columns
-    rows = [row for row in cells.rows if row >= (skip_lines or 0)]
-    rows = rows[: max(len(rows) - skip_last, 0)]
+    rows = _rows_asked(cells.rows, reading)
     if not rows:
-        what = f"{path} has no table beside the rows that are skipped; set "
         raise InputError(
-            what, Option("skip_lines"), " or ", Option("skip_last"), " to fewer"
+            f"{path} has no table beside the rows that are skipped; set ",
+            Option("skip_lines"),
+            " or ",
+            Option("skip_last"),
+            " to fewer",
         )
-    # a name as high as the band beside it is a name of both rows
-    for (top, column), (bottom, last) in cells.merged:
-        for row in (
-            rows[:_LOOKED_AT]
-            if column == last and column in cells.rows.get(top, {})
-            else ()
-        ):
-            if top < row <= bottom:
-                cells.rows[row].setdefault(column, cells.rows[top][column])
+
+    _fill_names(cells, rows[:_LOOKED_AT])
     titles = 0
-    if skip_lines is None and given is None:
-        looked_at = rows[:_LOOKED_AT]
-        filled = {column for row in looked_at for column in cells.rows[row]}
-        titles = title_count(
-            [
-                _texts(cells.rows[row], range(min(filled), max(filled) + 1))
-                for row in looked_at
-            ]
-        )
+    if reading.skip_lines is None and reading.columns is None:
+        looked_at = [cells.rows[row] for row in rows[:_LOOKED_AT]]
+        filled = {column for row in looked_at for column in row}
+        across = range(min(filled), max(filled) + 1)
+        titles = title_count([_texts(row, across) for row in looked_at])
+
     header = rows[titles]
-    below = rows[titles + (given is None) :]
+    below = rows[titles + (reading.columns is None) :]
     used = sorted({column for row in (header, *below) for column in cells.rows[row]})
+    above = 0
+    where = ""
     if titles:
+        above = header
         where = f"row {header + 1}"
-    else:
-        where = ""
-    names = column_names(
-        _texts(cells.rows[header], used), reading, path, remarks, where
-    )
-    gap = next(
-        (row for row, following in itertools.pairwise(below) if following != row + 1),
-        None,
-    )
-    if gap is not None:
-        what = f"row {gap + 2} of the sheet in {path} is empty"
-        remarks.append(f"{what}; the rows below it were read as part of the same table")
+    texts = _texts(cells.rows[header], used)
+    names = column_names(texts, reading, path, remarks, where)
+    for row, following in itertools.pairwise(below):
+        if following != row + 1:
+            remarks.append(
+                f"row {row + 2} of the sheet in {path} is empty; the rows below it were"
+                " read as part of the same table"
+            )
+            break
+
     remarks += _fill_merged(cells, below, used, path)
     columns = {
         name: [cells.rows[row].get(column) for row in below]
         for name, column in zip(names, used, strict=True)
     }
-    return columns, header if titles else 0
+    return columns, above
+
+
+def _fill_names(cells: _SheetCells, rows: Sequence[int]) -> None:
+    """Give a name that is as high as the band beside it to both of their rows."""
+    for (top, column), (bottom, last) in cells.merged:
+        if column == last and column in cells.rows.get(top, {}):
+            name = cells.rows[top][column]
+            for row in rows:
+                if top < row <= bottom:
+                    cells.rows[row].setdefault(column, name)
 
 
 def _texts(row: Mapping[int, _Value], columns: Sequence[int]) -> list[str]:
-    return [_text_of(row[column]) if column in row else "" for column in columns]
+    return [_text_of(row.get(column, "")) for column in columns]
 
 
 def _fill_merged(
@@ -360,6 +371,7 @@ def _fill_merged(
             count += 1
             for row in inside:
                 cells.rows[row].update(dict.fromkeys(columns, value))
+
     if count:
         yield (
             f"{path} has {counted(count, 'merged range')} of cells; each cell was read"
@@ -370,62 +382,49 @@ def _fill_merged(
 def _text_of(value: _Value) -> str:
     """A value as a CSV would have it."""
     if isinstance(value, bool):
-        return "true" if value else "false"
+        return str(value).lower()
     if isinstance(value, dt.datetime):
         return value.isoformat(sep=" ")
     return str(value)
 
 
 def _typed(
-    by_name: Mapping[str, list[_Value | None]], reading: Reading, remarks: list[Remark]
+    by_name: Mapping[str, list[_Value | None]],
+    reading: FileReading,
+    remarks: list[Remark],
 ) -> Typed:
-    """Give each column the type that all its cells have; texts are read as those of a
-    CSV are.
-    """
+    """Give each column the type of all its cells; texts are read as those of a CSV."""
     polars = load_library("polars")
     missing = set(reading.markers)
     counts: dict[str, dict[str, int]] = {}
     columns: dict[str, Any] = {}
+    texts: list[str] = []
     mixed: list[str] = []
     for name, values in by_name.items():
-        is_missing = [
-            isinstance(value, str) and value.strip() in missing for value in values
-        ]
-        for marker, count in Counter(
-            str(value).strip() for value in itertools.compress(values, is_missing)
-        ).items():
-            counts.setdefault(cut(marker), {})[name] = count
-        present = [
-            None if gap else value
-            for value, gap in zip(values, is_missing, strict=True)
-        ]
-        column = _column(name, present, polars)
-        if column is None:
-            written = [None if value is None else _text_of(value) for value in present]
+        present = _without_markers(name, values, missing, counts)
+        columns[name] = _column(name, present, polars)
+        if columns[name] is None:
+            texts.append(name)
             if any(not isinstance(value, str | None) for value in present):
-                mixed += [name]
-            column = polars.Series(name, written, dtype=polars.String)
-        columns[name] = column
-    written_out = [
-        name for name, column in columns.items() if column.dtype == polars.String
-    ]
+                mixed.append(name)
+            written = [None if value is None else _text_of(value) for value in present]
+            columns[name] = polars.Series(name, written, dtype=polars.String)
+
     remarks += missing_remarks(counts)
     if mixed:
         remarks.append(
             "numbers and text are mixed, so these columns were read as text"
             f" ({', '.join(mixed)})"
         )
-    if not written_out:
+
+    if not texts:
         return Typed(columns, {})
-    typed = typed_table(
-        polars.DataFrame([columns[name] for name in written_out]), [""], reading
-    )
-    typed.columns = {
-        name: typed.columns.get(name, column) for name, column in columns.items()
-    }
+    cells = polars.DataFrame([columns[name] for name in texts])
+    typed = typed_table(cells, [""], reading)
+    typed.columns = columns | typed.columns
     as_numbers = [
         name
-        for name in written_out
+        for name in texts
         if typed.columns[name].dtype.is_numeric() and name not in mixed
     ]
     if as_numbers:
@@ -435,10 +434,26 @@ def _typed(
     return typed
 
 
+def _without_markers(
+    name: str,
+    values: Sequence[_Value | None],
+    markers: set[str],
+    counts: dict[str, dict[str, int]],
+) -> list[_Value | None]:
+    """The values of a column, with None for markers, which are counted by name."""
+    present: list[_Value | None] = []
+    for value in values:
+        if isinstance(value, str) and value.strip() in markers:
+            of_marker = counts.setdefault(cut(value.strip()), {})
+            of_marker[name] = of_marker.get(name, 0) + 1
+            present.append(None)
+        else:
+            present.append(value)
+    return present
+
+
 def _column(name: str, values: Sequence[Any], polars: Any) -> Any | None:
-    """The values as a column of their type; None if they are texts, or of several
-    types.
-    """
+    """The values as a column of their type; None for texts, or of several types."""
     kinds = {type(value) for value in values if value is not None}
     if kinds & {dt.date, dt.datetime} and dt.time in kinds:
         values = [_DAY_ZERO if value == dt.time() else value for value in values]
@@ -449,20 +464,17 @@ def _column(name: str, values: Sequence[Any], polars: Any) -> Any | None:
             for value in values
         ]
         kinds = {dt.datetime}
+
+    if kinds == {int, float}:
+        kinds = {float}
     types = {
         int: polars.Int64,
         bool: polars.Boolean,
         float: polars.Float64,
         dt.time: polars.Time,
         dt.date: polars.Date,
+        dt.datetime: polars.Datetime("us"),
     }
-    types[dt.datetime] = polars.Datetime("us")
-    if kinds == {int, float}:
-        kind = float
-    elif len(kinds) == 1:
-        kind = next(iter(kinds))
-    else:
-        kind = str
-    if kind in types:
-        return polars.Series(name, values, dtype=types[kind], strict=False)
-    return None
+    if len(kinds) != 1 or not kinds <= types.keys():
+        return None
+    return polars.Series(name, values, dtype=types[kinds.pop()], strict=False)

@@ -1,17 +1,17 @@
-"""Tables written as Excel workbooks, row by row: numbers and dates with their types,
-texts never as formulas or links.
+"""Tables written as Excel workbooks, row by row.
 
-The file depends on the table only, not on when it is written.
+Numbers and dates have their types, and texts are never formulas or links. The file
+depends on the table only, not on when it is written.
 """
 
 import datetime as dt
-import itertools
+import math
 import re
 import tomllib
 import zipfile
 from collections.abc import Iterator, Sequence
 from importlib import resources
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 from xml.sax.saxutils import escape
 
 from fairmaxent.data.frames import load_library
@@ -33,8 +33,6 @@ _SHEET_START = (
     "<worksheet"
     ' xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>'
 )
-_TEXT_START = '" t="inlineStr"><is><t xml:space="preserve">'
-_TEXT_END = "</t></is></c>"
 # What XML cannot hold, a carriage return, which it would change, and what looks like
 # such an escape already.
 _ESCAPED = re.compile(
@@ -42,56 +40,54 @@ _ESCAPED = re.compile(
 )
 
 
+class _Cells(NamedTuple):
+    """The cells of a column as XML."""
+
+    start: str
+    values: list[str | None]  # what stands between; None for a missing value
+    end: str
+
+
 def write_xlsx(
-    lazy: Any,
-    file: IO[bytes],
-    compression: str,
-    form: object,
-    schema: object,
-    format: str,
+    lazy: Any, file: IO[bytes], *, form: object, **_: object
 ) -> tuple[str, ...]:
-    """Write a lazy frame to an open file, and return what could not be kept; ``form``:
-    the input is a workbook, too.
+    """Write a lazy frame to an open file, and return what could not be kept.
+
+    ``form``: the input is a workbook, too.
     """
     table = lazy.collect()
     check_sheet_rows(len(table))
     if table.width > _MOST_COLUMNS:
         raise LimitError(f"a sheet has at most {_MOST_COLUMNS:,} columns; {_INSTEAD}")
     kinds = [_kind(column) for column in table]
-    as_text = [
-        not _fits(column, kind) for column, kind in zip(table, kinds, strict=True)
-    ]
-    kinds = [
-        "text" if changed else kind
-        for kind, changed in zip(kinds, as_text, strict=True)
-    ]
+    as_text = []
+    for number, column in enumerate(table):
+        if not _fits(column, kinds[number]):
+            kinds[number] = "text"
+            as_text.append(repr(cut(column.name)))
+
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        fixed = (
-            resources.files("fairmaxent.files")
-            .joinpath("workbook.toml")
-            .read_text("utf-8")
-        )
-        for name, text in tomllib.loads(fixed).items():
+        parts = resources.files("fairmaxent.files").joinpath("workbook.toml")
+        for name, text in tomllib.loads(parts.read_text("utf-8")).items():
             archive.writestr(_entry(name), _DECLARATION + text.replace("\n", ""))
-        with archive.open(
-            _entry("xl/worksheets/sheet1.xml"), "w", force_zip64=True
-        ) as sheet:
+        entry = _entry("xl/worksheets/sheet1.xml")
+        with archive.open(entry, "w", force_zip64=True) as sheet:
             for text in _sheet(table, kinds):
                 sheet.write(text.encode())
-    changed = ", ".join(
-        repr(cut(name)) for name in itertools.compress(table.columns, as_text)
-    )
-    lost = (
-        "only the table was written; titles, number formats, formulas and other sheets"
-        " of the input were not kept"
-    )
-    what = (
-        f"a sheet cannot hold the numbers or dates of {changed}, so they were written"
-        " as text"
-    )
-    return tuple(
-        note for note, is_true in ((what, changed), (lost, form is not None)) if is_true
-    )
+
+    notes = []
+    if as_text:
+        notes.append(
+            f"a sheet cannot hold the numbers or dates of {', '.join(as_text)}, so they"
+            " were written as text"
+        )
+
+    if form is not None:
+        notes.append(
+            "only the table was written; titles, number formats, formulas and other"
+            " sheets of the input were not kept"
+        )
+    return tuple(notes)
 
 
 def check_sheet_rows(rows: int) -> None:
@@ -139,50 +135,52 @@ def _fits(column: Any, kind: str) -> bool:
     return bool(exact and column.dt.date().min() >= _FIRST_DAY)
 
 
-def _cells(column: Any, kind: str) -> tuple[str, str, list[str | None]]:
-    """The beginning and the end of each cell of a column as XML, and what stands
-    between; None for a missing value.
-    """
+def _cells(column: Any, kind: str) -> _Cells:
+    """The cells of a column as XML."""
     polars = load_library("polars")
     if kind == "text":
-        is_time = column.dtype == polars.Datetime
-        if is_time:
+        if column.dtype == polars.Datetime:
             texts = column.dt.strftime("%Y-%m-%d %H:%M:%S%.f")
         else:
             texts = column.cast(polars.String)
-        return (
-            _TEXT_START,
-            _TEXT_END,
-            [
-                None if text is None else _text(text, column.name)
-                for text in texts.to_list()
-            ],
-        )
+        return _text_cells(texts.to_list(), column.name)
+
+    style = ""
     if kind in _STYLES:
         style = f' s="{_STYLES[kind]}"'
-    else:
-        style = ' t="b"' if kind == "truth" else ""
+    elif kind == "truth":
+        style = ' t="b"'
+
     values = _numbers(column, kind, polars).to_list()
-    return (
-        f'"{style}><v>',
-        "</v></c>",
-        [None if value is None or value != value else repr(value) for value in values],
+    return _Cells(
+        start=f'"{style}><v>',
+        values=[
+            None if value is None or math.isnan(value) else repr(value)
+            for value in values
+        ],
+        end="</v></c>",
+    )
+
+
+def _text_cells(texts: Sequence[str | None], name: str) -> _Cells:
+    return _Cells(
+        start='" t="inlineStr"><is><t xml:space="preserve">',
+        values=[None if text is None else _text(text, name) for text in texts],
+        end="</t></is></c>",
     )
 
 
 def _numbers(column: Any, kind: str, polars: Any) -> Any:
-    """The values as a sheet stores them: dates as days since the epoch, times as parts
-    of a day.
-    """
+    """The values as a sheet stores them: dates as days, times as parts of a day."""
     if kind == "truth":
         return column.cast(polars.Int8)
     if kind == "date":
         return (column - _EPOCH).dt.total_days()
     if kind == "moment":
-        since = column.cast(polars.Datetime("us")) - dt.datetime.combine(
-            _EPOCH, dt.time()
-        )
+        midnight = dt.datetime.combine(_EPOCH, dt.time())
+        since = column.cast(polars.Datetime("us")) - midnight
         return since.dt.total_microseconds() / _DAY
+
     if kind == "time":
         return column.cast(polars.Int64) / (1000 * _DAY)
     return column
@@ -190,46 +188,36 @@ def _numbers(column: Any, kind: str, polars: Any) -> Any:
 
 def _text(text: str, name: str) -> str:
     if len(text) > _LONGEST_CELL:
-        what = (
+        raise LimitError(
             f"a cell of a sheet has at most {_LONGEST_CELL:,} characters, and one in"
-            f" column {cut(name)!r} has more"
+            f" column {cut(name)!r} has more; {_INSTEAD}"
         )
-        raise LimitError(f"{what}; {_INSTEAD}")
     return escape(_ESCAPED.sub(lambda match: f"_x{ord(match[0]):04X}_", text))
 
 
 def _sheet(table: Any, kinds: Sequence[str]) -> Iterator[str]:
     yield _DECLARATION + _SHEET_START
-    starts = [f'<c r="{_letters(index)}' for index in range(len(kinds))]
-    yield from _rows(
-        [(_TEXT_START, _TEXT_END, [_text(name, name)]) for name in table.columns],
-        starts,
-        1,
-    )
+    yield from _rows([_text_cells([name], name) for name in table.columns], 1)
     number = 2
     for piece in table.iter_slices(_BATCH):
-        held = [_cells(column, kind) for column, kind in zip(piece, kinds, strict=True)]
-        yield "".join(_rows(held, starts, number))
+        columns = [_cells(*pair) for pair in zip(piece, kinds, strict=True)]
+        yield "".join(_rows(columns, number))
         number += len(piece)
+
     yield "</sheetData></worksheet>"
 
 
-def _rows(
-    held: Sequence[tuple[str, str, Sequence[str | None]]],
-    letters: Sequence[str],
-    first: int,
-) -> Iterator[str]:
+def _rows(columns: Sequence[_Cells], first: int) -> Iterator[str]:
+    """The rows as XML; the first has this number."""
     around = [
-        (letter, start, end)
-        for letter, (start, end, _) in zip(letters, held, strict=True)
+        (f'<c r="{_letters(place)}', cells.start, cells.end)
+        for place, cells in enumerate(columns)
     ]
-    for number, row in enumerate(
-        zip(*(values for _, _, values in held), strict=True), first
-    ):
-        both = zip(around, row, strict=True)
+    rows = zip(*(cells.values for cells in columns), strict=True)
+    for number, row in enumerate(rows, first):
         cells = [
-            f"{letter}{number}{start}{value}{end}"
-            for (letter, start, end), value in both
+            f"{reference}{number}{start}{value}{end}"
+            for (reference, start, end), value in zip(around, row, strict=True)
             if value is not None
         ]
         yield f'<row r="{number}">{"".join(cells)}</row>'

@@ -1,5 +1,4 @@
-"""Formats of tables in files: one record for each says how it is recognised, read and
-written.
+"""Formats of tables in files: how each is recognised, read and written.
 
 Every file is written completely or not at all: see `files.write`.
 """
@@ -17,19 +16,20 @@ import narwhals
 from fairmaxent.data.declaration import Declaration, declared_rows
 from fairmaxent.data.frames import library_errors, load_library
 from fairmaxent.errors import InputError, Option, StorageError, did_you_mean, shown
+from fairmaxent.files.content import read_content
 from fairmaxent.files.reading import (
     STANDARD,
+    FileReading,
     Name,
-    Reading,
     TableFile,
     TableForm,
-    ends_with_sums,
-    read_content,
 )
+from fairmaxent.files.surroundings import ends_with_sums
 from fairmaxent.plain_text import visible
 
 FileFormat = str  # the name of a format: a key of FORMATS
 COMPRESSED = {".gz": "gzip"}
+STREAM = b"\xff\xff\xff\xff"  # the beginning of an Arrow stream
 _FOREIGN = {
     b"\xd0\xcf\x11\xe0": (
         "an old Excel workbook, or one with a password; save it as .xlsx without one,"
@@ -41,32 +41,22 @@ _FOREIGN = {
     b"\xfd7zXZ": "compressed with xz; decompress it first",
     b"\x28\xb5\x2f\xfd": "compressed with zstd; decompress it first: zstd -d",
 }
-STREAM = b"\xff\xff\xff\xff"  # the beginning of an Arrow stream
+# beside which a file is empty: marks of an encoding, and blanks
+_NO_CONTENT = b"\xef\xbb\xbf\xff\xfe\0 \t\r\n"
 _OF_CELLS = frozenset(
     {"skip_lines", "skip_last", "decimal", "date_order", "missing", "columns"}
 )
-_TYPED = ("parquet.read_typed", "parquet.write_typed")
-_CSV = ("csv.read_csv", "csv.write_csv", "csv.cells_by_line")
-_EXCEL = ("excel.read_xlsx", "excel_writer.write_xlsx", "excel.cells_by_row")
 _OF_CSV = _OF_CELLS | {"delimiter", "encoding"}
-_TEXT: dict[str, Any] = {
-    "is_text": True,
-    "options": _OF_CSV,
-    "cannot_hold": ("Binary", "Duration"),
-}
-_SHEETS: dict[str, Any] = {
-    "options": _OF_CELLS | {"sheet"},
-    "cannot_hold": ("Duration",),
-}
+_NOT_OF_FORMATS = ("input_format", "levels")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Format:
-    """A format: how files in it are called and begin, which functions read and write
-    it, and what it cannot hold.
-    """
+    """How files in a format are called and begin, who reads and writes them."""
 
+    title: str  # for people
     suffixes: tuple[str, ...]
+    only_read: tuple[str, ...] = ()  # suffixes that are read, and never written
     read: str  # the function, in a module that is loaded when it is used
     write: str  # likewise; it returns what could not be kept
     # likewise, for declared columns: each row by itself; none: the file has types of
@@ -74,22 +64,73 @@ class Format:
     read_each: str = ""
     magic: tuple[bytes, ...] = ()
     is_text: bool = False  # and can be compressed, or shown on a terminal
-    options: frozenset[str] = frozenset()  # of `Reading` that are about it
+    options: frozenset[str] = frozenset()  # of `FileReading` that are about it
     # columns of these types; polars panics over bytes in JSON
     cannot_hold: tuple[str, ...] = ()
 
 
+_CSV = Format(
+    title="CSV",
+    suffixes=(".csv", ".data", ".txt"),
+    read="csv.read_csv",
+    write="csv.write_csv",
+    read_each="csv_lines.cells_by_line",
+    is_text=True,
+    options=_OF_CSV,
+    cannot_hold=("Binary", "Duration"),
+)
+FORMATS = {
+    "csv": _CSV,
+    "tsv": replace(_CSV, suffixes=(".tab", ".tsv")),
+    "parquet": Format(
+        title="Parquet",
+        suffixes=(".parquet", ".pq"),
+        read="parquet.read_parquet",
+        write="parquet.write_parquet",
+        magic=(b"PAR1",),
+    ),
+    "arrow": Format(
+        title="Arrow",
+        suffixes=(".arrow", ".feather", ".ipc"),
+        read="parquet.read_arrow",
+        write="parquet.write_arrow",
+        magic=(b"ARROW1", STREAM),
+    ),
+    "jsonl": Format(
+        title="JSON lines",
+        suffixes=(".jsonl", ".ndjson"),
+        read="json_lines.read_json_lines",
+        write="json_lines.write_json_lines",
+        is_text=True,
+        cannot_hold=("Binary",),
+    ),
+    "xlsx": Format(
+        title="Excel",
+        suffixes=(".xlsx",),
+        only_read=(".xlsm",),
+        read="excel.read_xlsx",
+        write="excel_writer.write_xlsx",
+        read_each="excel.cells_by_row",
+        magic=(b"PK\x03\x04",),
+        options=_OF_CELLS | {"sheet"},
+        cannot_hold=("Duration",),
+    ),
+}
+SUFFIXES = {
+    suffix: name for name, format in FORMATS.items() for suffix in format.suffixes
+}
+
+
 def _function(name: str) -> Callable[..., Any]:
     module, function = name.split(".")
-    found: Callable[..., Any] = getattr(
-        load_library(f"fairmaxent.files.{module}"), function
-    )
+    loaded = load_library(f"fairmaxent.files.{module}")
+    found: Callable[..., Any] = getattr(loaded, function)
     return found
 
 
 def read_table(
     path: Name,
-    reading: Reading | None = None,
+    reading: FileReading | None = None,
     *,
     declaration: Declaration | None = None,
 ) -> TableFile:
@@ -98,17 +139,17 @@ def read_table(
     With a ``declaration``, that alone says what a cell means, whatever the others are;
     see `declared_rows`.
     """
-    reading = reading or Reading()
+    reading = reading or FileReading()
     if reading.input_format is not None:
         _check_format("input_format", reading.input_format)
     content = read_content(path)
     format = reading.input_format or _format_of(content, path)
     refuse_options(path, reading, format)
-    # beside marks of an encoding
-    if not content.strip(b"\xef\xbb\xbf\xff\xfe\0 \t\r\n"):
+    if not content.strip(_NO_CONTENT):
         raise InputError(
             f"{path} is empty; pass a table with column names and at least one row"
         )
+
     if declaration is not None:
         if reading.levels:
             raise InputError(
@@ -116,49 +157,56 @@ def read_table(
                 " is for levels that are learned; a declared domain names its own",
             )
         return _read_declared(content, str(path), reading, declaration, format)
+    return _read_detected(content, str(path), reading, format)
+
+
+def _read_detected(
+    content: bytes, path: str, reading: FileReading, format: str
+) -> TableFile:
+    """Read a table by what is in it; a last row that holds sums is left out."""
     read = _function(FORMATS[format].read)
-    frame, remarks, form = read(content, str(path), reading, format)
+    frame, remarks, form = read(content, path, reading, format)
     if not len(frame):
-        raise InputError(
-            f"{path} has column names but no rows; pass a table with at least one row"
-        )
+        raise _no_rows(path)
+    form = form or TableForm(format)
     may_skip = reading.skip_last is None and "skip_last" in FORMATS[format].options
     if may_skip and ends_with_sums(frame):
-        frame, remarks, form = read(
-            content, str(path), replace(reading, skip_last=1), format
+        without = replace(reading, skip_last=1)
+        frame, remarks, form = read(content, path, without, format)
+        remarks.append(
+            (
+                f"the last row of {path} is called a total, so it was left out; to"
+                " keep it, set ",
+                Option("skip_last", 0),
+            )
         )
-        what = (
-            f"the last row of {path} is called a total, so it was left out; to keep it,"
-            " set "
-        )
-        remarks.append((what, Option("skip_last", 0)))
-        form = replace(
-            form or TableForm(format),
-            found=(*(form.found if form else ()), ("skip_last", "1")),
-        )
-    return TableFile(
-        reading.renamed(frame), tuple(remarks), form=form or TableForm(format)
-    )
+        form = replace(form, found=(*form.found, ("skip_last", "1")))
+    return TableFile(reading.renamed(frame), tuple(remarks), form=form)
 
 
 def _read_declared(
-    content: bytes, path: str, reading: Reading, declaration: Declaration, format: str
+    content: bytes,
+    path: str,
+    reading: FileReading,
+    declaration: Declaration,
+    format: str,
 ) -> TableFile:
-    """Read each row by itself, and by the declaration; a line that does not fit the
-    header is not declared, either.
+    """Read each row by itself, and by the declaration.
+
+    A line that does not fit the header is not declared, either.
     """
     if format == "jsonl":
-        what = (
-            f"{path} has no header: each of its lines says which columns there are, and"
-            " of which type"
-        )
         raise InputError(
-            f"{what}, which a declared domain does not allow; write the table as CSV or"
-            " Parquet"
+            f"{path} has no header: each of its lines says which columns there are, and"
+            " of which type, which a declared domain does not allow; write the table as"
+            " CSV or Parquet"
         )
-    decimal = reading.decimal or declaration.decimal
-    dates = reading.date_order or declaration.dates
-    declared = replace(declaration, decimal=decimal, dates=dates)
+
+    declared = replace(
+        declaration,
+        decimal=reading.decimal or declaration.decimal,
+        dates=reading.date_order or declaration.dates,
+    )
     if FORMATS[format].read_each:
         read = _function(FORMATS[format].read_each)
         frame, misfit, form = read(content, path, reading, declared.names, format)
@@ -168,29 +216,26 @@ def _read_declared(
     else:
         frame = _function(FORMATS[format].read)(content, path, reading, format)[0]
         form = TableForm(format)
+
     if not len(frame) and declared.refuses:
-        raise InputError(
-            f"{path} has column names but no rows; pass a table with at least one row"
-        )
-    rows = declared_rows(
-        narwhals.from_native(frame, eager_only=True), declared, ("", *reading.markers)
-    )
+        raise _no_rows(path)
+    cells = narwhals.from_native(frame, eager_only=True)
+    rows = declared_rows(cells, declared, ("", *reading.markers))
     return TableFile(rows.to_native(), form=form)
 
 
-def refuse_options(path: object, reading: Reading, format: str) -> None:
-    """Refuse options that do not apply to a file of this format; None or empty was not
-    given.
-    """
-    for name in (
-        field.name
-        for field in fields(Reading)
-        if field.name not in ("input_format", "levels")
-    ):
-        if (
-            getattr(reading, name) not in (None, (), [])
-            and name not in FORMATS[format].options
-        ):
+def _no_rows(path: str) -> InputError:
+    return InputError(
+        f"{path} has column names but no rows; pass a table with at least one row"
+    )
+
+
+def refuse_options(path: object, reading: FileReading, format: str) -> None:
+    """Refuse options that do not apply to a file of this format."""
+    for name in (field.name for field in fields(FileReading)):
+        is_given = getattr(reading, name) not in (None, (), [])
+        applies = name in FORMATS[format].options or name in _NOT_OF_FORMATS
+        if is_given and not applies:
             option = Option("missing_text" if name == "missing" else name)
             raise InputError(
                 option, f" is for other files, and {path} is {format}; leave it out"
@@ -201,12 +246,12 @@ def _format_of(content: bytes, path: Name) -> str:
     for magic, what in _FOREIGN.items():
         if content.startswith(magic):
             raise StorageError(f"{path} is {what}")
+
     for name, format in FORMATS.items():
         if format.magic and content.startswith(format.magic):
             return name
-    suffix = next(
-        (suffix for suffix in _suffixes_of(path) if suffix not in COMPRESSED), ""
-    )
+
+    suffix = _format_suffix(path)
     start = content[:100].removeprefix(codecs.BOM_UTF8).lstrip()
     if suffix not in SUFFIXES and start.startswith(b"{"):
         return "jsonl"
@@ -220,6 +265,12 @@ def _format_of(content: bytes, path: Name) -> str:
 def _suffixes_of(path: Name) -> list[str]:
     """Return the last two suffixes, the outermost first."""
     return [suffix.lower() for suffix in reversed(Path(path).suffixes[-2:])]
+
+
+def _format_suffix(path: Name) -> str:
+    """The suffix that says the format, empty if there is none."""
+    uncompressed = (name for name in _suffixes_of(path) if name not in COMPRESSED)
+    return next(uncompressed, "")
 
 
 def _check_format(option: str, name: str) -> None:
@@ -236,37 +287,38 @@ def output_format(
     """
     if format is not None:
         _check_format("format", format)
-    suffixes = _suffixes_of(path)
     if form is not None:
-        named = format or next(filter(None, map(SUFFIXES.get, suffixes)), form.format)
+        _check_like_input(path, format, form)
         format = form.format
-        if named != format:
-            what = (
-                f" writes {format}, as the input is, and {path} is to be {named}; name"
-                f" a file that ends in .{format}"
-            )
-            raise InputError(
-                Option("like_input"), f"{what}, or leave out ", Option("like_input")
-            )
-    if suffixes:
-        compression = COMPRESSED.get(suffixes[0], "uncompressed")
-    else:
-        compression = "uncompressed"
-    suffix = next((suffix for suffix in suffixes if suffix not in COMPRESSED), "")
-    name = format or (SUFFIXES.get(suffix) if suffix else "csv")
+    suffix = _format_suffix(path) or ".csv"
+    name = format or SUFFIXES.get(suffix)
     if name is None:
-        what = (
+        raise InputError(
             f"{path}: the format of {suffix!r} is not known;"
-            f" {did_you_mean(suffix, SUFFIXES)}"
+            f" {did_you_mean(suffix, SUFFIXES)}; for a compressed text file, add"
+            f" {' or '.join(COMPRESSED)}"
         )
+
+    outermost = next(iter(_suffixes_of(path)), "")
+    compression = COMPRESSED.get(outermost, "uncompressed")
+    if outermost in COMPRESSED and not FORMATS[name].is_text:
         raise InputError(
-            f"{what}; for a compressed text file, add {' or '.join(COMPRESSED)}"
-        )
-    if compression != "uncompressed" and not FORMATS[name].is_text:
-        raise InputError(
-            f"{path}: {name} files are already compressed; leave out {suffixes[0]!r}"
+            f"{path}: {name} files are already compressed; leave out {outermost!r}"
         )
     return name, compression
+
+
+def _check_like_input(path: Name, format: str | None, form: TableForm) -> None:
+    """Refuse a name or a format that is not that of the input."""
+    by_suffix = filter(None, map(SUFFIXES.get, _suffixes_of(path)))
+    wanted = format or next(by_suffix, form.format)
+    if wanted != form.format:
+        raise InputError(
+            Option("like_input"),
+            f" writes {form.format}, as the input is, and {path} is to be {wanted};"
+            f" name a file that ends in .{form.format}, or leave out ",
+            Option("like_input"),
+        )
 
 
 def write_to_file(
@@ -278,36 +330,34 @@ def write_to_file(
     schema: Any = None,
     form: TableForm | None = None,
 ) -> tuple[str, ...]:
-    """Write a polars table or lazy frame to an open file, which the user calls
-    ``target``; return what is not kept.
+    """Write a polars table or lazy frame to an open file; return what is not kept.
 
-    ``schema`` holds the types that a Parquet file declares, if the frame has categories
-    in place of texts.
+    The user calls the file ``target``. ``schema`` holds the types that a Parquet file
+    declares, if the frame has categories in place of texts.
     """
     lazy = frame.lazy()
     name, compression = output_format(target, format, form)
     called = "stdout" if target == STANDARD else target
     for column, kind in lazy.collect_schema().items():
         if type(kind).__name__ in FORMATS[name].cannot_hold:
-            what = (
-                f"cannot write {called}: {name} files cannot hold column"
-                f" {shown(column)} ({kind})"
-            )
             raise StorageError(
-                f"{what}; write a .parquet or .arrow file, or convert the column to"
-                " text"
+                f"cannot write {called}: {name} files cannot hold column"
+                f" {shown(column)} ({kind}); write a .parquet or .arrow file, or"
+                " convert the column to text"
             )
+
     remedy = "free some space, or choose another location or format"
     with library_errors(f"cannot write {called} as {name}", remedy, OSError):
-        kept: tuple[str, ...] = _function(FORMATS[name].write)(
-            lazy, file, compression, form, schema, name
-        )
-        return kept
+        write = _function(FORMATS[name].write)
+        how = {"compression": compression, "form": form, "schema": schema}
+        lost: tuple[str, ...] = write(lazy, file, format=name, **how)
+        return lost
 
 
 def write_on_stdout(frame: Any, **how: Any) -> tuple[str, ...]:
-    """Write a table to stdout; on a terminal, characters that would steer it are shown
-    as escapes.
+    """Write a table to stdout.
+
+    On a terminal, characters that would steer it are shown as escapes.
     """
     name = output_format(STANDARD, how.get("format"), how.get("form"))[0]
     on_terminal = sys.stdout.isatty()
@@ -316,12 +366,13 @@ def write_on_stdout(frame: Any, **how: Any) -> tuple[str, ...]:
             f"{name} is not text, and stdout is a terminal; redirect it, or choose"
             " another format"
         )
+
     buffer = io.BytesIO()
     notes = write_to_file(frame, buffer, STANDARD, **how)
     content = buffer.getvalue()
-    rest = memoryview(
-        visible(content.decode(errors="replace")).encode() if on_terminal else content
-    )
+    if on_terminal:
+        content = visible(content.decode(errors="replace")).encode()
+    rest = memoryview(content)
     # which may be accepted only in parts if stdout is not buffered (python -u)
     while rest:
         rest = rest[sys.stdout.buffer.write(rest) :]
@@ -329,22 +380,8 @@ def write_on_stdout(frame: Any, **how: Any) -> tuple[str, ...]:
 
 
 def as_polars(frame: Any) -> Any:
-    """Convert a pandas or pyarrow table to polars; a model returns rows in the library
-    it was fitted with.
+    """Convert a pandas or pyarrow table to polars.
+
+    A model returns rows in the library it was fitted with.
     """
     return narwhals.from_native(frame, eager_only=True).to_polars()
-
-
-FORMATS = {
-    "csv": Format((".csv", ".data", ".txt"), *_CSV, **_TEXT),
-    "tsv": Format((".tab", ".tsv"), *_CSV, **_TEXT),
-    "parquet": Format((".parquet", ".pq"), *_TYPED, magic=(b"PAR1",)),
-    "arrow": Format((".arrow", ".feather", ".ipc"), *_TYPED, magic=(b"ARROW1", STREAM)),
-    "jsonl": Format(
-        (".jsonl", ".ndjson"), *_TYPED, is_text=True, cannot_hold=("Binary",)
-    ),
-    "xlsx": Format((".xlsx",), *_EXCEL, magic=(b"PK\x03\x04",), **_SHEETS),
-}
-SUFFIXES = {
-    suffix: name for name, format in FORMATS.items() for suffix in format.suffixes
-}

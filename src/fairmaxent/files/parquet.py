@@ -1,16 +1,13 @@
-"""Files that store the types of their columns: Parquet, read at once or in pieces,
-Arrow and JSON lines.
-"""
+"""Parquet, read at once or in pieces, and Arrow: files that store types of columns."""
 
-import codecs
 import contextlib
 import glob
 import io
 import itertools
-import json
 import os
 import re
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
@@ -19,125 +16,87 @@ import narwhals as nw
 
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import library_errors, load_library
-from fairmaxent.data.limits import check_file_columns
-from fairmaxent.errors import ColumnError, StorageError, shown
+from fairmaxent.errors import StorageError
+from fairmaxent.files.content import need_room
 from fairmaxent.files.formats import STREAM
-from fairmaxent.files.reading import need_room
 
-_CELL_MEMORY = 8  # bytes of a cell, at least
+CELL_MEMORY = 8  # bytes of a cell, at least
 _UNFINISHED = re.compile(r"(^|/)(\.|_[^=/]*(/|$))")  # or a record of another tool
-_JSON_MEMORY = 2.5  # bytes of memory for each byte of JSON lines
-# that are looked at before the others: polars takes long to collect many columns
-_JSON_LINES = 17_000
 
 
-def read_typed(
+def read_parquet(
     content: bytes, path: str, reading: object, format: str
 ) -> tuple[Any, tuple[()], None]:
-    """Read a table in one of these formats."""
-    remedy = "write the file again, or specify its format"
-    with library_errors(
-        f"cannot read {path} as {format}", remedy, OSError, ValueError, RecursionError
-    ):
-        return _read(content, path, format), (), None
-
-
-def _read(content: bytes, path: str, format: str) -> Any:
+    """Read a table from the content of a Parquet file."""
     polars = load_library("polars")
-    if format == "jsonl":
-        text = content.removeprefix(codecs.BOM_UTF8)
-        frame = polars.read_ndjson(text, schema=_json_schema(text, path, polars))
-        _check_keys(text, path, polars)
-        return frame
-    if content.startswith(STREAM):
-        return polars.read_ipc_stream(content)
-    is_arrow = format == "arrow"
-    scanned = (polars.scan_ipc if is_arrow else polars.scan_parquet)(
-        io.BytesIO(content)
+    with reading_errors(path, format):
+        _need_cells(polars.scan_parquet(io.BytesIO(content)), content, path)
+        return polars.read_parquet(content), (), None
+
+
+def read_arrow(
+    content: bytes, path: str, reading: object, format: str
+) -> tuple[Any, tuple[()], None]:
+    """Read a table from the content of an Arrow file or stream."""
+    polars = load_library("polars")
+    with reading_errors(path, format):
+        if content.startswith(STREAM):
+            return polars.read_ipc_stream(content), (), None
+        _need_cells(polars.scan_ipc(io.BytesIO(content)), content, path)
+        return polars.read_ipc(content), (), None
+
+
+def reading_errors(path: str, format: str) -> AbstractContextManager[None]:
+    """Turn what polars raises into an error that names the file."""
+    return library_errors(
+        f"cannot read {path} as {format}",
+        "write the file again, or specify its format",
+        OSError,
+        ValueError,
+        RecursionError,
     )
-    cells = len(scanned.collect_schema()) * int(
-        scanned.select(polars.len()).collect().item()
-    )
-    need_room(len(content) + float(_CELL_MEMORY * cells), path)
-    return (polars.read_ipc if is_arrow else polars.read_parquet)(content)
 
 
-def _json_schema(content: bytes, path: object, polars: Any) -> Any:
-    """The columns of JSON lines; each line may have its own, and then a small file
-    stands for a table of many cells.
-    """
-    need_room(_JSON_MEMORY * len(content), path)
-    lines = content.count(b"\n") + 1
-    for looked_at in (_JSON_LINES, None) if lines > _JSON_LINES else (None,):
-        schema = polars.scan_ndjson(
-            io.BytesIO(content), infer_schema_length=looked_at
-        ).collect_schema()
-        check_file_columns(len(schema), path)
-        need_room(float(_CELL_MEMORY * len(schema) * lines), path)
-    return schema
+def _need_cells(scanned: Any, content: bytes, path: str) -> None:
+    """Refuse a table that would take too much memory, before it is read."""
+    rows = int(scanned.select(load_library("polars").len()).collect().item())
+    cells = len(scanned.collect_schema()) * rows
+    need_room(len(content) + float(CELL_MEMORY * cells), path)
 
 
-def _check_keys(content: bytes, path: str, polars: Any) -> None:
-    """Refuse a row that has a key twice, of which polars takes one; only lines that may
-    have one are parsed again.
-    """
-
-    def unique(pairs: list[tuple[str, object]]) -> None:
-        names = [name for name, _ in pairs]
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if twice is not None:
-            raise ColumnError(
-                f"{path}, line {line}: the key {shown(twice)} stands there twice;"
-                " remove or rename one"
-            )
-
-    lines = io.TextIOWrapper(io.BytesIO(content), encoding="utf-8", newline="\n")
-    for before in itertools.count(step=_JSON_LINES):
-        if not (
-            some := polars.Series(
-                list(itertools.islice(lines, _JSON_LINES)), dtype=polars.String
-            )
-        ).len():
-            return
-        keys = some.str.extract_all(r'"(?:[^"\\]|\\.)*"\s*:').list
-        for index in (keys.n_unique() < keys.len()).arg_true():
-            line = before + index + 1
-            json.loads(some[index], object_pairs_hook=unique)
-
-
-def write_typed(
-    lazy: Any, file: IO[bytes], compression: str, form: object, schema: Any, format: str
-) -> tuple[str, ...]:
-    """Write a lazy frame in one of these formats, all of which hold any table."""
-    if format == "arrow":
-        lazy.sink_ipc(file)
-    elif format == "jsonl":
-        lazy.sink_ndjson(file, compression=compression, check_extension=False)
-    elif schema is None:
+def write_parquet(lazy: Any, file: IO[bytes], *, schema: Any, **_: object) -> tuple[()]:
+    """Write a lazy frame; the file declares the types of ``schema``, if given."""
+    if schema is None:
         lazy.sink_parquet(file)
-    else:
-        polars = load_library("polars")
-        empty = io.BytesIO()
-        # which declares the types, whatever the rows come as
-        polars.DataFrame(schema=schema).write_parquet(empty)
-        empty.seek(0)
-        record = {"ARROW:schema": polars.read_parquet_metadata(empty)["ARROW:schema"]}
-        # Drawn rows come in no order, so the minimum and maximum of a row group would
-        # not help a reader.
-        lazy.sink_parquet(file, metadata=record, statistics=False)
+        return ()
+
+    polars = load_library("polars")
+    empty = io.BytesIO()
+    # which declares the types, whatever the rows come as
+    polars.DataFrame(schema=schema).write_parquet(empty)
+    empty.seek(0)
+    record = {"ARROW:schema": polars.read_parquet_metadata(empty)["ARROW:schema"]}
+    # Drawn rows come in no order, so the minimum and maximum of a row group would not
+    # help a reader.
+    lazy.sink_parquet(file, metadata=record, statistics=False)
+    return ()
+
+
+def write_arrow(lazy: Any, file: IO[bytes], **_: object) -> tuple[()]:
+    """Write a lazy frame; the format holds any table."""
+    lazy.sink_ipc(file)
     return ()
 
 
 def is_pattern(path: str | os.PathLike[str]) -> bool:
-    """Whether a path is a pattern such as ``part-*.parquet``, and not a file with such
-    a name.
-    """
+    """Whether a path is a pattern such as ``part-*.parquet``, and no file's name."""
     return any(sign in str(path) for sign in "*?[") and not Path(path).exists()
 
 
 def parts_of(path: str | os.PathLike[str]) -> list[Path] | None:
-    """List the parts of a folder or a pattern; None if the path is neither, or an
-    address that only polars can list.
+    """List the parts of a folder or a pattern; None if the path is neither.
+
+    None also for an address, which only polars can list.
     """
     if "://" in str(path):
         return None
@@ -157,38 +116,40 @@ def parts_of(path: str | os.PathLike[str]) -> list[Path] | None:
 
 
 def scan_table(path: str | os.PathLike[str]) -> Any | None:
-    """Open a Parquet file, a folder of them, or a pattern such as ``"part-*.parquet"``
-    as a polars LazyFrame.
+    """Open a Parquet file, a folder of them, or a pattern, as a polars LazyFrame.
 
     None for anything else, which must be read at once. Hidden files in a folder are not
     data.
     """
     parts = parts_of(path)
-    if not (parts is not None or is_pattern(path) or _is_parquet(Path(path))):
+    if parts is None and not is_pattern(path) and not _is_parquet(Path(path)):
         return None
     if parts == []:
         raise StorageError(
             f"{path} is a pattern or a folder without Parquet files; check it, or pass"
             " a file"
         )
+
     empty = next((part for part in parts or () if not part.stat().st_size), None)
     if empty is not None:
         raise StorageError(
             f"{empty}, a part of the table, is an empty file; remove it, or write it"
             " again"
         )
+
     remedy = "check the path, or write the file again"
     with library_errors(
         f"cannot read {path} as parquet", remedy, OSError, RecursionError
     ):
-        lazy = load_library("polars").scan_parquet(path if parts is None else parts)
+        lazy = load_library("polars").scan_parquet(parts or path)
         lazy.collect_schema()
     return lazy
 
 
 def _is_parquet(path: Path) -> bool:
-    """Whether its first bytes are those of Parquet; a pipe would lose them, so only
-    regular files are opened.
+    """Whether its first bytes are those of Parquet.
+
+    A pipe would lose them, so only regular files are opened.
     """
     with contextlib.suppress(OSError, ValueError):  # reported when the file is read
         if path.is_file():
@@ -198,9 +159,7 @@ def _is_parquet(path: Path) -> bool:
 
 
 def as_lazy(batches: Iterable[Any]) -> Any:
-    """Return polars tables that arrive one after the other as one LazyFrame, which can
-    be read once.
-    """
+    """Return polars tables that arrive one by one as a LazyFrame to be read once."""
     plugins = load_library("polars.io.plugins")
     rest = iter(batches)
     first = next(rest)
@@ -210,9 +169,7 @@ def as_lazy(batches: Iterable[Any]) -> Any:
 
 
 def with_categories(domain: Domain) -> Domain:
-    """Return the domain with texts as polars categories, which are much faster to draw
-    and write.
-    """
+    """Return the domain with texts as categories, much faster to draw and write."""
     # The categories ascend, so their minimum and maximum are those of the texts.
     polars = load_library("polars")
     changed = {}

@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple, Self
 
 from fairmaxent.errors import InputError, LimitError, Option, StorageError
+from fairmaxent.files.content import reason_of
 from fairmaxent.files.formats import output_format, write_on_stdout, write_to_file
-from fairmaxent.files.reading import STANDARD, Name, TableForm, reason_of
+from fairmaxent.files.reading import STANDARD, Name, TableForm
 
 Names = Sequence[Name]
 _BEGINNING = ".fairmaxent-"  # of the names of temporary files
@@ -142,10 +143,12 @@ class _Staged(NamedTuple):
             allowed = self.target.stat().st_mode & 0o777
         else:
             allowed = mode
+
         if not self.is_folder:
             # Windows flushes only what could be written
             with self.temporary.open("r+b") as file:
                 os.fsync(file.fileno())
+
         try:
             os.chmod(self.temporary, allowed)
         except OSError as problem:
@@ -160,6 +163,7 @@ class _Staged(NamedTuple):
             with self.temporary.open("rb") as source, self.target.open("wb") as pipe:
                 shutil.copyfileobj(source, pipe)
             return
+
         if self.is_folder:
             try:
                 # fails if the folder is there and not empty
@@ -171,6 +175,7 @@ class _Staged(NamedTuple):
             os.replace(self.temporary, self.target)
         else:
             _give_new_name(self.temporary, self.target)
+
         # so that a power cut cannot take the name; some file systems cannot say
         with contextlib.suppress(OSError):
             descriptor = os.open(self.target.parent, os.O_RDONLY)
@@ -250,6 +255,7 @@ def _checked_folder(target: Name) -> Path:
         entry = None
         if folder.exists():
             entry = next(folder.iterdir(), None)
+
     if entry is not None:
         raise StorageError(
             f"{target} is not empty: it contains {entry.name}; empty it, or name"
@@ -287,6 +293,7 @@ class Staging:
                 f"{repeated or 'stdout'} would be written twice; give each output its"
                 " own name"
             )
+
         self._force = force
         self._staged: dict[Path, _Staged] = {}
         shared = set(map(Path, readable))

@@ -1,5 +1,4 @@
-"""The budget: how much a result may reveal about one person, as (ε, δ) and as ρ; and
-the ledger of what was spent.
+"""The budget: how much a result may reveal about one person, and what was spent of it.
 
 One row is one person. Two tables are neighbours if one has a single row more than the
 other. A mechanism M is (ε, δ)-private if P(M(D) in E) ≤ e^ε·P(M(D') in E) + δ for all
@@ -30,8 +29,7 @@ Mechanism = Literal["discrete Gaussian", "noisy maximum"]
 @documented
 @dataclass(frozen=True, kw_only=True)
 class Privacy:
-    """How much the result may reveal about any one person: differential privacy with ε
-    and δ.
+    """How much the result may reveal about any one person: differential privacy.
 
     Whatever anybody learns from the result, they would almost as likely have learned it
     without the person's row: at most e^ε times less likely, except with probability δ.
@@ -132,41 +130,26 @@ class Privacy:
     )
 
     def __post_init__(self) -> None:
-        positive = (
-            f"be a positive number, e.g. 1, between {_SMALLEST_EPSILON:g} and"
-            f" {LARGEST_EPSILON:g}"
-        )
-        small = (
-            f"be a small positive number, e.g. 1e-9, between {_SMALLEST_DELTA:g} and"
-            f" {_LARGEST_DELTA:g}"
-        )
-        epsilon = checked_number(
-            "epsilon",
-            self.epsilon,
-            positive,
-            lambda e: _SMALLEST_EPSILON <= e <= LARGEST_EPSILON,
-        )
+        epsilon = _checked_epsilon("epsilon", self.epsilon)
         delta = checked_number(
-            "delta", self.delta, small, lambda d: _SMALLEST_DELTA <= d <= _LARGEST_DELTA
+            "delta",
+            self.delta,
+            f"be a small positive number, e.g. 1e-9, between {_SMALLEST_DELTA:g} and"
+            f" {_LARGEST_DELTA:g}",
+            lambda delta: _SMALLEST_DELTA <= delta <= _LARGEST_DELTA,
         )
         check_choice("undeclared", self.undeclared, UndeclaredOption)
-        whole = f"be a whole number of rows, from 1 to {_MOST_ROWS:,}"
         rows = checked_number(
             "rows_per_person",
             self.rows_per_person,
-            whole,
-            lambda k: 1 <= k <= _MOST_ROWS and k == int(k),
+            f"be a whole number of rows, from 1 to {_MOST_ROWS:,}",
+            lambda rows: 1 <= rows <= _MOST_ROWS and rows == int(rows),
         )
         object.__setattr__(self, "rows_per_person", int(rows))
         object.__setattr__(self, "epsilon", epsilon)
         object.__setattr__(self, "delta", delta)
         if self.budget is not None:
-            checked_number(
-                "budget",
-                self.budget,
-                positive,
-                lambda e: _SMALLEST_EPSILON <= e <= LARGEST_EPSILON,
-            )
+            _checked_epsilon("budget", self.budget)
             if self.ledger is None:
                 raise InputError(
                     Option("budget"),
@@ -182,6 +165,16 @@ class Privacy:
 
     def __str__(self) -> str:
         return f"ε = {self.epsilon:g}, δ = {self.delta:g}"
+
+
+def _checked_epsilon(name: str, value: float) -> float:
+    return checked_number(
+        name,
+        value,
+        f"be a positive number, e.g. 1, between {_SMALLEST_EPSILON:g} and"
+        f" {LARGEST_EPSILON:g}",
+        lambda epsilon: _SMALLEST_EPSILON <= epsilon <= LARGEST_EPSILON,
+    )
 
 
 def epsilon_of(rho: float, delta: float) -> float:
@@ -217,10 +210,8 @@ def rho_of(epsilon: float, delta: float) -> float:
     return _rho_at(high, delta) * (1 - 1e-12)
 
 
-# Orders are given by t = log(α − 1), as the best ones are anywhere between 1 and 1/δ.
-
-
 def _order_bounds(delta: float) -> tuple[float, float]:
+    """Between which t = log(α − 1) orders are: the best α are between 1 and 1/δ."""
     return math.log(1e-9), math.log(1 / delta - 1)
 
 
@@ -263,9 +254,7 @@ class Spent:
 
 @dataclass(frozen=True)
 class Ledger:
-    """What one fit promised, and what it spent; `privacy.spending` adds up over
-    fits.
-    """
+    """What one fit promised, and what it spent; `privacy.spending` adds up fits."""
 
     privacy: Privacy
     spent: tuple[Spent, ...]
@@ -279,9 +268,9 @@ class Ledger:
                 "one row is one person; tables are neighbours if one has a single row"
                 " more"
             )
-        rows = f"at most {self.privacy.rows_per_person:,} rows are one person"
         return (
-            f"{rows}; tables are neighbours if one has all rows of a single person more"
+            f"at most {self.privacy.rows_per_person:,} rows are one person; tables are"
+            " neighbours if one has all rows of a single person more"
         )
 
     @property
@@ -296,11 +285,11 @@ class Ledger:
 
     @property
     def count_ranges(self) -> tuple[float, float]:
-        """How far from the truth the count of an outcome in a group, and that of all
-        rows, is with 95% confidence.
+        """How far from the truth counts are at most, with 95% confidence.
 
-        The root has been counted alone, with variance σ², and maybe with each column,
-        in sums of k cells, with kσ².
+        These are the count of an outcome in a group, and that of all rows. The root has
+        been counted alone, with variance σ², and maybe with each column, in sums of k
+        cells, with kσ².
         """
         root, *others = self.spent
         # each column was counted alone, too

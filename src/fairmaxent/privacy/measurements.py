@@ -97,6 +97,7 @@ class OpenDP:
                 "a private fit needs opendp, which is not installed; pip install"
                 " 'fairmaxent[private]'"
             ) from error
+
         opendp.mod.enable_features("contrib")
         self._dp: Any = opendp
 
@@ -104,39 +105,34 @@ class OpenDP:
         """Whole counts with discrete Gaussian noise."""
         dp = self._dp
         whole = np.round(table).astype(np.int64)
-        space = (
-            dp.domains.vector_domain(dp.domains.atom_domain(T="i64")),
-            dp.metrics.l2_distance(T="f64"),
-        )
-        measure = dp.measurements.make_gaussian(*space, scale=scale)
+        counted = dp.domains.vector_domain(dp.domains.atom_domain(T="i64"))
+        distance = dp.metrics.l2_distance(T="f64")
+        measure = dp.measurements.make_gaussian(counted, distance, scale=scale)
         _check_cost(measure.map(1.0), scale)
-        return np.array(measure(whole.ravel().tolist()), dtype=np.float64).reshape(
-            table.shape
-        )
+        noisy = measure(whole.ravel().tolist())
+        return np.array(noisy, dtype=np.float64).reshape(table.shape)
 
     def choice(self, scores: Reals, scale: float) -> int:
         """The noisy maximum."""
         dp = self._dp
         scored = dp.domains.vector_domain(dp.domains.atom_domain(T="f64", nan=False))
+        distance = dp.metrics.linf_distance(T="f64")
         cost = dp.measures.zero_concentrated_divergence()
-        measure = dp.measurements.make_noisy_max(
-            scored, dp.metrics.linf_distance(T="f64"), cost, scale=scale
-        )
+        measure = dp.measurements.make_noisy_max(scored, distance, cost, scale=scale)
         _check_cost(measure.map(1.0), scale)
         return int(measure(scores.tolist()))
 
 
 def scale_of(rho: float, sensitivity: float) -> float:
-    """The scale at which one look at what a person changes by Δ costs ρ =
-    Δ²/(2·scale²); never less noise.
+    """The scale at which one look costs ρ = Δ²/(2·scale²), rounded to more noise.
+
+    Δ is by how much a person changes what is looked at.
     """
     return math.nextafter(sensitivity * math.sqrt(1 / (2 * rho)), math.inf)
 
 
 def _check_cost(stated: float, scale: float) -> None:
-    """Refuse a library that accounts for its noise in another way than the ledger
-    does.
-    """
+    """Refuse a library that charges for its noise in another way than the ledger."""
     if not math.isclose(stated, 1 / (2 * scale**2), rel_tol=1e-9):
         raise InputError(
             f"OpenDP charges {stated:.6g} for noise of scale {scale:.6g}, and the"
@@ -169,12 +165,12 @@ class NoisyCounter:
     groups: int = 1  # levels of the root that are counted as one, one after the other
 
     def exact(self, wanted: Sequence[tuple[int, ...]]) -> list[Reals]:
-        """Exact tables, for a mechanism only; the root comes first in each if its
-        groups are counted together.
+        """Exact tables, for a mechanism only.
+
+        The root comes first in each if its groups are counted together.
         """
-        tables = self.table.tables(
-            wanted, (self.levels[0] * self.groups, *self.levels[1:])
-        )
+        levels = (self.levels[0] * self.groups, *self.levels[1:])
+        tables = self.table.tables(wanted, levels)
         if self.groups == 1:
             return tables
         return [
@@ -185,33 +181,33 @@ class NoisyCounter:
     def for_columns(
         self, rho: float, rows: float, outcomes: int, name: str
     ) -> tuple["NoisyCounter", int]:
-        """Count columns with the root, or for all groups together if noise would hide
-        that; and how many of them.
+        """Who counts columns with the root, and how many of them.
+
+        If noise would hide that, groups are counted together, and fewer columns.
         """
         every = len(self.levels) - 1
         if not every or self.clear(rho, rows, _CLEAR_GROUPS) >= every:
             return self, every
-        levels = (outcomes, *self.levels[1:])
-        names = (name, *self.names[1:])
         coarse = replace(
-            self, levels=levels, names=names, groups=self.levels[0] // outcomes
+            self,
+            levels=(outcomes, *self.levels[1:]),
+            names=(name, *self.names[1:]),
+            groups=self.levels[0] // outcomes,
         )
-        return coarse, min(
-            max(coarse.clear(rho, rows, _CLEAR_OUTCOMES), _FEWEST), every
-        )
+        clear = coarse.clear(rho, rows, _CLEAR_OUTCOMES)
+        return coarse, min(max(clear, _FEWEST), every)
 
     def clear(self, rho: float, rows: float, error: float) -> int:
-        """How many columns can be counted with the root, for ρ in all, so that none is
-        off by more than the error.
+        """How many columns can be counted with the root, for ρ in all.
+
+        None is to be off by more than the error.
         """
         cells = self.levels[0] * math.exp(float(np.log(self.levels[1:]).mean()))
-        return int(
-            2 * rho * (error * rows / expected_error(self.sensitivity, cells)) ** 2
-        )
+        allowed = error * rows / expected_error(self.sensitivity, cells)
+        return int(2 * rho * allowed**2)
 
     def shares(self, rho: float, rows: float, *, forced: bool) -> Reals:
-        """What columns alone, columns with the root, choosing pairs and pairs get of ρ,
-        if there are so many rows.
+        """What columns alone, with the root, choosing pairs and pairs get of ρ.
 
         The fewer rows stand out of the noise, the more is it worth to know single
         columns well. Pairs get nothing where noise hides even columns with the root,
@@ -223,18 +219,12 @@ class NoisyCounter:
             return np.array([0.5, 0.5, 0.0, 0.0]) * len(sizes)
         # Of a pair: the geometric mean, because large ones are mostly empty.
         cells = math.exp(2 * float(np.log(sizes).mean()))
-        error = (
-            expected_error(
-                scale_of(rho * _MOST_FOR_PAIRS / (len(sizes) - 1), self.sensitivity),
-                cells,
-            )
-            / rows
-        )
+        scale = scale_of(rho * _MOST_FOR_PAIRS / (len(sizes) - 1), self.sensitivity)
+        error = expected_error(scale, cells) / rows
         pairs = _MOST_FOR_PAIRS / (1 + error / _HALVING_ERROR)
         rest = (1 - pairs * (1 + _FOR_CHOOSING)) / 2
-        if not forced and self.clear(
-            rho * rest * (1 - pairs), rows, _CLEAR_GROUPS
-        ) < len(sizes):
+        clear = self.clear(rho * rest * (1 - pairs), rows, _CLEAR_GROUPS)
+        if not forced and clear < len(sizes):
             pairs = 0.0
             rest = 0.5
         return np.array(
@@ -244,18 +234,16 @@ class NoisyCounter:
     def families(
         self, parents: Mapping[int, int], rho: float, rows: float
     ) -> dict[int, NoisyTable]:
-        """Count each block with its parent, for all levels of the root if noise leaves
-        that visible in so many rows.
+        """Count each block with its parent.
+
+        For each level of the root, if noise leaves that visible in so many rows.
         """
         wanted: list[tuple[int, ...]] = []
         for block, parent in parents.items():
             cells = self.levels[0] * self.levels[parent] * self.levels[block]
-            error = expected_error(
-                scale_of(rho / len(parents), self.sensitivity), cells
-            )
-            wanted.append(
-                (0, parent, block) if error <= _CLEAR * rows else (parent, block)
-            )
+            scale = scale_of(rho / len(parents), self.sensitivity)
+            is_clear = expected_error(scale, cells) <= _CLEAR * rows
+            wanted.append((0, parent, block) if is_clear else (parent, block))
         return dict(zip(parents, self.measure(wanted, rho), strict=True))
 
     def measure(
@@ -264,45 +252,43 @@ class NoisyCounter:
         """Count the levels of a few blocks at a time, for ρ in all."""
         if not wanted:
             return []
-        shares = np.array(
+        parts = np.array(
             [
                 float(math.prod(self.levels[block] for block in blocks)) ** _POWER
                 for blocks in wanted
             ]
         )
-        scales = [
-            scale_of(rho * share, self.sensitivity) for share in shares / shares.sum()
-        ]
-        tables = self.exact(wanted)
-        names = (" × ".join(self.names[block] for block in blocks) for blocks in wanted)
-        k = self.sensitivity
-        return [
-            NoisyTable(
-                self.noise.counts(table, scale),
-                Spent("discrete Gaussian", name, table.size, k, scale),
+        shares = parts / parts.sum()
+        noisy = []
+        for blocks, table, share in zip(
+            wanted, self.exact(wanted), shares, strict=True
+        ):
+            scale = scale_of(rho * share, self.sensitivity)
+            spent = Spent(
+                mechanism="discrete Gaussian",
+                measured=" × ".join(self.names[block] for block in blocks),
+                cells=table.size,
+                sensitivity=self.sensitivity,
+                scale=scale,
             )
-            for table, name, scale in zip(tables, names, scales, strict=True)
-        ]
+            noisy.append(NoisyTable(self.noise.counts(table, scale), spent))
+        return noisy
 
 
 def choose_columns(
     counter: NoisyCounter, root: Reals, few: int, rho: float
 ) -> tuple[list[int], list[Spent]]:
-    """Choose a few columns that say most about the root, of about these counts; ρ is
-    for measuring them, too.
+    """Choose a few columns that say most about the root, of about these counts.
+
+    ρ is for choosing and for measuring them.
     """
     waiting = list(range(1, len(counter.levels)))
     chosen = []
     if few >= len(waiting):
         return waiting, []
     p = np.floor(root / root.sum() * _GRID / 2)[:, None] * 2 / _GRID
-    error = (
-        _ERROR_SHARE
-        / 2
-        * expected_error(
-            scale_of(rho * (1 - _FOR_COLUMNS) / few, counter.sensitivity), 1
-        )
-    )
+    noise = scale_of(rho * (1 - _FOR_COLUMNS) / few, counter.sensitivity)
+    error = _ERROR_SHARE / 2 * expected_error(noise, 1)
     tables = counter.exact([(0, block) for block in waiting])
     scores = [
         float(np.abs(t - p * t.sum(axis=0)).sum() / 2 - _on_grid(error * t.size))
@@ -311,22 +297,19 @@ def choose_columns(
     sensitivity = counter.sensitivity + _GRID_SENSITIVITY
     scale = scale_of(rho * _FOR_COLUMNS / few, sensitivity)
     measured = f"which column to count with {counter.names[0]}"
+    spent = []
     for _ in range(few):
-        best = counter.noise.choice(
-            np.array([scores[block - 1] for block in waiting]), scale
-        )
+        still = np.array([scores[block - 1] for block in waiting])
+        spent.append(Spent("noisy maximum", measured, len(still), sensitivity, scale))
+        best = counter.noise.choice(still, scale)
         chosen.append(waiting.pop(best))
-    cells = range(len(scores), len(scores) - few, -1)
-    return sorted(chosen), [
-        Spent("noisy maximum", measured, count, sensitivity, scale) for count in cells
-    ]
+    return sorted(chosen), spent
 
 
 def choose_hub(
     counter: NoisyCounter, expected: Expected, worth: Mapping[int, float], *, rhos: Rhos
 ) -> tuple[int, list[Spent]]:
-    """Choose a block that all others are measured with, or none (0), and say what that
-    cost.
+    """Choose a block that all others are measured with, or none (0), and its cost.
 
     The score of a block is the mean of the scores of its pairs with all others, times
     what it is ``worth``, a public number from 0 to 1. A mean changes by no more than
@@ -363,8 +346,9 @@ def _scores(
     rho: float,
     share: float,
 ) -> dict[Pair, float]:
-    """How far the rows are from what is expected of each pair, less a share of the
-    error of measuring it for ρ.
+    """How far the rows are from what is expected of each pair.
+
+    Less a share of the error of measuring it for ρ.
     """
     scores: dict[Pair, float] = {}
     pairs = list(combinations(blocks, 2))
@@ -385,8 +369,7 @@ def choose_edges(
     *,
     rhos: Rhos,
 ) -> tuple[list[Pair], tuple[Spent, ...]]:
-    """Choose the edges of a tree of these blocks, one by one, and say what each choice
-    cost.
+    """Choose the edges of a tree of these blocks, one by one, and say what each cost.
 
     ``forced`` pairs are taken first if a tree allows it; they cost nothing, because
     they do not depend on the rows. ``rhos`` are for choosing and for measuring them.
@@ -398,41 +381,26 @@ def choose_edges(
     missing = len(forest) - 1 - len(edges)
     if missing <= 0 or not rhos[1]:
         return edges, ()
-    scores = _scores(
-        counter,
-        expected,
-        forest,
-        rho=rhos[1] / (missing + len(edges)),
-        share=_ERROR_SHARE,
-    )
+    rho = rhos[1] / (missing + len(edges))
+    scores = _scores(counter, expected, forest, rho=rho, share=_ERROR_SHARE)
     sensitivity = counter.sensitivity + _GRID_SENSITIVITY
     scale = scale_of(rhos[0] / missing, sensitivity)
     spent = []
     for _ in range(missing):
-        open_pairs = [
+        waiting = [
             pair for pair in scores if _top(forest, pair[0]) != _top(forest, pair[1])
         ]
-        chosen = open_pairs[
-            counter.noise.choice(np.array([scores[pair] for pair in open_pairs]), scale)
-        ]
+        still = np.array([scores[pair] for pair in waiting])
+        chosen = waiting[counter.noise.choice(still, scale)]
         _join(forest, chosen)
         edges.append(chosen)
-        spent.append(
-            Spent(
-                "noisy maximum",
-                "which pair of columns to measure",
-                len(open_pairs),
-                sensitivity,
-                scale,
-            )
-        )
+        measured = "which pair of columns to measure"
+        spent.append(Spent("noisy maximum", measured, len(still), sensitivity, scale))
     return edges, tuple(spent)
 
 
 def expected_error(scale: float, cells: float) -> float:
-    """What Gaussian noise adds to the sum of the absolute differences of so many
-    cells.
-    """
+    """What Gaussian noise adds to Σ |differences| over so many cells."""
     return math.sqrt(2 / math.pi) * scale * cells
 
 
@@ -442,20 +410,18 @@ def _on_grid(values: Any) -> Any:
 
 
 def parents_of(edges: Sequence[Pair], blocks: Sequence[int]) -> dict[int, int]:
-    """Parent of each block if the tree is hung up at the block with the most
-    neighbours; 0 if it has none.
-    """
+    """Parent of each block, 0 at the top: the block with the most neighbours."""
     near: dict[int, list[int]] = {block: [] for block in blocks}
     for first, second in edges:
         near[first].append(second)
         near[second].append(first)
+
     parents: dict[int, int] = {}
     for top in sorted(near, key=lambda block: (-len(near[block]), block)):
         if top in parents:
-            waiting = []
-        else:
-            waiting = [top]
-        parents.setdefault(top, 0)
+            continue
+        parents[top] = 0
+        waiting = [top]
         while waiting:
             block = waiting.pop()
             for other in near[block]:

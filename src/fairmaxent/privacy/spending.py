@@ -1,5 +1,6 @@
-"""What all private fits of the same people have spent together: a ledger in a file,
-which outlives each of them.
+"""What private fits of the same people spent together: a ledger in a file.
+
+It outlives each of them.
 
 Only ρ adds up over fits; the sum promises (ε(ρ, δ), δ) for any δ, whatever δ each of
 them had. Everything in a file is taken to be about the same people, also if a row was
@@ -46,11 +47,10 @@ _ABOUT = (
 
 @dataclass(frozen=True)
 class Spending:
-    """The ledger at a path; ``command`` and ``model`` are written down with what is
-    paid.
-    """
+    """The ledger at a path."""
 
     path: str
+    # written down with what is paid
     command: str | None = None
     model: str | None = None
 
@@ -63,6 +63,7 @@ class Spending:
                 Option("ledger"),
                 f" is {shown(asked)}; pass the path of a file, or None",
             )
+
         if isinstance(asked, str | os.PathLike):
             return Spending(os.fspath(asked))
         return asked
@@ -85,37 +86,33 @@ class Spending:
         budget = privacy.budget
         if budget is None or spent + privacy.rho <= rho_of(budget, delta):
             return
-        left = (
-            math.floor(100 * epsilon_of(max(0.0, rho_of(budget, delta) - spent), delta))
-            / 100
-        )
-        way: tuple[object, ...] = (f"{left:g} is left: lower ", Option("epsilon"))
+        rho_left = max(0.0, rho_of(budget, delta) - spent)
+        left = math.floor(100 * epsilon_of(rho_left, delta)) / 100
+        way: tuple[object, ...] = ("nothing is left of ", Option("budget"))
+        if left:
+            way = (f"{left:g} is left: lower ", Option("epsilon"))
         raise InputError(
             f"the private fits in {self.path} have spent ε ="
             f" {epsilon_of(spent, delta):.3g}, and this one would bring it to"
             f" {epsilon_of(spent + privacy.rho, delta):.3g}, beyond the budget of"
             f" {budget:g} (δ = {delta:g}). Nothing was spent now. Rows and reports from"
             " a model that is paid for spend nothing; for another fit, ",
-            *(way if left else ("nothing is left of ", Option("budget"))),
+            *way,
         )
 
     def pay(self, privacy: Privacy, table: bytes, request: str) -> None:
-        """Write a fit down before it spends anything; refuse what is beyond the budget,
-        or paid for already.
+        """Write a fit down before it spends anything.
+
+        Refuse what is beyond the budget, or paid for already.
         """
         with self._locked():
             key, payments = self._read()
-            digests = [
-                hmac.digest(key, part, "sha256").hex()
-                for part in (table, request.encode())
-            ]
+            of_table = hmac.digest(key, table, "sha256").hex()
+            of_request = hmac.digest(key, request.encode(), "sha256").hex()
             # a model may have been replaced
             for model, paid in {paid["model"]: paid for paid in payments}.items():
-                if (
-                    [paid["table"], paid["request"]] == digests
-                    and model is not None
-                    and os.path.exists(model)
-                ):
+                is_same = (paid["table"], paid["request"]) == (of_table, of_request)
+                if is_same and model is not None and os.path.exists(model):
                     raise InputError(
                         f"this is paid for already: {model} holds the private fit of"
                         f" the same table with the same options of {paid['when']}. Rows"
@@ -124,16 +121,19 @@ class Spending:
                         f" {privacy.epsilon:g}, move that file away first"
                     )
             self.check(privacy)
-            when = datetime.now(UTC).isoformat(timespec="seconds")
-            cost = (privacy.epsilon, privacy.delta, privacy.rho)
-            paid = dict(
-                zip(
-                    _FIELDS,
-                    (when, *cost, *digests, self.command, self.model),
-                    strict=True,
-                )
+            payments.append(
+                {
+                    "when": datetime.now(UTC).isoformat(timespec="seconds"),
+                    "epsilon": privacy.epsilon,
+                    "delta": privacy.delta,
+                    "rho": privacy.rho,
+                    "table": of_table,
+                    "request": of_request,
+                    "command": self.command,
+                    "model": self.model,
+                }
             )
-            write_whole(self.path, _content(key, [*payments, paid]))
+            write_whole(self.path, _content(key, payments))
 
     def _read(self) -> tuple[bytes, list[Payment]]:
         try:
@@ -190,13 +190,16 @@ class Spending:
 
 
 def _lock(path: str) -> int:
-    """Open the ledger alone; on Windows, which replaces no open file, a file beside it
-    that goes when it is closed.
+    """Open the ledger alone.
+
+    On Windows, which replaces no open file, a file beside it that goes when it is
+    closed.
     """
     if fcntl is not None:
         file = os.open(path, os.O_RDWR)
         fcntl.flock(file, fcntl.LOCK_EX)
         return file
+
     for _ in range(_ATTEMPTS):
         # the second while the file goes
         with contextlib.suppress(FileExistsError, PermissionError):
@@ -205,6 +208,7 @@ def _lock(path: str) -> int:
                 os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_TEMPORARY", 0),
             )
         time.sleep(0.05)
+
     raise OSError(
         f"another fit has locked it for half a minute, or the folder of {path}.lock"
         " cannot be written"
@@ -220,10 +224,7 @@ def spent_so_far(path: str, delta: float) -> str:
     """What all fits in a ledger have spent together, for those who have the table."""
     total = epsilon_of(Spending(path).rho, delta)
     count = len(Spending(path).payments())
-    if count == 1:
-        fits = "1 private fit"
-    else:
-        fits = f"{count:,} private fits"
+    fits = "1 private fit" if count == 1 else f"{count:,} private fits"
     return f"Spent on these people so far: ε = {total:.3g} (δ = {delta:g}), in {fits}"
 
 

@@ -1,6 +1,4 @@
-"""The certificate of a raking: what the margins are now, what the weights cost, and
-which levels rest on few rows.
-"""
+"""The certificate of a raking: what the margins are now, and what the weights cost."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -9,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from fairmaxent.data.levels import cell_text
-from fairmaxent.data.table import Reals, effective_rows, tally
+from fairmaxent.data.table import Reals, Table, effective_rows, tally
 from fairmaxent.document.text import table_lines
 from fairmaxent.document.words import percent, times
 from fairmaxent.errors import Option, spelled
 from fairmaxent.fit.costs import FEWEST_ROWS, MOST_TIMES
 from fairmaxent.plain_text import visible
-from fairmaxent.raking.margins import Crossed
+from fairmaxent.raking.margins import Crossed, MarginTarget
 from fairmaxent.raking.problem import Bounds, RakingProblem, Survey
 
 _SHOWN = 3  # levels warned about one by one; the rest is counted
@@ -38,6 +36,14 @@ class MarginLevel:
     # weights
     effective_rows: float
 
+    @property
+    def rests_on_few(self) -> bool:
+        """Whether it was raised though it has too few rows, or raised by too much."""
+        if not self.before or self.achieved <= self.before * (1 + 1e-6):
+            return False
+        is_far = self.achieved > MOST_TIMES * self.before
+        return is_far or self.effective_rows < FEWEST_ROWS
+
 
 @dataclass(frozen=True)
 class MarginResult(Crossed):
@@ -53,9 +59,7 @@ class MarginResult(Crossed):
 
 @dataclass(frozen=True, repr=False)
 class RakingCertificate:
-    """What :attr:`fairmaxent.raking.raking.Raking.certificate` states; printed, it is a
-    table.
-    """
+    """What `Raking.certificate` states; printed, it is a table."""
 
     margins: tuple[MarginResult, ...]
     rows: int
@@ -84,11 +88,9 @@ class RakingCertificate:
     @property
     def conflict(self) -> str:
         """Why margins are missed, if they are."""
-        return (
-            "margins contradict each other"
-            if self.bounds is None
-            else "the bounds do not allow all margins"
-        )
+        if self.bounds is None:
+            return "margins contradict each other"
+        return "the bounds do not allow all margins"
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -101,44 +103,35 @@ class RakingCertificate:
             (margin.name, level)
             for margin in self.margins
             for level in margin.levels
-            if level.before
-            and level.achieved > level.before * (1 + 1e-6)
-            and (
-                level.effective_rows < FEWEST_ROWS
-                or level.achieved > MOST_TIMES * level.before
-            )
+            if level.rests_on_few
         ]
         raised.sort(key=lambda named: named[1].effective_rows)
-        merge = (
-            " To avoid this, merge the level with another one, or limit how much"
-            " weights may change with "
-        )
         for number, (name, level) in enumerate(raised[:_SHOWN]):
-            if level.rows == 1:
-                people = "a single row"
-            else:
-                people = f"{level.rows:,} rows"
-            rests = (
-                f"{name} = {level.level}: {percent(level.achieved)} of the total weight"
-                f" rests on {people}"
-            )
+            people = "a single row" if level.rows == 1 else f"{level.rows:,} rows"
             raising = (
-                f"{rests}, {times(level.achieved / level.before)} times as much as"
-                " before."
+                f"{name} = {level.level}: {percent(level.achieved)} of the total weight"
+                f" rests on {people}, {times(level.achieved / level.before)} times as"
+                " much as before."
             )
-            # the way out is said once
-            yield (raising,) if number else (raising, merge, Option("bounds"), ".")
+            if number == 0:  # the way out is said once
+                yield (
+                    f"{raising} To avoid this, merge the level with another one, or"
+                    " limit how much weights may change with ",
+                    Option("bounds"),
+                    ".",
+                )
+            else:
+                yield (raising,)
+
         more = len(raised) - _SHOWN
         if more > 0:
+            which = f"{more:,} more levels were raised"
             if more == 1:
                 which = "1 more level was raised"
-            else:
-                which = f"{more:,} more levels were raised"
-            line = (
-                f"fewer than {FEWEST_ROWS} effective rows, or {MOST_TIMES} times as"
-                " much"
+            yield (
+                f"{which} beyond the same line: fewer than {FEWEST_ROWS} effective"
+                f" rows, or {MOST_TIMES} times as much.",
             )
-            yield (f"{which} beyond the same line: {line}.",)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain Python values, for JSON."""
@@ -158,27 +151,28 @@ class RakingCertificate:
 
     def table(self) -> list[str]:
         """The margins before and after, one line for each level."""
-        rows = []
-        for margin in self.margins:
-            for level in margin.levels:
-                numbers = (
-                    level.rows,
-                    level.before,
-                    level.wanted,
-                    level.achieved,
-                    round(level.effective_rows),
-                )
-                rows.append(
-                    (f"{margin.name} = {level.level}", *map(cell_text, numbers))
-                )
+        rows = [
+            (
+                f"{margin.name} = {level.level}",
+                cell_text(level.rows),
+                cell_text(level.before),
+                cell_text(level.wanted),
+                cell_text(level.achieved),
+                cell_text(round(level.effective_rows)),
+            )
+            for margin in self.margins
+            for level in margin.levels
+        ]
+        lines = [*table_lines(_HEADS, rows[:_TABLE_LEVELS])]
         if len(rows) > _TABLE_LEVELS:
-            more = [f"and {len(rows) - _TABLE_LEVELS:,} more levels"]
-        else:
-            more = []
-        return [*table_lines(_HEADS, rows[:_TABLE_LEVELS]), *more]
+            lines.append(f"and {len(rows) - _TABLE_LEVELS:,} more levels")
+        return lines
 
     def summary(self) -> list[str]:
         """The sentences below the table."""
+        error = f"largest error: {self.largest_error:.1e}"
+        if self.missed:
+            error += f" ({self.conflict})"
         low, high = self.weights
         bounds = ""
         if self.bounds is not None:
@@ -187,8 +181,7 @@ class RakingCertificate:
                 f" {self.rows_at_bounds:,})"
             )
         return [
-            f"largest error: {self.largest_error:.1e}"
-            + (f" ({self.conflict})" if self.missed else ""),
+            error,
             (
                 f"weights from {low:.4g} to {high:.4g}, adding up to"
                 f" {self.total:,.10g}; factors from {self.factors[0]:.4g} to"
@@ -215,45 +208,48 @@ def certify(
     table = survey.table
     bounds = problem.bounds
     kept = table.counts > 0
-    scale = total / survey.table.size
+    scale = total / table.size
     mass = table.counts * factors
     squares = table.squares * factors**2
     worth = float(effective_rows(mass.sum(), squares.sum()))
-    lightest, heaviest = (
-        scale * (part * factors)[kept] for part in (survey.lightest, table.largest)
-    )
-    at_bounds = kept & (
-        (factors <= bounds.low * (1 + _AT_BOUND))
-        | (factors >= bounds.high * (1 - _AT_BOUND))
-    )
-    margins = []
-    for margin in problem.margins:
-        parts = (table.rows, table.counts, mass, squares)
-        rows, before, after, squared = (
-            tally(margin.cells, part, len(margin.wanted)) for part in parts
-        )
-        informed = np.nan_to_num(effective_rows(after, squared))
-        numbers = (
-            rows.astype(int),
-            before / before.sum(),
-            margin.wanted,
-            after / after.sum(),
-            informed,
-        )
-        levels = zip(margin.labels, *(part.tolist() for part in numbers), strict=True)
-        margins.append(
-            MarginResult(margin.columns, tuple(MarginLevel(*level) for level in levels))
-        )
+    lightest = scale * (survey.lightest * factors)[kept]
+    heaviest = scale * (table.largest * factors)[kept]
+    at_low = factors <= bounds.low * (1 + _AT_BOUND)
+    at_high = factors >= bounds.high * (1 - _AT_BOUND)
+    rows_at_bounds = int(table.rows[kept & (at_low | at_high)].sum())
     return RakingCertificate(
-        margins=tuple(margins),
-        rows=survey.table.size,
+        margins=tuple(
+            _margin_result(margin, table, mass, squares) for margin in problem.margins
+        ),
+        rows=table.size,
         total=total,
-        design_effect=survey.table.size / worth,
+        design_effect=table.size / worth,
         effective_rows=worth,
         factors=(float(factors[kept].min()), float(factors[kept].max())),
         weights=(float(lightest.min()), float(heaviest.max())),
         bounds=(bounds.low, bounds.high) if bounds.given else None,
-        rows_at_bounds=int(table.rows[at_bounds].sum()) if bounds.given else 0,
+        rows_at_bounds=rows_at_bounds if bounds.given else 0,
         missed=missed,
         notes=notes,
     )
+
+
+def _margin_result(
+    margin: MarginTarget, table: Table, mass: Reals, squares: Reals
+) -> MarginResult:
+    """What became of a margin; the new masses and their squares are those of cells."""
+    size = len(margin.wanted)
+    rows = tally(margin.cells, table.rows, size)
+    before = tally(margin.cells, table.counts, size)
+    after = tally(margin.cells, mass, size)
+    worth = effective_rows(after, tally(margin.cells, squares, size))
+    levels = map(
+        MarginLevel,
+        margin.labels,
+        rows.astype(int).tolist(),
+        (before / before.sum()).tolist(),
+        margin.wanted.tolist(),
+        (after / after.sum()).tolist(),
+        np.nan_to_num(worth).tolist(),
+    )
+    return MarginResult(margin.columns, tuple(levels))

@@ -1,6 +1,4 @@
-"""Known margins, as users state them, and as shares that are matched with the levels of
-the data.
-"""
+"""Known margins, as users state them, and as shares of the levels of the data."""
 
 import contextlib
 import math
@@ -65,8 +63,9 @@ class Margin(Crossed):
 
 
 def read_margins(margins: Any, names: Sequence[str]) -> tuple[Margin, ...]:
-    """Read margins as a mapping, as a tidy table, or as several of them; ``names`` are
-    the columns of the data.
+    """Read margins as a mapping, a tidy table, or several of them.
+
+    ``names`` are the columns of the data.
     """
     collected: dict[tuple[str, ...], dict[Level, float]] = {}  # in order of appearance
     for columns, levels, value in _entries(margins, names):
@@ -77,6 +76,7 @@ def read_margins(margins: Any, names: Sequence[str]) -> tuple[Margin, ...]:
                 f"the margins hold {_named(columns, levels)} twice; give one number"
             )
         values[key] = value
+
     result = tuple(Margin(columns, values) for columns, values in collected.items())
     if not result:
         raise TargetError(f"no margin was given; pass at least one, e.g. {_EXAMPLE}")
@@ -106,37 +106,32 @@ def _entries(margins: Any, names: Sequence[str]) -> Iterator[_Entry]:
         try:
             table = frames.open_frame(margins)
         except InputError as problem:
-            reason = f"cannot read the margins ({problem})"
             raise TargetError(
-                f"{reason}; pass a mapping, e.g. {_EXAMPLE}, or a table"
+                f"cannot read the margins ({problem}); pass a mapping, e.g. {_EXAMPLE},"
+                " or a table"
             ) from None
         yield from _of_table(table, names)
 
 
 def _of_mapping(about: Any, values: Any) -> Iterator[_Entry]:
-    if isinstance(about, str):
-        columns = (about,)
-    else:
-        columns = about
-    if (
-        not isinstance(columns, tuple)
-        or not columns
-        or not all(isinstance(name, str) for name in columns)
-    ):
+    columns = (about,) if isinstance(about, str) else about
+    are_names = isinstance(columns, tuple) and all(
+        isinstance(name, str) for name in columns
+    )
+    if not are_names or not columns:
         raise ColumnError(
             f"a margin is about {shown(about)}; name a column, or several as a tuple:"
             " ('sex', 'age')"
         )
+
     if not hasattr(values, "items"):
         raise TargetError(
             f"the margin of {' × '.join(columns)} is {shown(values)}; give a number for"
             " each level"
         )
+
     for level, value in values.items():
-        if isinstance(level, tuple):
-            levels = level
-        else:
-            levels = (level,)
+        levels = level if isinstance(level, tuple) else (level,)
         if len(levels) != len(columns):
             raise TargetError(
                 f"the margin of {' × '.join(columns)} has the level {shown(level)};"
@@ -146,8 +141,10 @@ def _of_mapping(about: Any, values: Any) -> Iterator[_Entry]:
 
 
 def _of_table(table: nw.DataFrame[Any], names: Sequence[str]) -> Iterator[_Entry]:
-    """Each line holds one number: beside the names of its columns and their levels, or
-    under the columns themselves.
+    """Each line holds one number.
+
+    It stands beside the names of its columns and their levels, or beside columns of the
+    data themselves.
     """
     if VALUE not in table.columns:
         raise TargetError(
@@ -155,6 +152,7 @@ def _of_table(table: nw.DataFrame[Any], names: Sequence[str]) -> Iterator[_Entry
             " shares or totals, beside either 'columns' and 'level', or the columns of"
             " the data themselves"
         )
+
     named = next(
         (name for name in COLUMNS if name in table.columns and name not in names), None
     )
@@ -164,26 +162,15 @@ def _of_table(table: nw.DataFrame[Any], names: Sequence[str]) -> Iterator[_Entry
             columns = tuple(name for name in others if not frames.is_missing(row[name]))
             levels = [row[name] for name in columns]
         else:
-            if frames.is_missing(row[named]):
-                text = ""
-            else:
-                text = row[named]
-            # a column may have a comma in its name
-            mark = "×" if "×" in str(text) else ","
-            if text in names:
-                columns = (text,)
-            else:
-                columns = tuple(part.strip() for part in str(text).split(mark) if text)
-            levels = [row[name] for name in others[: len(columns)]]
-            rest = [row[name] for name in others[len(columns) :]]
-            if len(levels) < len(columns) or (
-                columns and not all(map(frames.is_missing, rest))
-            ):
-                needed = (
-                    f"needs {len(columns)} level(s) in each line of the table of"
-                    " margins"
+            columns = _columns_named(row[named], names)
+            values = [row[name] for name in others]
+            levels = values[: len(columns)]
+            has_more = not all(map(frames.is_missing, values[len(columns) :]))
+            if len(levels) < len(columns) or (columns and has_more):
+                raise TargetError(
+                    f"the margin of {' × '.join(columns)} needs {len(columns)} level(s)"
+                    " in each line of the table of margins"
                 )
-                raise TargetError(f"the margin of {' × '.join(columns)} {needed}")
         if not columns:
             raise TargetError(
                 "the table of margins has a line without a column and its level;"
@@ -192,14 +179,21 @@ def _of_table(table: nw.DataFrame[Any], names: Sequence[str]) -> Iterator[_Entry
         yield columns, tuple(levels), _number(columns, levels, row[VALUE])
 
 
+def _columns_named(text: Any, names: Sequence[str]) -> tuple[str, ...]:
+    """The columns that a cell names, with × or commas between them."""
+    if frames.is_missing(text) or not text:
+        return ()
+    if text in names:  # a column may have a comma in its name
+        return (text,)
+    mark = "×" if "×" in str(text) else ","
+    return tuple(part.strip() for part in str(text).split(mark))
+
+
 def _number(columns: Sequence[str], levels: Sequence[Any], value: Any) -> float:
-    try:
-        if isinstance(value, bool | str):
-            number = math.nan
-        else:
+    number = math.nan
+    if not isinstance(value, bool | str):
+        with contextlib.suppress(TypeError, ValueError, OverflowError):
             number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        number = math.nan
     if not 0 <= number <= _LARGEST:
         raise TargetError(
             f"the margin of {_named(columns, levels)} is {shown(value)}; give a finite"
@@ -215,9 +209,7 @@ def _named(columns: Sequence[str], levels: Sequence[Any]) -> str:
 
 
 def scale_of(margins: Sequence[Margin]) -> tuple[float | None, list[str]]:
-    """What margins add up to: a total, or None if all of them are shares; and what was
-    rounded.
-    """
+    """What margins add up to, None if all of them are shares; and what was rounded."""
     notes = [note for margin in margins for note in _share_notes(margin)]
     totals = [margin for margin in margins if not _is_share(margin.total)]
     for margin in margins:
@@ -225,6 +217,7 @@ def scale_of(margins: Sequence[Margin]) -> tuple[float | None, list[str]]:
             raise TargetError(
                 f"the margin of {margin.name} is zero everywhere; give shares or totals"
             )
+
     for margin in totals:
         values = list(margin.values.values())
         # so they must be meant as shares
@@ -234,6 +227,7 @@ def scale_of(margins: Sequence[Margin]) -> tuple[float | None, list[str]]:
                 " must add up to 1, and totals are numbers of people: correct or add a"
                 " level, or give the totals in full"
             )
+
     if not totals:
         return None, notes
     total = totals[0].total
@@ -243,6 +237,7 @@ def scale_of(margins: Sequence[Margin]) -> tuple[float | None, list[str]]:
             f"shares are known for {shares}, and totals for the rest; the weights add"
             f" up to {total:,.12g}"
         )
+
     for margin in totals[1:]:
         if abs(margin.total - total) > _ROUNDED * total:
             raise TargetError(
@@ -251,10 +246,9 @@ def scale_of(margins: Sequence[Margin]) -> tuple[float | None, list[str]]:
                 " same population, or shares"
             )
         if abs(margin.total - total) > _EXACT * total:
-            rescaled = f"and was rescaled to {total:,.12g}"
             notes.append(
-                f"the margin of {margin.name} adds up to {margin.total:,.12g},"
-                f" {rescaled}"
+                f"the margin of {margin.name} adds up to {margin.total:,.12g}, and was"
+                f" rescaled to {total:,.12g}"
             )
     return total, notes
 
@@ -272,10 +266,10 @@ def _share_notes(margin: Margin) -> list[str]:
         return [
             f"the margin of {margin.name} adds up to 100, and was read as percentages"
         ]
-    if total < 2:
-        kind = "shares"
-        whole = 1
-    else:
+
+    kind = "shares"
+    whole = 1
+    if total >= 2:
         kind = "percentages"
         whole = 100
     return [
@@ -286,8 +280,9 @@ def _share_notes(margin: Margin) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class MarginTarget(Crossed):
-    """A margin in terms of the data: its levels are the combinations that rows have,
-    and those that are only wanted.
+    """A margin in terms of the data.
+
+    Its levels are the combinations that rows have, and those that are only wanted.
     """
 
     labels: tuple[str, ...]  # one text per level
@@ -303,10 +298,10 @@ class MarginTarget(Crossed):
 def match_margin(margin: Margin, domain: Domain, table: Table) -> MarginTarget:
     """Match the levels of a margin with those of the data."""
     attributes = [domain.attribute(name) for name in margin.columns]
-    chosen = table.codes[:, [domain.index(name) for name in margin.columns]].astype(
-        np.intp
-    )
+    places = [domain.index(name) for name in margin.columns]
+    chosen = table.codes[:, places].astype(np.intp)
     present, cells = np.unique(chosen, axis=0, return_inverse=True)
+    cells = cells.reshape(-1)
     positions = {tuple(row): position for position, row in enumerate(present.tolist())}
     wanted = np.full(len(present), np.nan)
     more: dict[str, float] = {}  # levels that no row has
@@ -316,47 +311,51 @@ def match_margin(margin: Margin, domain: Domain, table: Table) -> MarginTarget:
             level_of(attribute, part)
             for attribute, part in zip(attributes, level, strict=True)
         )
-        texts = (
-            "missing" if frames.is_missing(part) else value_text(part) for part in level
-        )
-        if None in codes:
-            label = ", ".join(texts)
-        else:
-            label = _labels(codes, attributes)
         if codes in listed:
             raise LevelError(
-                f"the margin of {margin.name} names {label} twice, spelt differently;"
-                " give it once"
+                f"the margin of {margin.name} names {_labels(codes, attributes)} twice,"
+                " spelt differently; give it once"
             )
         if None in codes:
             _refuse_misspelt(margin, attributes, level, codes)
+            label = ", ".join(
+                "missing" if frames.is_missing(part) else value_text(part)
+                for part in level
+            )
         else:
             listed.add(codes)
+            label = _labels(codes, attributes)
         if codes in positions:
             wanted[positions[codes]] = value
         elif value > 0:
             more[label] = value
-    mass = tally(cells.reshape(-1), table.counts, len(present))
+
+    mass = tally(cells, table.counts, len(present))
     wanted, notes = _with_missing(margin, attributes, present, mass, wanted, more)
     labels = [*(_labels(row, attributes) for row in present.tolist()), *more]
     every = np.append(wanted, list(more.values()))
     return MarginTarget(
-        margin.columns, tuple(labels), every / every.sum(), cells.reshape(-1), notes
+        columns=margin.columns,
+        labels=tuple(labels),
+        wanted=every / every.sum(),
+        cells=cells,
+        notes=notes,
     )
 
 
 def level_of(attribute: Attribute, value: Any) -> int | None:
-    """Return the level of a value, or of its text: a table of margins may hold all
-    levels as text, or as numbers.
+    """Return the level of a value, or of its text.
+
+    A table of margins may hold all levels as text, or as numbers.
     """
-    if frames.is_missing(value):
-        candidates = [value]
-    else:
-        candidates = [value, value_text(value)]
+    candidates = [value]
+    if not frames.is_missing(value):
+        candidates.append(value_text(value))
     if isinstance(value, str) and not attribute.values.dtype.is_numeric():
         truth = {"true": True, "false": False}.get(value.strip().lower())
         if truth is not None:
-            candidates += [truth]
+            candidates.append(truth)
+
     for candidate in candidates:
         with contextlib.suppress(LevelError):
             return attribute.level(candidate)
@@ -368,12 +367,9 @@ def _refuse_misspelt(
 ) -> None:
     """Name a level that differs from one of the data only by case or blanks."""
     for attribute, part, code in zip(attributes, level, codes, strict=True):
-        if code is not None:
-            plain = {}
-        else:
-            plain = {_plain(label): label for label in attribute.labels}
-        label = plain.get(_plain(value_text(part)))
-        if label is not None:
+        by_text = {_plain(label): label for label in attribute.labels}
+        label = by_text.get(_plain(value_text(part)))
+        if code is None and label is not None:
             raise LevelError(
                 f"levels of the margin {margin.name} differ from those of the data only"
                 f" in upper and lower case or in blanks: {shown(part)} is"
@@ -393,8 +389,9 @@ def _with_missing(
     wanted: Reals,
     absent: dict[str, float],
 ) -> tuple[Reals, tuple[str, ...]]:
-    """Let levels that are missing, and that the margin does not list, keep their share;
-    refuse others.
+    """Let missing values that the margin does not list keep their share.
+
+    Refuse other levels that it does not list.
     """
     unlisted = np.isnan(wanted) & (mass > 0)
     no_value = [
@@ -409,18 +406,16 @@ def _with_missing(
             for position in unknown[:_SHOWN]
         )
         if len(unknown) > _SHOWN:
-            more = f" and {len(unknown) - _SHOWN} more"
-        else:
-            more = ""
+            listed += f" and {len(unknown) - _SHOWN} more"
+        instead = ""
         if absent:
             instead = f", but {', '.join([*absent][:_SHOWN])}, which no row has"
-        else:
-            instead = ""
         raise LevelError(
-            f"the margin of {margin.name} does not list {listed}{more}, which rows of"
+            f"the margin of {margin.name} does not list {listed}, which rows of"
             f" the data have{instead}; add what is known of them (0 gives these rows no"
             " weight), or drop these rows"
         )
+
     kept = unlisted & missing
     result = np.nan_to_num(wanted)
     if not kept.any():
@@ -431,11 +426,12 @@ def _with_missing(
             f"no row has a value in {margin.name}; leave this margin out, or fill the"
             " values in"
         )
+
     total = float(result.sum()) + sum(absent.values())
     result[kept] = mass[kept] / mass.sum() * total / (1 - share)
-    about = "these rows keep that share, and the margin is about the others"
     return result, (
-        f"{share:.2%} of the weight has no value in {margin.name}; {about}",
+        f"{share:.2%} of the weight has no value in {margin.name}; these rows keep that"
+        " share, and the margin is about the others",
     )
 
 

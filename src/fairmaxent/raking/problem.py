@@ -1,5 +1,4 @@
-"""The problem: the cells of a survey, the margins they should have, bounds on the
-factors, and the dual of all that.
+"""The problem: the cells of a survey, its margins, bounds on factors, and the dual.
 
 The dual is h(λ) = Σ d_c Φ(u_c) − ⟨λ, t⟩, where u_c is the sum of the multipliers λ of
 the levels of cell c (Deville and Särndal, "Calibration estimators in survey sampling",
@@ -74,11 +73,13 @@ def read_survey(
             Option("weight"),
             f" is a {type(weight).__name__}; pass the name of a column of the table",
         )
+
     if weight in columns:
         raise ColumnError(
             f"column {weight!r} is the weight, so it cannot have a margin; name"
             " another one"
         )
+
     if domain is not None:
         if not isinstance(domain, Domain):
             raise InputError(
@@ -88,6 +89,7 @@ def read_survey(
         domain = replace(
             domain, attributes=tuple(domain.attribute(name) for name in columns)
         )
+
     lazy = open_lazy(frame)
     if lazy is None:
         return _read_in_memory(frame, columns, weight, domain)
@@ -117,19 +119,15 @@ def _read_in_memory(
     frame: Any, columns: Sequence[str], weight: str | None, domain: Domain | None
 ) -> Survey:
     opened = frames.open_frame(frame)
-    raw = frames.read_weights(opened, weight)
-    if raw is None:
-        scale = 1.0
-    else:
-        scale = float(raw.mean())
-    design = None
-    if raw is not None:
-        design = raw / scale
+    design = frames.read_weights(opened, weight)
+    scale = 1.0
+    if design is not None:
+        scale = float(design.mean())
+        design = design / scale
     learned, codes = _encoded(opened, columns, design, domain)
     table = Table.compress(codes, learned.sizes, design)
-    if design is None:
-        lightest = np.ones(table.distinct)
-    else:
+    lightest = np.ones(table.distinct)
+    if design is not None:
         lightest = _lowest(table.inverse, design, table.distinct)
     return Survey(frame, learned, table, lightest, design, weight, scale)
 
@@ -147,14 +145,43 @@ def _read_lazy(
     """Let the engine count the cells in one pass; only these come back."""
     for name in columns:
         check_column(lazy, name)
-    if weight is None:
-        scale = 1.0
-    else:
+    scale = 1.0
+    if weight is not None:
         scale = average_weight(lazy, weight)
+    counted, (rows, mass, squares, most, least) = _cell_sums(
+        lazy, columns, weight, scale
+    )
+    learned, codes = _encoded(counted, columns, mass, domain)
+    # Merge what an engine counts separately, such as the numbers of a bin, or null and
+    # NaN.
+    merged = Table.compress(codes, learned.sizes)
+    size = merged.distinct
+    cell = merged.inverse
+    table = Table(
+        merged.codes,
+        tally(cell, mass, size),
+        tally(cell, rows, size),
+        tally(cell, squares, size),
+        peaks=highest(cell, most, size),
+    )
+    lightest = _lowest(cell, least, size)
+    return Survey(lazy.to_native(), learned, table, lightest, None, weight, scale)
+
+
+def _cell_sums(
+    lazy: Lazy, columns: Sequence[str], weight: str | None, scale: float
+) -> tuple[nw.DataFrame[Any], list[Reals]]:
+    """The cells as an engine counts them, and numbers of each.
+
+    These are its rows, their design weights, the squares of these, the largest and the
+    smallest of them.
+    """
     sums = ("rows", "mass", "squares", "most", "least")
-    rows, mass, squares, most, least = (fresh_name(name, columns) for name in sums)
+    rows, mass, squares, most, least = names = [
+        fresh_name(name, columns) for name in sums
+    ]
     totals = [nw.len().alias(rows)]
-    chosen = lazy.select(*columns)
+    copies = []
     if weight is not None:
         design = nw.col(weight).cast(nw.Float64) / scale
         copies = [
@@ -163,52 +190,32 @@ def _read_lazy(
             design.alias(most),
             design.alias(least),
         ]
-        chosen = lazy.select(*columns, *copies)
         totals += [
             nw.col(mass).sum(),
             nw.col(squares).sum(),
             nw.col(most).max(),
             nw.col(least).min(),
         ]
+
+    chosen = lazy.select(*columns, *copies)
     counted = collect(chosen.group_by(*columns).agg(*totals))
     if not len(counted):
         raise InputError("the table has no rows; pass at least one")
-    if weight is None:
-        names = [rows] * 5
-    else:
-        names = [rows, mass, squares, most, least]
-    parts = [numbers(counted, name) for name in names]
-    if weight is None:
-        parts[3] = parts[4] = np.ones(len(counted))
-    learned, codes = _encoded(counted, columns, parts[1], domain)
-    # Merge what an engine counts separately, such as the numbers of a bin, or null and
-    # NaN.
-    merged = Table.compress(codes, learned.sizes)
-    size = merged.distinct
-    cell = merged.inverse
-    size_of, weight_of, squared = (tally(cell, part, size) for part in parts[:3])
-    table = Table(
-        merged.codes, weight_of, size_of, squared, peaks=highest(cell, parts[3], size)
-    )
-    return Survey(
-        lazy.to_native(),
-        learned,
-        table,
-        _lowest(cell, parts[4], size),
-        None,
-        weight,
-        scale,
-    )
+    if weight is not None:
+        return counted, [numbers(counted, name) for name in names]
+    of_cells = numbers(counted, rows)
+    ones = np.ones(len(counted))
+    return counted, [of_cells, of_cells, of_cells, ones, ones]
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """low ≤ g ≤ high for the factor g of every row: its share of the new total over its
-    share of the old one.
+    """low ≤ g ≤ high for the factor g of every row.
 
-    The divergence d(g) = g log g − g + 1 on [low, high], infinite outside, has the
-    conjugate Φ(u) with Φ′(u) = e^u cut off at low and high. So the factors of the
-    optimum are g = Φ′(u), where u is the sum of the row's multipliers.
+    g is its share of the new total over its share of the old one. The divergence
+    d(g) = g log g − g + 1 on [low, high], infinite outside, has the conjugate Φ(u) with
+    Φ′(u) = e^u cut off at low and high. So the factors of the optimum are g = Φ′(u),
+    where u is the sum of the row's multipliers.
     """
 
     low: float = 0.0
@@ -254,18 +261,13 @@ def read_bounds(bounds: Sequence[float | None] | None) -> Bounds:
         return Bounds()
     try:
         low, high = bounds
-        if low is None:
-            low = 0.0
-        else:
-            low = float(low)
-        if high is None:
-            high = math.inf
-        else:
-            high = float(high)
+        low = 0.0 if low is None else float(low)
+        high = math.inf if high is None else float(high)
     except (TypeError, ValueError) as problem:
         raise InputError(
             Option("bounds"), f" is {bounds!r}; give two numbers, such as (0.3, 3)"
         ) from problem
+
     if not (0 <= low <= 1 <= high and low < high):
         raise InputError(
             Option("bounds"),
@@ -302,10 +304,8 @@ class RakingDual:
         scores = self.rows.scores(multipliers)
         factors = self.bounds.factors(scores)
         shares = self.masses * factors
-        value = float(
-            self.masses @ self.bounds.conjugate(scores, factors)
-            - multipliers @ self.wanted
-        )
+        conjugate = self.bounds.conjugate(scores, factors)
+        value = float(self.masses @ conjugate - multipliers @ self.wanted)
         gradient = self.level_sums(shares) - self.wanted
         if self.slack is not None:
             value += float(self.slack @ multipliers**2) / 2
@@ -319,25 +319,17 @@ class RakingDual:
 
 @dataclass(frozen=True, eq=False)
 class RakingPoint(SearchPoint):
-    """The dual and its derivatives at one λ; the gradient is achieved − wanted (+
-    λ/ρ).
-    """
+    """The dual and its derivatives at one λ; the gradient: achieved − wanted + λ/ρ."""
 
     dual: RakingDual
     factors: Reals  # g of each cell
 
     @property
     def curvature(self) -> Reals:
-        """d·Φ″(u) of each cell: Φ″(u) = g strictly between the bounds, and 0 where g is
-        cut off.
-        """
+        """d·Φ″(u) of each cell: Φ″(u) = g between the bounds, and 0 at them."""
         bounds = self.dual.bounds
-        factors = self.factors
-        return np.where(
-            (factors > bounds.low) & (factors < bounds.high),
-            self.dual.masses * factors,
-            0.0,
-        )
+        is_free = (self.factors > bounds.low) & (self.factors < bounds.high)
+        return np.where(is_free, self.dual.masses * self.factors, 0.0)
 
     def times_hessian(self, vector: Reals) -> Reals:
         """H·v, without H: one pass over the cells."""
@@ -347,9 +339,7 @@ class RakingPoint(SearchPoint):
         return result + self.dual.slack * vector
 
     def hessian(self) -> Reals:
-        """Σ d_c Φ″(u_c) over the cells that have both of two levels; one of its
-        elements, if factors are cut off.
-        """
+        """Σ d_c Φ″(u_c) over the cells that have both of two levels."""
         size = self.dual.blocks.width
         need_memory(
             _PAIR_MEMORY * size**2, f"raking to {size:,} levels", "merge levels"
@@ -388,8 +378,9 @@ class RakingProblem:
 
     @cached_property
     def used(self) -> Mask:
-        """The cells that may get weight: they have some, and no margin that must be met
-        wants their level at zero.
+        """The cells that may get weight.
+
+        They have some, and no margin that must be met wants their level at zero.
         """
         used = self.masses > 0
         if self.bounds.low == 0:
@@ -406,9 +397,7 @@ class RakingProblem:
         )
 
     def restricted(self, margins: Sequence[int]) -> "RakingProblem":
-        """Ask for some of the margins only; cells that these do not tell apart are
-        merged.
-        """
+        """Ask for some margins only; cells that these do not tell apart are merged."""
         chosen = [self.margins[number] for number in margins]
         cells = np.column_stack([margin.cells for margin in chosen])
         _, first, cell = np.unique(
@@ -421,9 +410,6 @@ class RakingProblem:
 
     def describe(self, level: int) -> str:
         """Name a level by its position among the levels of all margins."""
-        number = next(
-            number
-            for number, part in enumerate(self.blocks.slices)
-            if level < part.stop
-        )
-        return self.margins[number].describe(level - self.blocks.slices[number].start)
+        parts = zip(self.margins, self.blocks.slices, strict=True)
+        margin, part = next(pair for pair in parts if level < pair[1].stop)
+        return margin.describe(level - part.start)

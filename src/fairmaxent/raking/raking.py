@@ -1,6 +1,4 @@
-"""A raking: the weights that known margins ask for, the population that they describe,
-and `rake`, which finds them.
-"""
+"""A raking: the weights that known margins ask for, and `rake`, which finds them."""
 
 import math
 from collections.abc import Sequence
@@ -31,7 +29,7 @@ from fairmaxent.fit.distribution import Distribution, Evidence
 from fairmaxent.fit.solved import check_weight_name
 from fairmaxent.maxent.priors.rows import Rows
 from fairmaxent.raking.certificate import RakingCertificate, certify
-from fairmaxent.raking.factors import check_replicates, find_factors, replicate_weights
+from fairmaxent.raking.factors import find_factors
 from fairmaxent.raking.margins import Margin, match_margin, read_margins, scale_of
 from fairmaxent.raking.problem import (
     RakingProblem,
@@ -40,6 +38,7 @@ from fairmaxent.raking.problem import (
     read_bounds,
     read_survey,
 )
+from fairmaxent.raking.replicates import check_replicates, replicate_weights
 
 WEIGHT_NAME = "raked_weight"
 ALL = "all"
@@ -49,8 +48,7 @@ Relax = str | Sequence[str | tuple[str, ...]] | None
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Raking:
-    """What :func:`fairmaxent.rake` found: weights that give the table the known
-    margins.
+    """What `fairmaxent.rake` found: weights that give the table the known margins.
 
     The :attr:`certificate` shows what was reached and what it costs.
     """
@@ -67,15 +65,14 @@ class Raking:
         return f"<Raking of {self.survey.table.size:,} rows>\n{self.certificate}"
 
     def weights(self) -> Reals:
-        """One weight per row: 1 on average if the margins are shares, or else adding up
-        to their total.
+        """One weight per row.
+
+        They are 1 on average if the margins are shares, and else add up to the total.
         """
         return self._scaled(self.factors[self._rows_kept()], self.survey.design)
 
     def replicate_weights(self) -> Reals:
-        """One column of weights per replicate, as many as :func:`fairmaxent.rake` was
-        asked for.
-        """
+        """One column of weights per replicate, as many as were asked for."""
         if self.replicated is None:
             raise InputError(
                 "no replicate weights were asked for; rake the table again with ",
@@ -84,8 +81,9 @@ class Raking:
         return np.asarray(self.replicated * self._per_row)
 
     def weigh(self, frame: Any, *, name: str = WEIGHT_NAME) -> Any:
-        """Return the table with a column of weights added, and with one per replicate:
-        ``name_1``, ``name_2``, …
+        """Return the table with a column of weights added, and one per replicate.
+
+        The latter are called ``name_1``, ``name_2``, …
 
         The rows may come in any order, unless there are replicates. A lazy frame is
         joined with its weights inside its engine; nothing is computed until it is
@@ -96,10 +94,9 @@ class Raking:
             return self._weigh_lazily(lazy, name)
         opened = frames.open_frame(frame)
         cells = self._cells_of(opened)
-        raw = frames.read_weights(opened, self.survey.weight)
-        design = None
-        if raw is not None:
-            design = raw / self.survey.weight_scale
+        design = frames.read_weights(opened, self.survey.weight)
+        if design is not None:
+            design = design / self.survey.weight_scale
         columns = {name: self._scaled(self.factors[cells], design)}
         if self.replicated is not None:
             if not np.array_equal(cells, self.survey.table.inverse):
@@ -107,16 +104,14 @@ class Raking:
                     "replicate weights belong to single rows; pass the raked table,"
                     " with its rows in the same order"
                 )
-            replicates = self.replicate_weights().T
-            columns |= {
-                f"{name}_{number}": column
-                for number, column in enumerate(replicates, 1)
-            }
+            for number, column in enumerate(self.replicate_weights().T, 1):
+                columns[f"{name}_{number}"] = column
+
         like = opened.get_column(opened.columns[0])
         added = []
-        for column, numbers in columns.items():
-            check_weight_name(column, opened.columns)
-            added.append(frames.number_column(column, numbers, like))
+        for title, numbers in columns.items():
+            check_weight_name(title, opened.columns)
+            added.append(frames.number_column(title, numbers, like))
         return opened.with_columns(*added).to_native()
 
     def sample(
@@ -127,8 +122,7 @@ class Raking:
         random_state: RandomState = None,
         iid: bool = False,
     ) -> Any:
-        """Draw ``n`` rows of the table by their weights: a table of the same kind that
-        needs no weights.
+        """Draw ``n`` rows by their weights: a table of the same kind without weights.
 
         Each combination of the margins' levels comes as often as its share, up to one
         row (quota); ``iid=True`` draws rows independently. ``given`` fixes columns,
@@ -142,43 +136,28 @@ class Raking:
         ones = None
         if weight is not None:
             first: Any = nw.from_native(self.survey.frame).select(weight).head(1)
-            ones = frames.one_like(
-                (
-                    first.collect() if isinstance(first, nw.LazyFrame) else first
-                ).get_column(weight)
-            )
+            if isinstance(first, nw.LazyFrame):
+                first = first.collect()
+            ones = frames.one_like(first.get_column(weight))
+
         present = (*nw.from_native(drawn, eager_only=True).columns, weight)
-        return frames.arrange(
-            drawn,
-            [name for name in columns_of(self.survey.frame) if name in present],
-            ones,
-        )
+        names = [name for name in columns_of(self.survey.frame) if name in present]
+        return frames.arrange(drawn, names, ones)
 
     @cached_property
     def distribution(self) -> Distribution:
-        """The population that the weights describe, over all columns: exact marginals,
-        means and draws.
-        """
-        columns = self.survey.domain.names
-        weight = self.survey.weight
+        """The population that the weights describe: exact marginals and draws."""
         lazy = open_lazy(self.survey.frame)
-        if lazy is not None:  # its engine counts the rows
-            name = fresh_name(WEIGHT_NAME, names_of(lazy))
-            weighed: Any = open_lazy(self._weigh_lazily(lazy, name))
-            with engine_errors(weighed):
-                if weight is None:
-                    counted = weighed
-                else:
-                    counted = weighed.drop(weight)
-                learned = learn_domain(counted, weight=name)
-                domain, _ = learned.without_identifiers(columns)
-                blocks = self._blocks(domain)
-                rows = Rows.of(blocks, count_rows(counted, domain, blocks, name))
-                return Distribution(domain, blocks, rows, np.zeros(blocks.width))
+        if lazy is not None:
+            return self._distribution_of(lazy)
         opened = frames.open_frame(self.survey.frame)
         weights = self.weights() / self._per_row
         encoded = encode_table(
-            opened, None, weight=weight, weights=weights, keep=columns
+            opened,
+            None,
+            weight=self.survey.weight,
+            weights=weights,
+            keep=self.survey.domain.names,
         )
         domain = encoded.domain
         blocks = self._blocks(domain)
@@ -188,17 +167,28 @@ class Raking:
         )
         return weighted.detailed(encoded.positions, table, weights)
 
+    def _distribution_of(self, lazy: Any) -> Distribution:
+        """The same if an engine counts the rows."""
+        name = fresh_name(WEIGHT_NAME, names_of(lazy))
+        weighed: Any = open_lazy(self._weigh_lazily(lazy, name))
+        with engine_errors(weighed):
+            if self.survey.weight is not None:
+                weighed = weighed.drop(self.survey.weight)
+            learned = learn_domain(weighed, weight=name)
+            domain, _ = without_identifiers(learned, self.survey.domain.names)
+            blocks = self._blocks(domain)
+            rows = Rows.of(blocks, count_rows(weighed, domain, blocks, name))
+            return Distribution(domain, blocks, rows, np.zeros(blocks.width))
+
     def _blocks(self, domain: Domain) -> Blocks:
-        """Pool as many columns of the margins as a table in memory can have: rows are
-        drawn by quota from it.
+        """Pool as many columns of the margins as a table in memory can have.
+
+        Rows are drawn by quota from it.
         """
         root: list[int] = []
         for index in map(domain.index, self.survey.domain.names):
-            if (
-                not root
-                or math.prod(domain.sizes[other] for other in (*root, index))
-                <= LARGEST_ROOT
-            ):
+            size = math.prod(domain.sizes[other] for other in (*root, index))
+            if not root or size <= LARGEST_ROOT:
                 root.append(index)
         return Blocks.rooted(domain.sizes, root)
 
@@ -208,9 +198,9 @@ class Raking:
         return self.certificate.total / self.survey.table.size
 
     def _scaled(self, factors: Reals, design: Reals | None) -> Reals:
-        return np.asarray(
-            (factors if design is None else factors * design) * self._per_row
-        )
+        if design is not None:
+            factors = factors * design
+        return np.asarray(factors * self._per_row)
 
     def _rows_kept(self) -> Any:
         if not self.survey.table.keeps_rows:
@@ -237,20 +227,28 @@ class Raking:
 
     def _weigh_lazily(self, lazy: Any, name: str) -> Any:
         survey = self.survey
-        for column in (
-            *survey.domain.names,
-            *([] if survey.weight is None else [survey.weight]),
-        ):
-            check_column(lazy, column)
+        for column in (*survey.domain.names, survey.weight):
+            if column is not None:
+                check_column(lazy, column)
+
         if self.replicated is not None:
             raise InputError(
                 "replicate weights belong to rows in memory; collect the table first"
             )
+
         check_weight_name(name, names_of(lazy))
         blocks = Blocks.rooted(survey.domain.sizes, (0,))
         weights = self.factors * self._per_row
-        how: Any = {"weight": survey.weight, "scale": survey.weight_scale, "name": name}
-        return join_weights(lazy, survey.domain, blocks, survey.table, weights, **how)
+        return join_weights(
+            lazy,
+            survey.domain,
+            blocks,
+            survey.table,
+            weights,
+            weight=survey.weight,
+            scale=survey.weight_scale,
+            name=name,
+        )
 
 
 def rake(
@@ -264,8 +262,7 @@ def rake(
     domain: Domain | None = None,
     random_state: RandomState = None,
 ) -> Raking:
-    """Find weights that give a table known margins, and otherwise change as little as
-    possible.
+    """Find weights that give a table known margins, and change as little as possible.
 
     Raises :class:`fairmaxent.errors.ConflictError` if no weights meet the margins; it
     names the smallest set of margins that contradict each other.
@@ -273,51 +270,40 @@ def rake(
     Parameters
     ----------
     frame : a pandas DataFrame, polars DataFrame or pyarrow Table; or a polars, DuckDB,
-    Dask or PySpark lazy frame,
-        whose engine counts the rows.
-    margins : what is known: a share or a total for each level of a column, ``{"sex":
-    {"Female": 0.51, "Male": 0.49}}``,
-        or of crossed columns, ``{("sex", "age"): {("Female", "young"): 120_000,
-        ...}}``; margins may overlap. Or a table whose column ``value`` stands beside
-        ``columns`` and ``level``, or beside columns of the data. If margins are totals,
-        the weights add up to that total, and otherwise to the number of rows.
-    weight : a column of design weights, which the weights are to stay close to. bounds
-    : the smallest and the largest factor by which the share of a row in the total may
-    change, such as
-        ``(0.3, 3)``; they hold exactly.
+        Dask or PySpark lazy frame, whose engine counts the rows.
+    margins : what is known: a share or a total for each level of a column,
+        ``{"sex": {"Female": 0.51, "Male": 0.49}}``, or of crossed columns,
+        ``{("sex", "age"): {("Female", "young"): 120_000, ...}}``; margins may overlap.
+        Or a table whose column ``value`` stands beside ``columns`` and ``level``, or
+        beside columns of the data. If margins are totals, the weights add up to that
+        total, and otherwise to the number of rows.
+    weight : a column of design weights, which the weights are to stay close to.
+    bounds : the smallest and the largest factor by which the share of a row in the
+        total may change, such as ``(0.3, 3)``; they hold exactly.
     relax : if margins contradict each other, come as close as possible instead of
-    refusing: ``"all"`` margins may be
-        missed, or some, ``["region", ("sex", "age")]``. Closest means the smallest sum
-        of squared errors of shares.
+        refusing: ``"all"`` margins may be missed, or some,
+        ``["region", ("sex", "age")]``. Closest means the smallest sum of squared errors
+        of shares.
     replicates : how many bootstrap replicates of the weights to make, each raked to the
-    same margins. domain : how columns are read, such as numbers in bins, by
-    ``Domain.infer``; by default each value is a level. random_state : seed of the
-    replicates and of :meth:`Raking.sample`.
+        same margins.
+    domain : how columns are read, such as numbers in bins, by ``Domain.infer``; by
+        default each value is a level.
+    random_state : seed of the replicates and of :meth:`Raking.sample`.
     """
     limits = read_bounds(bounds)
     generator(random_state)  # refuses what is no seed, before any work
     asked = read_margins(margins, columns_of(frame))
-    (total, rounded), relaxed = scale_of(asked), _relaxed(relax, asked)
+    total, rounded = scale_of(asked)
+    relaxed = _relaxed(relax, asked)
     columns = list(dict.fromkeys(name for margin in asked for name in margin.columns))
     survey = read_survey(frame, columns, weight=weight, domain=domain)
     check_replicates(replicates, survey)
     targets = tuple(
         match_margin(margin, survey.domain, survey.table) for margin in asked
     )
-    problem = RakingProblem(
-        targets, survey.table.counts / survey.table.total, limits, relaxed
-    )
-    # Beside those of other rows, the weights of a level may vanish, so that no
-    # arithmetic could raise them again.
-    for margin in targets:
-        shares = np.bincount(margin.cells, problem.masses, minlength=len(margin.wanted))
-        lost = np.flatnonzero((shares > 0) & (shares < _LOST) & (margin.wanted > 0))
-        if len(lost):
-            where = (
-                "nearly all weight is on other rows than those with"
-                f" {margin.describe(int(lost[0]))}"
-            )
-            raise WeightError(f"{where}; check ", Option("weight"))
+    masses = survey.table.counts / survey.table.total
+    problem = RakingProblem(targets, masses, limits, relaxed)
+    _refuse_lost_levels(problem)
     factors = find_factors(problem)
     if total is None:
         total = float(survey.table.size)
@@ -339,16 +325,30 @@ def rake(
     return Raking(survey, factors.values, certificate, random_state, replicated)
 
 
+def _refuse_lost_levels(problem: RakingProblem) -> None:
+    """Refuse a level whose weights vanish beside those of other rows.
+
+    No arithmetic could raise them again.
+    """
+    for margin in problem.margins:
+        shares = np.bincount(margin.cells, problem.masses, minlength=len(margin.wanted))
+        lost = np.flatnonzero((shares > 0) & (shares < _LOST) & (margin.wanted > 0))
+        if len(lost):
+            raise WeightError(
+                "nearly all weight is on other rows than those with"
+                f" {margin.describe(int(lost[0]))}; check ",
+                Option("weight"),
+            )
+
+
 def _relaxed(relax: Relax, asked: Sequence[Margin]) -> frozenset[int]:
     """Positions of the margins that may be missed."""
     relax = frames.plain_option("relax", relax)
-    if relax is None or relax == ALL:
-        return frozenset(range(len(asked)) if relax else ())
-    columns = [margin.columns for margin in asked]
-    if isinstance(relax, str):
-        wishes = [relax]
-    else:
-        wishes = relax
+    if relax is None:
+        return frozenset()
+    if relax == ALL:
+        return frozenset(range(len(asked)))
+    wishes = [relax] if isinstance(relax, str) else relax
     if not isinstance(wishes, list | tuple) or not all(
         isinstance(wish, str | list | tuple) for wish in wishes
     ):
@@ -356,14 +356,16 @@ def _relaxed(relax: Relax, asked: Sequence[Margin]) -> frozenset[int]:
             Option("relax"),
             f" is {relax!r}; pass 'all', or a list of margins such as ['region']",
         )
-    named = [
-        (wish,) if isinstance(wish, str) else tuple(map(str, wish)) for wish in wishes
-    ]
-    for names in named:
+
+    columns = [margin.columns for margin in asked]
+    chosen = set()
+    for wish in wishes:
+        names = (wish,) if isinstance(wish, str) else tuple(map(str, wish))
         if names not in columns:
-            hint = did_you_mean(" × ".join(names), [margin.name for margin in asked])
+            name = " × ".join(names)
+            hint = did_you_mean(name, [margin.name for margin in asked])
             raise InputError(
-                Option("relax"),
-                f" names {' × '.join(names)!r}, which has no margin; {hint}",
+                Option("relax"), f" names {name!r}, which has no margin; {hint}"
             )
-    return frozenset(map(columns.index, named))
+        chosen.add(columns.index(names))
+    return frozenset(chosen)

@@ -1,0 +1,194 @@
+"""What stands around a table: titles, the names of its columns, sums and remarks.
+
+Titles above a header are recognised only if nothing else can be meant. A last row is
+left out only if it is called a total and holds sums; other sums, and remarks, are read
+as rows, with a note.
+"""
+
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from fairmaxent.data import limits
+from fairmaxent.data.frames import load_library
+from fairmaxent.data.identifiers import is_total
+from fairmaxent.errors import ColumnError, Option
+from fairmaxent.files.reading import FileReading, Remark
+
+Cells = Sequence[str]
+_MOST_TITLES = 20  # records above a header that are looked at
+# a number, an amount, a date or a time
+_VALUE = re.compile(r"[-+(]?[^\w\s]{0,2}\s?\d[\d.,:/'’\s%-]*\)?[^\w\s]?")
+_PAIR = 2  # columns, too few to tell a remark from a row
+_ENOUGH = 3  # rows that can show that a line is one of them
+# of the rows are as wide as the header; for the others there is an error, which names
+# the line
+_MOSTLY = 0.7
+_FURTHER_DOWN = "; if the names stand further down, set "
+
+
+def title_count(records: Sequence[Cells]) -> int:
+    """Return how many of the first records stand above the header, if that is clear.
+
+    A title, or a band such as "Person" over several columns, has at most half of the
+    table's cells. The header comes directly after it; each of its cells is filled, none
+    is a number or a date, no two are equal, and none occurs again below. Most records
+    after it, and the first of them, have as many cells.
+
+    >>> table = [["name", "sex", "pay"], ["Ann", "F", "10"], ["Bob", "M", "20"]]
+    >>> title_count([["Staff 2025"], *table])
+    1
+    >>> title_count(table)
+    0
+    """
+    half = (max(map(len, records), default=0) + 1) // 2
+    for count in range(min(_MOST_TITLES, len(records) - 2) + 1):
+        if count and _is_header(records[count], records[:count], records[count + 1 :]):
+            return count
+        if sum(bool(cell.strip()) for cell in records[count]) > half:
+            return 0
+    return 0
+
+
+def _is_header(record: Cells, above: Sequence[Cells], below: Sequence[Cells]) -> bool:
+    """Whether it holds names, is as wide as the records below, and is none of them."""
+    names = [cell.strip() for cell in record]
+    width = len(record)
+    if width < _PAIR or not all(names) or len(set(names)) < width:
+        return False
+    if any(map(_VALUE.fullmatch, names)):
+        return False
+    as_wide = [len(other) == width for other in below]
+    if not all(as_wide[:_ENOUGH]) or sum(as_wide) < _MOSTLY * len(below):
+        return False
+    if width == _PAIR and any(len(title) == width for title in above):
+        # "name," can be a header of two columns, one without a name, unless a column of
+        # numbers begins below.
+        columns = zip(*(other for other in below if len(other) == width), strict=True)
+        values = (
+            sum(bool(_VALUE.fullmatch(cell.strip())) for cell in cells)
+            for cells in columns
+        )
+        return any(count > _MOSTLY * len(below) for count in values)
+
+    if len(below) < _ENOUGH:
+        return all(len(title) < width for title in above)
+    return not any(
+        name == cell.strip()
+        for other in below
+        for name, cell in zip(names, other, strict=False)
+    )
+
+
+def column_names(
+    header: Cells,
+    reading: FileReading,
+    path: str,
+    remarks: list[Remark],
+    below_titles: str,
+) -> list[str]:
+    """Names as given or as in the header; a column without a name is numbered.
+
+    ``below_titles`` is where the header stands, if what is above it was taken for a
+    title.
+    """
+    given = header
+    if reading.columns is not None:
+        given = reading.columns
+    if len(given) != len(header):
+        sizes = f"{len(header)} columns and {len(given)} names were given"
+        raise ColumnError(f"{path} has {sizes}; name every column")
+
+    limits.check_file_columns(len(given), path)
+    names = [name.strip() for name in given]
+    unnamed = []
+    for place, name in enumerate(names):
+        if not name:
+            names[place] = f"column_{place + 1}"
+            unnamed.append(names[place])
+
+    if unnamed:
+        what = (
+            f"{path} has columns without a name, which are called {', '.join(unnamed)}"
+            " here"
+        )
+        if len(unnamed) == 1:
+            remarks.append(what)
+        else:
+            remarks.append((f"{what}{_FURTHER_DOWN}", Option("skip_lines", 1)))
+
+    _refuse_repeated(names, path)
+    if below_titles:
+        some = ", ".join(names[:3])
+        if len(names) > 3:
+            some += ", …"
+        remarks.append(
+            (
+                f"the header of {path} ({some}) is in {below_titles}, and what stands"
+                " above it is taken for a title; if it is not, set ",
+                Option("skip_lines", 0),
+            )
+        )
+    return names
+
+
+def _refuse_repeated(names: Sequence[str], path: str) -> None:
+    first: dict[str, int] = {}
+    for number, name in enumerate(names, 1):
+        if first.setdefault(name, number) != number:
+            raise ColumnError(
+                f"{path}: columns {first[name]} and {number} are both called {name!r};"
+                " rename one. If the first line holds data instead of names, name the"
+                " columns with ",
+                Option("columns"),
+                _FURTHER_DOWN,
+                Option("skip_lines", 1),
+            )
+
+
+def remarks_around(frame: Any, path: str, reading: FileReading) -> Iterator[Remark]:
+    """Say that the first row may be data, not names, or the last a sum or a remark."""
+    polars = load_library("polars")
+    texts = [column for column in frame.iter_columns() if column.dtype == polars.String]
+    repeated = sum((column == column.name).any() for column in texts)
+    if reading.columns is None and repeated > 1:
+        yield (
+            f"the first row of {path} looks like data, but was read as names of"
+            " columns; if so, name the columns in ",
+            Option("columns"),
+        )
+
+    count = 0
+    if reading.skip_last is None:
+        last = frame.tail(min(_ENOUGH, len(frame) - 1)).rows()[::-1]
+        count = len([*itertools.takewhile(_is_remark, last)])
+    if count:
+        rows = "the last row" if count == 1 else f"the last {count} rows"
+        yield (
+            f"the end of {path} looks like a sum or a remark, and was read as data; if"
+            f" it is one, leave out {rows} with ",
+            Option("skip_last", count),
+        )
+
+
+def _is_remark(row: Sequence[Any]) -> bool:
+    filled = [value for value in row if value is not None]
+    if not filled or not isinstance(filled[0], str):
+        return False
+    is_alone = len(filled) == 1 and len(row) > _PAIR
+    return is_alone or is_total(filled[0])
+
+
+def ends_with_sums(frame: Any) -> bool:
+    """Whether the last row is called a total, and holds a sum or is half empty."""
+    filled = [str(value) for value in frame.row(-1) if value is not None]
+    if not filled or not is_total(filled[0]):
+        return False
+    if 2 * len(filled) <= frame.width > _PAIR:
+        return True
+    return any(
+        abs(column[-1] - column[:-1].sum()) <= 1e-9 * abs(column[-1])
+        for column in frame.iter_columns()
+        if column.dtype.is_numeric() and column[-1]
+    )

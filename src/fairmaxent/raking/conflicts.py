@@ -1,0 +1,160 @@
+"""Conflicts: the smallest set of margins that no weights meet together, and why."""
+
+import math
+from collections.abc import Sequence
+from itertools import combinations, islice
+
+import numpy as np
+
+from fairmaxent.data.table import Codes, tally
+from fairmaxent.errors import ConflictError, Option
+from fairmaxent.raking.linear_programs import smallest_miss
+from fairmaxent.raking.problem import RakingProblem
+
+# Sum of the misses, as shares, below which margins are met: linear programs are solved
+# no more precisely.
+REACHED = 2e-9
+_LEAST_PRICE = 1e-9  # of a level that has a part in a conflict
+# Sets of margins to check before one is called the smallest; a set from which none can
+# be left out is taken otherwise.
+_MOST_SETS = 2_000
+_SHOWN = 6  # levels that a message lists
+# margins that contradict each other, alone, and the levels behind it
+Conflict = tuple[RakingProblem, tuple[int, ...]]
+
+
+def find_conflict(problem: RakingProblem) -> Conflict | None:
+    """Find the smallest set of margins that no weights meet, and the levels behind it.
+
+    None: weights meet all of them.
+    """
+    bounds = problem.bounds
+    for number, margin in enumerate(problem.margins):
+        # The level that is farthest beyond what the bounds allow by themselves.
+        mass = tally(margin.cells, problem.masses, len(margin.wanted))
+        most = np.where(mass > 0, bounds.high, 0.0) * np.where(mass > 0, mass, 1.0)
+        beyond = np.maximum(margin.wanted - most, bounds.low * mass - margin.wanted)
+        if beyond.max() > REACHED:
+            return problem.restricted([number]), (int(beyond.argmax()),)
+
+    smallest = _smallest_set(problem)
+    if smallest is None:
+        return None
+    smaller = problem.restricted(smallest)
+    return smaller, tuple(_conflicting_levels(smaller).tolist())
+
+
+def _smallest_set(problem: RakingProblem) -> tuple[int, ...] | None:
+    """The smallest set of two margins or more that cannot be met; None: all can."""
+    every = tuple(range(len(problem.margins)))
+    # Pairs come first: most conflicts are between two margins, which have few cells.
+    # Only then are all checked.
+    for pair in combinations(every, 2):
+        if not _can_be_met(problem, pair):
+            return pair
+
+    if len(every) < 3 or _can_be_met(problem, every):
+        return None
+    # leave out margins as long as the rest cannot be met
+    irreducible = every
+    for number in reversed(every):
+        rest = tuple(other for other in irreducible if other != number)
+        if not _can_be_met(problem, rest):
+            irreducible = rest
+
+    larger = (
+        chosen
+        for size in range(3, len(irreducible))
+        for chosen in combinations(every, size)
+    )
+    for chosen in islice(larger, _MOST_SETS):
+        if not _can_be_met(problem, chosen):
+            return chosen
+    return irreducible
+
+
+def _can_be_met(problem: RakingProblem, margins: Sequence[int]) -> bool:
+    return smallest_miss(problem.restricted(margins))[0] <= REACHED
+
+
+def _conflicting_levels(problem: RakingProblem) -> Codes:
+    """Levels that cannot be met together, although any of them could be left out."""
+    prices = smallest_miss(problem)[1]
+    levels: Codes = np.flatnonzero(np.abs(prices) > _LEAST_PRICE)
+    # the prices were too imprecise to rely on
+    if smallest_miss(problem, levels)[0] <= REACHED:
+        levels = np.arange(len(problem.wanted))
+    for level in levels[::-1]:
+        rest = levels[levels != level]
+        if len(rest) and smallest_miss(problem, rest)[0] > REACHED:
+            levels = rest
+    return levels
+
+
+def conflict_error(problem: RakingProblem, levels: Sequence[int]) -> ConflictError:
+    """Say which margins contradict each other, where, and what to do."""
+    if len(problem.margins) == 1:
+        reason = _alone(problem, levels[0])
+    else:
+        reason = _together(problem, levels)
+    return ConflictError(
+        *reason,
+        "or use ",
+        Option("relax", "all"),
+        " to come as close as possible.",
+        margins=tuple(margin.columns for margin in problem.margins),
+        levels=tuple(map(problem.describe, levels)),
+    )
+
+
+def _alone(problem: RakingProblem, level: int) -> tuple[object, ...]:
+    """Why one level cannot have its share."""
+    wanted = float(problem.wanted[level])
+    name = problem.describe(level)
+    mass = float(problem.masses[problem.margins[0].cells == level].sum())
+    if mass == 0:
+        return (
+            f"{name} should have a share of {wanted:.4g}, but no row with weight"
+            " has it. Merge it with another level, ",
+        )
+
+    if wanted > mass:
+        limit = f"the largest allowed is {problem.bounds.high:g}"
+    else:
+        limit = f"the least is {problem.bounds.low:g}"
+    return (
+        f"{name} has a share of {mass:.4g} and should have {wanted:.4g}, a factor of"
+        f" {wanted / mass:.4g}, and {limit} (",
+        Option("bounds"),
+        "). Widen the bounds, ",
+    )
+
+
+def _together(problem: RakingProblem, levels: Sequence[int]) -> tuple[object, ...]:
+    """Why levels of several margins cannot have their shares together."""
+    names = " and ".join(margin.name for margin in problem.margins)
+    shares = ", ".join(
+        f"{problem.describe(level)} ({problem.wanted[level]:.4g})"
+        for level in levels[:_SHOWN]
+    )
+    if len(levels) > _SHOWN:
+        shares += f" and {len(levels) - _SHOWN} more"
+    within = ""
+    reason = "These shares contradict each other"
+    widen: tuple[object, ...] = ()
+    if problem.bounds.given:
+        within = f" if factors are {problem.bounds.text}"
+        reason = "The bounds do not allow all of these shares"
+        widen = ("widen ", Option("bounds"), ", ")
+
+    miss = smallest_miss(problem)[0] / 2
+    how_far = ""
+    if math.isfinite(miss):
+        how_far = (
+            f" The closest weights leave {miss:.3g} of the total in the wrong level."
+        )
+    return (
+        f"no weights meet these margins together{within}: {names}. {reason}:"
+        f" {shares}.{how_far} Correct one of them, ",
+        *widen,
+    )
