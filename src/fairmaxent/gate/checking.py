@@ -61,26 +61,13 @@ def checked(data: Any, policy: Policy, name: str = "check") -> CheckResult:
     for kind, columns, limit in limits:
         rate = now.rate(kind, columns, sure)
         if limit is not None:
-            found = Finding(
-                kind=kind,
-                columns=columns,
-                limit=limit,
-                rate=rate,
-                answer=_answer(rate, limit, confident=policy.confident),
-                ask=partial(now.needed, kind, rate, limit, sure),
-            )
-            findings.append(found)
+            answer = _answer(rate, limit, confident=policy.confident)
+            ask = partial(now.needed, kind, rate, limit, sure)
+            findings.append(Finding(kind, columns, limit, rate, answer, ask=ask))
         if before is not None:
             then = before.rate(kind, columns, sure)
-            found = Finding(
-                kind=kind,
-                columns=columns,
-                limit=then.value,
-                rate=rate,
-                answer="fail" if _is_worse(rate, then) else "pass",
-                before=then,
-            )
-            findings.append(found)
+            answer = "fail" if _is_worse(rate, then) else "pass"
+            findings.append(Finding(kind, columns, then.value, rate, answer, then))
 
     return CheckResult(
         name=name,
@@ -132,7 +119,9 @@ def _answer(rate: Rate, limit: float, *, confident: bool) -> Answer:
         low, high = rate.interval
     if low >= limit - _ROUNDING:
         return "pass"
-    return "fail" if high < limit - _ROUNDING else "cannot tell"
+    if high < limit - _ROUNDING:
+        return "fail"
+    return "cannot tell"
 
 
 def _is_worse(now: Rate, then: Rate) -> bool:
@@ -243,9 +232,13 @@ def _opened(data: Any) -> Any:
     """A frame or a file as it can be counted: lazily where it can."""
     if isinstance(data, str | os.PathLike):
         scanned = scan_table(data)
-        data = read_table(data).frame if scanned is None else scanned
+        if scanned is None:
+            scanned = read_table(data).frame
+        data = scanned
     lazy = lazy_frame.open_lazy(data)
-    return frames.open_frame(data) if lazy is None else lazy
+    if lazy is None:
+        return frames.open_frame(data)
+    return lazy
 
 
 def _aggregated(table: Any, names: list[str], weight: str | None) -> Any:
@@ -270,4 +263,6 @@ def _aggregated(table: Any, names: list[str], weight: str | None) -> Any:
         )
         sums = [nw.col(name).sum() for name in (rows, mass, squares)]
     counted = table.group_by(*names).agg(*sums)
-    return lazy_frame.collect(counted) if is_lazy else counted
+    if is_lazy:
+        return lazy_frame.collect(counted)
+    return counted

@@ -24,7 +24,6 @@ from fairmaxent.gate.kinds import KINDS, Kind
 from fairmaxent.plain_text import json_text, visible
 
 _SMALL = 0.02  # of all people; a category below it may be left out of an audit
-_BOTH = "{} in the data, {} in the result."
 _TYPES = {"numeric": "sc:Float", "date": "sc:Date"}
 Facts = Mapping[str, list[Any]]  # sentences, or tables
 
@@ -189,9 +188,7 @@ def _facts(fit: Fit) -> Facts:
     asked: Any = fit.request
     wanted = [rate for rate in certificate.rate_lines if rate.wanted is not None]
     changes = group_changes(fit)
-    shares = {
-        change.name: (change.share_before, change.share_after) for change in changes
-    }
+    groups = {one.name: one for one in changes}  # once, of several outcomes too
     axes = tuple(range(1, 1 + len(roles.protected)))
     # each protected column, and their intersections
     groupings = dict.fromkeys([*((axis,) for axis in axes), axes])
@@ -211,12 +208,12 @@ def _facts(fit: Fit) -> Facts:
             for rate in wanted
         ],
         "groups": [
-            f"{name}: {_BOTH.format(*map(percent, pair))}"
-            for name, pair in shares.items()
+            f"{name}: {_before_and_after(one.share_before, one.share_after)}"
+            for name, one in groups.items()
         ],
         "rates_of_groups": [
             f"{one.name} have {one.about}:"
-            f" {_BOTH.format(percent(one.rate_before), percent(one.rate_after))}"
+            f" {_before_and_after(one.rate_before, one.rate_after)}"
             for one in changes
         ],
         "prepared": [
@@ -235,6 +232,10 @@ def _facts(fit: Fit) -> Facts:
         "impact": [table for table, _ in impact],
         "unknown": [sentence for _, sentence in impact],
     }
+
+
+def _before_and_after(before: float | None, after: float | None) -> str:
+    return f"{percent(before)} in the data, {percent(after)} in the result."
 
 
 def _impact(fit: Fit, axes: Grouping) -> tuple[Table, str]:
@@ -261,14 +262,19 @@ def _impact(fit: Fit, axes: Grouping) -> tuple[Table, str]:
         labels = (
             column.labels[level] for column, level in zip(columns, group, strict=True)
         )
-        is_small = counts[group] < _SMALL * counts.sum()
+        ratio = "–"
+        if rates.max():
+            ratio = f"{rates[group] / rates.max():.3f}"
+        small = "–"
+        if counts[group] < _SMALL * counts.sum():
+            small = "under 2 %"
         row = (
             " × ".join(labels),
             f"{counts[group]:,.0f}",
             f"{chosen[group]:,.0f}",
             percent(float(rates[group])),
-            f"{rates[group] / rates.max():.3f}" if rates.max() else "–",
-            "under 2 %" if is_small else "–",
+            ratio,
+            small,
         )
         rows.append(row)
     name = " × ".join(column.name for column in columns)
