@@ -4,7 +4,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from fairmaxent.fairness.weights import capped
+from fairmaxent.fairness.cap import capped
 from oracle import closest
 
 

@@ -261,7 +261,7 @@ def test_closest_table(seed):
         )
 
 
-def test_rows_of_correlated_columns_are_left_out_only_if_nothing_else_meets_the_wishes():
+def test_rows_of_correlated_columns_are_left_out_only_if_nothing_else_will_do():
     """The example of the design: 80, 15 and 5 rows; nobody has a = 1 and b = 0."""
     counts = np.array([[[48, 9], [0, 3]], [[32, 6], [0, 2]]]) / 100
     wishes = Wishes(((1,), (2,)), (0.5, 0.5), (None, None), (1,), None)

@@ -98,7 +98,7 @@ def test_newtons_step_solves_the_linearised_conditions_of_the_docstring(least):
     )
 
 
-def test_conditions_that_hold_change_nothing_repeated_ones_do_no_harm_and_contradictions_are_reported():
+def test_conditions_may_hold_or_repeat_each_other_and_contradictions_are_reported():
     prior = np.array([0.25, 0.25, 0.25, 0.25])
     result = project(prior, two_groups(0.8))
     np.testing.assert_array_equal(result.point, prior)

@@ -49,7 +49,7 @@ def test_definitions_2_1_and_2_2(grouping):
         )
 
 
-def test_groups_without_mass_are_left_out_and_the_pair_names_the_groups_and_the_outcome():
+def test_groups_without_mass_are_left_out_and_the_pair_names_the_others():
     table = TABLE.copy()
     table[:, 1, 2] = 0.0
     assert representation_rate(table, (1, 2)) > 0

@@ -29,7 +29,7 @@ def opened_by(*rows, groups):
 
 
 @pytest.mark.parametrize("by_group", [True, False])
-def test_a_needed_cell_of_a_group_with_rows_is_opened_alone_and_a_group_without_rows_as_a_whole(
+def test_a_needed_cell_is_opened_alone_and_a_group_without_rows_as_a_whole(
     by_group,
 ):
     opened = opened_by(

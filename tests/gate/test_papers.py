@@ -1,11 +1,10 @@
-"""Documents to file: filled from a fit or marked, equal to numbers by hand, and read by
-those they are for.
-"""
+"""Documents to file: filled or marked, equal to numbers by hand, and readable."""
 
 import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -13,7 +12,9 @@ import pytest
 import clifiles
 import fairmaxent
 from clifiles import biased_table
-from fairmaxent.gate.papers import TEMPLATES
+from fairmaxent.fit.fit import Fit
+from fairmaxent.gate.kinds import KINDS
+from fairmaxent.gate.papers import FORMS
 
 # An interpreter that has mlcroissant and huggingface_hub, which the library itself does
 # not need.
@@ -81,7 +82,7 @@ def test_scores_are_compared_by_who_is_above_the_median():
 def test_every_part_is_filled_or_marked(audited):
     for kind in ("article-10", "ll144", "card"):
         _, *sections = audited.document(kind).split("\n## ")
-        assert len(sections) == len(TEMPLATES[kind]["parts"])
+        assert len(sections) == len(KINDS[kind].parts)
         assert all(
             "\n- " in part or "\n| " in part or "**To be written by" in part
             for part in sections
@@ -102,12 +103,36 @@ def test_every_part_is_filled_or_marked(audited):
         audited.document("croissant", "nowhere.csv")
 
 
+def test_every_kind_is_known_wherever_kinds_are_named(audited):
+    help_text = clifiles.run("document", "--help").output
+    listed = ", ".join(repr(name) for name in KINDS)
+    with pytest.raises(fairmaxent.InputError, match=f"known: {listed}"):
+        audited.document("zzz")
+    for name, kind in KINDS.items():
+        assert kind.form in FORMS
+        assert f'``"{name}"``' in Fit.document.__doc__
+        assert f"{name} ({kind.suffix}): {kind.help}" in help_text
+    assert {kind.form for kind in KINDS.values()} == {*FORMS}
+    assert "{" + "|".join(KINDS) + "}" in help_text
+
+
+def test_documentation_names_only_kinds_that_there_are():
+    pages = Path(__file__).parents[2].joinpath("docs").rglob("*.md")
+    named = [
+        name
+        for page in pages
+        for name in re.findall(r"fairmaxent document ([\w-]+)", page.read_text())
+    ]
+    assert named
+    assert {*named} <= {*KINDS}
+
+
 def test_a_document_belongs_to_one_model(audited, tmp_path):
     audited.save(tmp_path / "model.fme")
     fairmaxent.debias(biased_table(), "income", "sex", random_state=0).save(
         tmp_path / "other.fme"
     )
-    for kind in TEMPLATES:
+    for kind in KINDS:
         clifiles.run("document", kind, tmp_path / "model.fme", "-o", tmp_path / kind)
         assert (tmp_path / kind).read_text() == audited.document(kind)
         clifiles.run("verify", tmp_path / "model.fme", "--document", tmp_path / kind)

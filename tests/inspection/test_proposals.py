@@ -155,7 +155,7 @@ def test_words_inside_other_words_mean_nothing(name):
     assert named_in(name, "protected") is None
 
 
-def test_groups_are_known_by_names_or_values_and_no_more_are_proposed_than_the_rows_can_bear():
+def test_groups_are_known_by_names_or_values_and_not_more_than_the_rows_can_bear():
     frame = table(column("g", "F", "M"), column("hired", "no", "yes"))
     (one,) = inspect(frame).proposed("protected")
     assert (one.value, one.confidence) == ("g", "guess")

@@ -181,3 +181,12 @@ def test_a_single_row_says_little_about_its_group():
     # all of b, and as few of a as there may be
     assert result.interval == (0.0, pytest.approx(0.65, abs=0.01))
     assert result.groups[1].interval == (pytest.approx(0.1, abs=0.1), 1.0)
+
+
+def test_probabilities_that_vary_for_no_reason_add_their_variance():
+    happened = np.array([True, False, True, False] * 5)
+    chance = np.array([0.2, 0.2, 0.8, 0.8] * 5)  # of 0.5, whatever happened
+    counts = EffectiveCounts.of_rates(np.array([0.5]), np.array([20.0]))
+    compared = compared_surpluses(counts, [(happened, chance, np.ones(20))])
+    # Σ (c − c̄)² / n², times n / (n − 3)
+    np.testing.assert_allclose(compared.added, [20 * 0.3**2 / 20**2 * 20 / 17])

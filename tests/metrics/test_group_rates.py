@@ -105,7 +105,7 @@ def test_means_of_probabilities_vary_less_than_labels_and_are_widened_in_small_g
     assert min(hits.values()) >= 17
 
 
-def test_every_outcome_counts_unless_one_is_named_and_the_difference_is_the_widest_of_one():
+def test_every_outcome_counts_unless_one_is_named_and_the_widest_difference_too():
     frame = pl.DataFrame(COLUMNS)
     rate = statistical_rate(frame, "hired", "age")
     assert rate.worst.outcome == "no"

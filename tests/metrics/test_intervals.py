@@ -70,7 +70,7 @@ def test_the_variance_is_the_linearised_one(kind):
         )
 
 
-def test_weights_by_outcome_change_only_the_scale_and_a_group_without_it_takes_them_from_other_groups():
+def test_weights_by_outcome_change_only_the_scale_and_may_be_those_of_other_groups():
     plain, weighted = counted([0, 3, 9], 10), counted([0, 3, 9], 10, (10.0, 1.0))
     np.testing.assert_allclose(weighted.positives, plain.positives)
     for end, expected in zip(

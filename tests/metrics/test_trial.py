@@ -342,3 +342,20 @@ def test_models_that_differ_widen_the_ranges():
     alike, apart = (trial.expected()["by_predictions"]["z"] for trial in trials)
     assert all(found.low <= found.value <= found.high for found in (alike, apart))
     assert apart.high - apart.low > 1.5 * (alike.high - alike.low)
+
+
+def test_models_vary_by_what_folds_differ_beyond_their_people():
+    held = random_people(0)
+    run = held.runs[0]
+    is_right = run.chances.argmax(axis=1) == held.truth
+    accuracies = [
+        np.average(is_right[run.fold == fold], weights=held.weights[run.fold == fold])
+        for fold in range(3)
+    ]
+    variance = np.var(accuracies, ddof=1)
+    drawn = held.scores(held.sums())
+    # the variance of these replicates is a quarter of that of the folds
+    drawn["accuracy"][OVERALL] = np.sqrt(variance) * np.array([0.0, 1.0])
+    found = held._between_models(drawn)["accuracy"][OVERALL]
+    # Replicates vary with the people of the table too: 3 / 4 of it is that of a fold.
+    assert found == pytest.approx(np.sqrt(variance * (1 - 3 / 4 * 1 / 4)))

@@ -19,6 +19,7 @@ from fairmaxent.cli.reading import (
 from fairmaxent.files.reading import STANDARD
 from fairmaxent.files.write import Staging, write_whole
 from fairmaxent.gate import checking
+from fairmaxent.gate.kinds import KINDS
 from fairmaxent.gate.policy import PROJECT, SECTION, Policy
 from fairmaxent.gate.result import CODES, FORMS, SUFFIXES, worst
 from fairmaxent.options import typed_options
@@ -27,6 +28,10 @@ _CODES = (
     "Exit code 0: pass. 1: fail (or a bug in fairmaxent, which stderr says). 2: wrong"
     " usage. 3: cannot tell, for too few people, or because the data or the options"
     " cannot be used. 5: a file cannot be read or written."
+)
+# \b keeps the lines as they are
+_DOCUMENTS = "\b\nKinds:\n" + "\n".join(
+    f"  {name} ({kind.suffix}): {kind.help}" for name, kind in KINDS.items()
 )
 
 
@@ -118,8 +123,8 @@ def check_command(
     sys.exit(CODES[worst(result.answer for result in results)])
 
 
-@click.command()
-@click.argument("kind", type=click.Choice(["article-10", "card", "croissant", "ll144"]))
+@click.command(epilog=_DOCUMENTS)
+@click.argument("kind", type=click.Choice([*KINDS]))
 @click.argument("model", type=values.FILE, metavar="MODEL")
 @click.option(
     "-o", "--output", type=values.FILE, required=True, help="File for the document."

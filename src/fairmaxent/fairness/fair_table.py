@@ -1,8 +1,8 @@
 """The fair table t(y, z): the table closest to the data that meets the wanted rates.
 
 "Closest" is the smallest KL(t‖e). Which shares outcomes and groups have is part of the
-wishes (`wishes`, `group_shares`): by default those of the data. Where all conditions
-are linear in t, one convex program gives the whole table. That is the case for every
+wishes (`wishes`, `shares`): by default those of the data. Where all conditions are
+linear in t, one convex program gives the whole table. That is the case for every
 grouping whose shares are fixed, and for one whose shares are free (a representation
 rate below 1) if no statistical rate is asked for, or a rate of 1 while the outcomes'
 shares are fixed: t(y, g) = c(y)·t(g) is linear too. Otherwise choosing shares and
@@ -19,7 +19,7 @@ from fairmaxent.data.table import Mask, Reals
 from fairmaxent.errors import InfeasibleError, Option
 from fairmaxent.fairness.projection import Conditions, project
 from fairmaxent.fairness.rates import group_table
-from fairmaxent.fairness.weights import (
+from fairmaxent.fairness.shares import (
     GroupShares,
     closest_shares,
     fixed_shares,
@@ -27,8 +27,8 @@ from fairmaxent.fairness.weights import (
     share_rows,
 )
 from fairmaxent.fairness.wishes import (
-    Block,
     Cells,
+    RateBlock,
     Row,
     Wanted,
     Wishes,
@@ -51,8 +51,7 @@ class FairTable:
 def fair_table(
     empirical: Reals, wanted: Wanted, targets: Mapping[int, Reals]
 ) -> FairTable:
-    """Return the table closest to `empirical`, e(y, z), that meets the wanted rates ρ
-    and σ.
+    """Return the table closest to `empirical`, e(y, z), with the wanted rates ρ and σ.
 
     `targets` are wanted marginals by axis: they override ρ, and a level with target 0
     is removed. Without a target for axis 0 the outcomes' shares may move. Rows of a
@@ -61,56 +60,64 @@ def fair_table(
     which names the cell by `describe`.
 
     >>> e = np.array([[0.4, 0.3], [0.2, 0.1]])
-    >>> wanted = Wanted(groupings=((1,),), representation=(None,), statistical=(1.0,), favourable=(1,), describe=str)
+    >>> wanted = Wanted(
+    ...     groupings=((1,),),
+    ...     representation=(None,),
+    ...     statistical=(1.0,),
+    ...     favourable=(1,),
+    ...     describe=str,
+    ... )
     >>> fair_table(e, wanted, {0: e.sum(axis=1)}).table.round(4)
     array([[0.42, 0.28],
            [0.18, 0.12]])
     """
     wishes = Wishes.of(empirical, wanted, targets)
     groups = [fixed_shares(wishes, wish) for wish in wishes.groupings]
-    for about, shares_of, _ in _each_outcome(wishes, groups, wanted):
-        for known in shares_of:
-            rate = known.wish.statistical
-            fixed = (
-                known.shares is not None
-                or rate is None
-                or (rate == 1 and _common_rates(about, known) is not None)
-            )
-            if wanted.values is not None or not fixed:  # the wishes are not linear in t
-                return _closest_table(wishes, closest_shares(wishes, groups), wanted)
+    are_linear = wanted.values is None and all(
+        _is_linear(about, known)
+        for about, of_outcome, _ in _each_outcome(wishes, groups, wanted)
+        for known in of_outcome
+    )
+    if not are_linear:
+        groups = closest_shares(wishes, groups)
     return _closest_table(wishes, groups, wanted)
 
 
 # ---------------------------------------------------------------- conditions
 
 
+def _is_linear(wishes: Wishes, known: GroupShares) -> bool:
+    """Whether the wishes about the outcomes of some groups are linear in t."""
+    rate = known.wish.statistical
+    if known.shares is not None or rate is None:
+        return True
+    return rate == 1 and _common_rates(wishes, known) is not None
+
+
 def _each_outcome(
     wishes: Wishes, groups: list[GroupShares], wanted: Wanted
 ) -> Iterator[tuple[Wishes, list[GroupShares], int]]:
-    """The wishes about each outcome, as if it were that of axis 0, with which it
-    changes places; and its axis.
+    """The wishes about each outcome, as if it were that of axis 0, and its axis.
+
+    The two outcomes change places.
     """
     yield wishes, groups, 0
     for other in wanted.others:
-        pairs = zip(groups, other.statistical, strict=True)
         known = [
             replace(one, wish=replace(one.wish, statistical=rate))
-            for one, rate in pairs
+            for one, rate in zip(groups, other.statistical, strict=True)
         ]
         yield wishes.about(other), known, other.axis
 
 
 def _keeps_left_out(wishes: Wishes, known: GroupShares) -> bool:
     """Whether groups that are left out keep the outcomes that they have in the data."""
-    if wishes.targeted(known.wish):
+    if wishes.targeted(known.wish) or wishes.loose:
         return False
-    if wishes.loose or (
-        wishes.moves_unknown and _left_out(wishes, known)[wishes.left_out[0]]
-    ):
+    left = _left_out(wishes, known)
+    if wishes.moves_unknown and left[wishes.left_out[0]]:
         return False
-    return wishes.outcomes is None or bool(
-        (wishes.outcomes >= _left_out(wishes, known) - _NOTHING).all()
-    )
+    return wishes.outcomes is None or bool((wishes.outcomes >= left - _NOTHING).all())
 
 
 def _left_out(wishes: Wishes, known: GroupShares) -> Reals:
@@ -120,8 +127,9 @@ def _left_out(wishes: Wishes, known: GroupShares) -> Reals:
 
 
 def _common_rates(wishes: Wishes, known: GroupShares) -> Reals | None:
-    """c(y): the rate that each outcome must have in all groups compared, if they are
-    equal; None: it is not fixed.
+    """c(y): the rate of each outcome in all groups compared, if it must be equal.
+
+    None: it is not fixed.
     """
     if wishes.outcomes is None:
         return None
@@ -142,13 +150,13 @@ def _compared_outcomes(wishes: Wishes) -> list[int]:
 
 
 def _possible(wishes: Wishes, groups: list[GroupShares]) -> Mask:
-    """Cells whose groups and outcome may have a share; also forbidden cells, so that
-    they can be named.
+    """Cells whose groups and outcome may have a share.
+
+    Also forbidden cells, so that they can be named.
     """
-    if wishes.outcomes is None:
+    outcomes = wishes.outcomes
+    if outcomes is None:
         outcomes = group_table(wishes.data, ())
-    else:
-        outcomes = wishes.outcomes
     possible = np.zeros(wishes.data.shape, dtype=bool)
     possible[outcomes > 0] = True
     if 0 in wishes.left_out:
@@ -164,8 +172,10 @@ def _possible(wishes: Wishes, groups: list[GroupShares]) -> Mask:
         skipped = wishes.skipped(known.wish)
         if skipped.any() and _keeps_left_out(wishes, known):
             front[(group_table(wishes.data, known.wish.axes) == 0) & skipped] = False
+        if known.wish.statistical is None:
+            continue
         common = _common_rates(wishes, known)
-        if known.wish.statistical is not None and common is not None:
+        if common is not None:
             for outcome in _compared_outcomes(wishes):
                 if common[outcome] == 0:
                     front[outcome, known.compared] = False
@@ -181,38 +191,32 @@ def _conditions(
         turned = cells.copy()
         turned[:, [0, axis]] = cells[:, [axis, 0]]
         views.append((about, known, turned))
+    summed: tuple[int, ...] = ()
     if wishes.loose:
         summed = tuple(other.axis for other in wanted.others)
-    else:
-        summed = ()
-    rows = [
-        row
-        for about, _, turned in views
-        for row in _outcome_rows(about, turned, summed)
-    ]
+    rows = []
+    for about, _, turned in views:
+        rows += _outcome_rows(about, turned, summed)
     rows += share_rows(wishes, groups, cells, first=0)
     blocks = representation_blocks(wishes, groups, cells, first=0)
     for about, known, turned in views:
         more_rows, more_blocks = _rate_conditions(about, known, turned)
-        rows = rows + more_rows
-        blocks = blocks + more_blocks
+        rows += more_rows
+        blocks += more_blocks
     if wanted.values is not None:
-        rows += [
-            row
-            for known in groups
-            for row in _mean_rows(wishes, known, cells, wanted.values)
-        ]
-    return conditions_of(
-        len(cells), rows or [Row(np.ones(len(cells), dtype=bool), 1.0)], blocks
-    )
+        for known_shares in groups:
+            rows += _mean_rows(wishes, known_shares, cells, wanted.values)
+    if not rows:
+        rows = [Row(np.ones(len(cells), dtype=bool), 1.0)]
+    return conditions_of(len(cells), rows, blocks)
 
 
 def _rate_conditions(
     wishes: Wishes, groups: list[GroupShares], cells: Cells
-) -> tuple[list[Row], list[Block]]:
+) -> tuple[list[Row], list[RateBlock]]:
     """Conditions on the rates of the outcome of axis 0."""
     rows: list[Row] = []
-    blocks: list[Block] = []
+    blocks: list[RateBlock] = []
     for known in groups:
         rows += _left_out_rows(wishes, known, cells)
         if known.wish.statistical is None:
@@ -221,16 +225,17 @@ def _rate_conditions(
             blocks += _blocks_within_groups(wishes, known, cells)
         else:
             more_rows, more_blocks = _compared_rates(wishes, known, cells)
-            rows = rows + more_rows
-            blocks = blocks + more_blocks
+            rows += more_rows
+            blocks += more_blocks
     return rows, blocks
 
 
 def _mean_rows(
     wishes: Wishes, known: GroupShares, cells: Cells, values: Reals
 ) -> Iterator[Row]:
-    """Σ v(c)·t(c) over a group is the mean of all groups compared, times its size; rows
-    without an outcome are left.
+    """Σ v(c)·t(c) over a group is the mean of all groups compared, times its size.
+
+    Rows without an outcome are left.
     """
     assert known.shares is not None
     unknown = group_table(wishes.unknown_outcomes[np.newaxis], known.wish.axes)[0]
@@ -240,19 +245,16 @@ def _mean_rows(
     # Values are shifted and scaled to lie between 1 and 2: conditions are about masses,
     # which are positive. A missing outcome that is compared has a share that may move,
     # and no number: with that of the mean it moves none.
-    low, high = (float(end(numbers[counted])) for end in (np.min, np.max))
-    scaled = np.where(
-        counted, 1 + (numbers - low) / max(high - low, np.finfo(float).tiny), 0.0
-    )
+    low = float(np.min(numbers[counted]))
+    high = float(np.max(numbers[counted]))
+    span = max(high - low, np.finfo(float).tiny)
+    scaled = np.where(counted, 1 + (numbers - low) / span, 0.0)
     groups = [
         (group, members(cells, known.wish.axes, group))
         for group in np.argwhere(known.compared)
     ]
-    mass = (
-        wishes.data[tuple(cells.T)]
-        * counted
-        * np.any([inside for _, inside in groups], axis=0)
-    )
+    is_compared = np.any([inside for _, inside in groups], axis=0)
+    mass = wishes.data[tuple(cells.T)] * counted * is_compared
     mean = float((mass * scaled).sum() / mass.sum())
     scaled[~counted & ~left_out] = mean
     for group, inside in groups:
@@ -263,15 +265,15 @@ def _mean_rows(
 
 
 def _outcome_rows(wishes: Wishes, cells: Cells, summed: tuple[int, ...]) -> list[Row]:
-    """Each outcome has its share; each combination z, but for the axes `summed`, keeps
-    the rows without an outcome.
+    """Each outcome has its share.
+
+    Each combination z, but for the axes `summed`, keeps the rows without an outcome.
     """
     rows = []
     if wishes.outcomes is not None:
-        shares = enumerate(wishes.outcomes)
         rows += [
             Row(cells[:, 0] == outcome, float(share))
-            for outcome, share in shares
+            for outcome, share in enumerate(wishes.outcomes)
             if share > 0
         ]
     if 0 in wishes.left_out:
@@ -279,12 +281,8 @@ def _outcome_rows(wishes: Wishes, cells: Cells, summed: tuple[int, ...]) -> list
         axes = tuple(axis for axis in range(1, cells.shape[1]) if axis not in summed)
         without = cells[:, 0] == wishes.left_out[0]
         for group in dict.fromkeys(map(tuple, cells[without][:, axes].tolist())):
-            rows.append(
-                Row(
-                    without & members(cells, axes, np.array(group)),
-                    float(unknown[group]),
-                )
-            )
+            inside = without & members(cells, axes, np.array(group))
+            rows.append(Row(inside, float(unknown[group])))
     return rows
 
 
@@ -301,9 +299,10 @@ def _left_out_rows(wishes: Wishes, known: GroupShares, cells: Cells) -> list[Row
 
 def _compared_rates(
     wishes: Wishes, known: GroupShares, cells: Cells
-) -> tuple[list[Row], list[Block]]:
-    """P(y | g) of each compared outcome, given the groups' shares: equal to c(y) if
-    that is fixed, or a block.
+) -> tuple[list[Row], list[RateBlock]]:
+    """P(y | g) of each compared outcome, given the groups' shares.
+
+    Equal to c(y) if that is fixed, or a block.
     """
     unknown = group_table(wishes.unknown_outcomes[np.newaxis], known.wish.axes)[0]
     compared = np.argwhere(known.compared)
@@ -324,15 +323,17 @@ def _compared_rates(
                 rows.append(Row(inside, size * float(common[outcome])))
             rates.append(inside / size)
         if common is None and len(rates) > 1 and np.any(rates):
-            blocks.append(Block(np.array(rates), float(known.wish.statistical or 0.0)))
+            least = float(known.wish.statistical or 0.0)
+            blocks.append(RateBlock(np.array(rates), least))
     return rows, blocks
 
 
 def _blocks_within_groups(
     wishes: Wishes, known: GroupShares, cells: Cells
-) -> list[Block]:
-    """t(y, g) = c(y)·t(g) without knowing t(g): t(y, g) / c(y) is the same for all;
-    those not compared count as one.
+) -> list[RateBlock]:
+    """t(y, g) = c(y)·t(g) without knowing t(g): t(y, g) / c(y) is the same for all.
+
+    Those not compared count as one.
     """
     common = _common_rates(wishes, known)
     assert common is not None
@@ -340,7 +341,9 @@ def _blocks_within_groups(
         outcome for outcome in _compared_outcomes(wishes) if common[outcome] > 0
     ]
     others = [outcome for outcome in np.flatnonzero(common) if outcome not in compared]
-    parts = [[outcome] for outcome in compared] + ([others] if others else [])
+    parts = [np.array([outcome]) for outcome in compared]
+    if others:
+        parts.append(np.array(others))
     blocks = []
     for group in np.argwhere(known.compared):
         inside = members(cells, known.wish.axes, group)
@@ -348,7 +351,7 @@ def _blocks_within_groups(
             inside * np.isin(cells[:, 0], part) / common[part].sum() for part in parts
         ]
         if len(rates) > 1 and np.any(rates):
-            blocks.append(Block(np.array(rates), 1.0))
+            blocks.append(RateBlock(np.array(rates), 1.0))
     return blocks
 
 
@@ -385,6 +388,9 @@ def _closest_table(
     index = tuple(cells.T)
     conditions = _conditions(wishes, groups, cells, wanted)
     seen: Mask = wishes.data[index] > 0
+    combinations = None
+    if len(index) > 1:
+        combinations = np.ravel_multi_index(index[1:], wishes.data.shape[1:])
     support = supported(
         conditions,
         seen=seen,
@@ -400,29 +406,22 @@ def _closest_table(
             for *_, at in views
             for outcome in np.unique(cells[seen, at])
         ],
-        groups=(
-            np.ravel_multi_index(index[1:], wishes.data.shape[1:])
-            if len(index) > 1
-            else None
-        ),
+        groups=combinations,
     )
     kept = tuple(cells[support].T)
     prior = np.zeros_like(wishes.data)
     prior[kept] = np.where(wishes.data[kept] > 0, wishes.data[kept], wishes.fill)
     # Scaling groups whose shares are fixed does not change where the projection ends,
     # only how fast it gets there.
-    point = project(
-        _reweighted(prior, groups)[kept], conditions.on(support).settled()
-    ).point
+    start = _reweighted(prior, groups)[kept]
+    point = project(start, conditions.on(support).settled()).point
     table = np.zeros_like(wishes.data)
     table[kept] = point / point.sum()
     return FairTable(table, tuple(map(tuple, cells[seen & ~support].tolist())))
 
 
 def _reweighted(table: Reals, groups: list[GroupShares]) -> Reals:
-    """Scale a table to one fixed marginal after the other: roughly what its cells will
-    get.
-    """
+    """Scale a table to one fixed marginal after the other: roughly what cells get."""
     expected = table.copy()
     for known in groups:
         if known.shares is None:

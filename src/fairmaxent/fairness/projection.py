@@ -1,5 +1,6 @@
-"""Projection: the distribution closest to a prior, in KL, under the linear conditions
-of a fair table.
+"""Projection: the closest distribution to a prior, in KL, under linear conditions.
+
+The conditions are those of a fair table.
 
 **Program.** Let e > 0 be the prior's mass in each cell, A the `rows` with b the
 `values`, and R the `rates`, which are split into blocks with one free bound m each (m_k
@@ -73,8 +74,9 @@ _TOO_DIFFERENT = (
 
 @dataclass(frozen=True, eq=False)
 class Conditions:
-    """Linear conditions on a vector t of cells: rows·t = values > 0, and m[block] <=
-    rates·t <= m[block] / σ.
+    """Linear conditions on a vector t of cells.
+
+    rows·t = values > 0, and m[block] <= rates·t <= m[block] / σ.
     """
 
     rows: Reals  # A: one row per equality
@@ -89,9 +91,7 @@ class Conditions:
         return replace(self, rows=self.rows[:, cells], rates=self.rates[:, cells])
 
     def settled(self) -> "Conditions":
-        """Return the same conditions without blocks that have no cells left: all their
-        rates are zero.
-        """
+        """The same without blocks that have no cells left: all their rates are zero."""
         alive = np.bincount(self.block, np.abs(self.rates).sum(axis=1)) > 0
         kept = alive[self.block]
         block = (np.cumsum(alive) - 1)[self.block[kept]]
@@ -102,9 +102,7 @@ class Conditions:
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """The closest point, the iterations it took, and the largest relative error of a
-    condition.
-    """
+    """The closest point, the iterations, and the largest relative error left."""
 
     point: Reals
     iterations: int
@@ -132,11 +130,13 @@ class _State:
 
 
 def project(prior: Reals, conditions: Conditions) -> Projection:
-    """Return the t of smallest KL(t‖prior) that meets the conditions; some positive t
-    must meet them.
+    """Return the t of smallest KL(t‖prior) that meets the conditions.
+
+    Some positive t must meet them.
 
     >>> none = np.zeros((0, 2))
-    >>> half = Conditions(np.eye(2), np.array([0.5, 0.5]), none, np.zeros(0, dtype=np.intp), np.zeros(0))
+    >>> no_block = np.zeros(0, dtype=np.intp)
+    >>> half = Conditions(np.eye(2), np.array([0.5, 0.5]), none, no_block, np.zeros(0))
     >>> project(np.array([0.9, 0.1]), half).point.round(4)
     array([0.5, 0.5])
     """
@@ -157,56 +157,53 @@ def project(prior: Reals, conditions: Conditions) -> Projection:
 
 
 def room(conditions: Conditions, floor: Reals) -> float:
-    """Return the largest share x <= 1 such that some t >= x·floor meets the conditions;
+    """Return the largest share x <= 1 such that some t >= x·floor meets the conditions.
+
     0 if there is none.
     """
-    answer = _linear_program(
-        conditions, floor, cost=np.zeros(len(floor)), least_room=0.0
-    )
+    no_cost = np.zeros(len(floor))
+    answer = _linear_program(conditions, floor, cost=no_cost, least_room=0.0)
     if answer is None:
         return 0.0
     return float(answer[-1])
 
 
 def fewest_cells(conditions: Conditions, floor: Reals, costly: Mask) -> Mask | None:
-    """Return the cells of a t that meets the conditions with as little mass as possible
-    on the costly cells.
+    """Return the cells of a t with as little mass as possible on the costly cells.
+
+    It meets the conditions. The other cells keep half of the share that they can keep;
+    None if they can keep none.
     """
-    # The other cells keep half of the share that they can keep; None if they can keep
-    # none.
     half = room(conditions, floor) / 2
     if half <= LEAST_ROOM:
         return None
-    answer = _linear_program(
-        conditions, floor, cost=costly.astype(float), least_room=half
-    )
+    cost = costly.astype(float)
+    answer = _linear_program(conditions, floor, cost=cost, least_room=half)
     if answer is None:
         return None
     return (answer[: len(floor)] > 1e-9) | ~costly
 
 
 def most_cells(conditions: Conditions, floor: Reals) -> Mask:
-    """Return the cells that can have mass in a t that meets the conditions; none if
-    nothing meets them.
+    """Return the cells that can have mass in a t that meets the conditions.
+
+    None if nothing meets them.
     """
     widest = np.zeros(len(floor), dtype=bool)
     # Each linear program gives mass to as many more cells as it can; the mean of its
     # answers has mass in all of them.
     while not widest.all():
         answer = _capped_program(conditions, floor, ~widest)
-        if answer is None:
-            wider = widest
-        else:
-            wider = widest | answer
-        if (wider == widest).all():
+        if answer is None or not (answer & ~widest).any():
             break
-        widest = wider
+        widest |= answer
     return widest
 
 
 def _capped_program(conditions: Conditions, floor: Reals, wanted: Mask) -> Mask | None:
-    """Maximise Σ u over the wanted cells, for u <= 1 and t >=
-    u·floor·`_SHARE_OF_FLOOR`; return where u is above 0.
+    """Maximise Σ u over the wanted cells; return where u is above 0.
+
+    For u <= 1 and t >= u·floor·`_SHARE_OF_FLOOR`.
     """
     cells = len(floor)
     blocks = _blocks(conditions)
@@ -215,25 +212,17 @@ def _capped_program(conditions: Conditions, floor: Reals, wanted: Mask) -> Mask 
     # as much as large ones.
     scaled = conditions.rates * floor
     rows = conditions.rows * floor
-    below = np.hstack([-scaled, member, np.zeros((len(scaled), cells))])
-    above = np.hstack(
-        [
-            conditions.least[:, np.newaxis] * scaled,
-            -member,
-            np.zeros((len(scaled), cells)),
-        ]
-    )
-    capped = np.hstack(
-        [-np.eye(cells), np.zeros((cells, blocks)), _SHARE_OF_FLOOR * np.eye(cells)]
-    )
+    free = np.zeros((len(scaled), cells))
+    below = np.hstack([-scaled, member, free])
+    above = np.hstack([conditions.least[:, np.newaxis] * scaled, -member, free])
+    each = np.eye(cells)
+    capped = np.hstack([-each, np.zeros((cells, blocks)), _SHARE_OF_FLOOR * each])
     cost = np.concatenate([np.zeros(cells + blocks), -wanted.astype(float)])
     equal = np.hstack([rows, np.zeros((len(rows), blocks + cells))])
-    bounds = [(0.0, None)] * (cells + blocks) + [
-        (0.0, 1.0 if cell else 0.0) for cell in wanted
-    ]
-    answer = _minimum(
-        cost, np.vstack([below, above, capped]), equal, conditions.values, bounds
-    )
+    bounds: list[Any] = [(0.0, None)] * (cells + blocks)
+    bounds += [(0.0, float(cell)) for cell in wanted]
+    limits = np.vstack([below, above, capped])
+    answer = _minimum(cost, limits, equal, conditions.values, bounds)
     if answer is None:
         return None
     return np.asarray((answer[:cells] > LEAST_ROOM) | (answer[cells + blocks :] > 0.5))
@@ -242,44 +231,49 @@ def _capped_program(conditions: Conditions, floor: Reals, wanted: Mask) -> Mask 
 def _linear_program(
     conditions: Conditions, floor: Reals, *, cost: Reals, least_room: float
 ) -> Reals | None:
-    """Minimise cost·t − (room x) over t = x·floor + v, v >= 0; the unknowns are v, the
-    bounds m, and x.
+    """Minimise cost·t − (room x) over t = x·floor + v, v >= 0.
+
+    The unknowns are v, the bounds m, and x.
     """
     rows = conditions.rows
     blocks = _blocks(conditions)
     member = np.eye(blocks)[conditions.block]
     scaled = conditions.least[:, np.newaxis] * conditions.rates
-    below = np.hstack(
-        [-conditions.rates, member, -conditions.rates @ floor[:, np.newaxis]]
-    )
-    above = np.hstack([scaled, -member, scaled @ floor[:, np.newaxis]])
-    equal = np.hstack(
-        [rows, np.zeros((len(rows), blocks)), rows @ floor[:, np.newaxis]]
-    )
-    fixed = least_room > 0.0
-    costs = np.concatenate([cost, np.zeros(blocks), [0.0 if fixed else -1.0]])
-    bounds = [(0.0, None)] * (len(floor) + blocks) + [
-        (least_room, least_room if fixed else 1.0)
-    ]
+    column = floor[:, np.newaxis]
+    below = np.hstack([-conditions.rates, member, -conditions.rates @ column])
+    above = np.hstack([scaled, -member, scaled @ column])
+    equal = np.hstack([rows, np.zeros((len(rows), blocks)), rows @ column])
+    gain = -1.0  # of a larger room
+    most_room = 1.0
+    if least_room > 0.0:  # then it is fixed
+        gain = 0.0
+        most_room = least_room
+    costs = np.concatenate([cost, np.zeros(blocks), [gain]])
+    bounds: list[Any] = [(0.0, None)] * (len(floor) + blocks)
+    bounds.append((least_room, most_room))
     return _minimum(costs, np.vstack([below, above]), equal, conditions.values, bounds)
 
 
 def _minimum(
     cost: Reals, below: Reals, equal: Reals, values: Reals, bounds: list[Any]
 ) -> Reals | None:
-    """Minimise cost·x under below·x <= 0, equal·x = values and the bounds; None if
-    nothing meets them.
+    """Minimise cost·x under below·x <= 0, equal·x = values and the bounds.
+
+    None if nothing meets them.
     """
     # SciPy is slow to import, and only tables with empty cells need it.
     from scipy import optimize, sparse
 
     tight = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
-    limits = {
-        "A_ub": sparse.csr_array(below),
-        "b_ub": np.zeros(len(below)),
-        "A_eq": sparse.csr_array(equal),
-    }
-    answer = optimize.linprog(cost, **limits, b_eq=values, bounds=bounds, options=tight)
+    answer = optimize.linprog(
+        cost,
+        A_ub=sparse.csr_array(below),
+        b_ub=np.zeros(len(below)),
+        A_eq=sparse.csr_array(equal),
+        b_eq=values,
+        bounds=bounds,
+        options=tight,
+    )
     if answer.status == 0:
         return np.asarray(answer.x)
     return None
@@ -296,8 +290,9 @@ def _rates_hold(conditions: Conditions, point: Reals) -> bool:
 
 
 def _scaled(conditions: Conditions, point: Reals) -> Conditions:
-    """Divide each block of rates by its mean at a point, so that errors and slacks are
-    relative.
+    """Divide each block of rates by its mean at a point.
+
+    Errors and slacks are then relative.
     """
     block = conditions.block
     mean = np.bincount(block, conditions.rates @ point) / np.bincount(block)
@@ -312,8 +307,9 @@ def _blocks(conditions: Conditions) -> int:
 def _interior_point(
     prior: Reals, conditions: Conditions, multipliers: Reals
 ) -> tuple[Projection, Reals]:
-    """Iterate until conditions and complementarity hold, starting from multipliers λ_A
-    of the rows.
+    """Iterate until conditions and complementarity hold.
+
+    Starting from multipliers λ_A of the rows.
     """
     matrix: Any = np.vstack([conditions.rows, conditions.rates])
     if len(matrix) > _DENSE_CONDITIONS:
@@ -328,19 +324,14 @@ def _interior_point(
         errors = wanted - matrix @ point
         residual = float(np.abs(errors / wanted).max(initial=0.0))
         products = (state.slacks * state.slack_multipliers)[:, loose]
-        if products.size:
-            gap = float(products.sum() / products.size)
-        else:
-            gap = 0.0
+        gap = float(products.sum() / max(products.size, 1))
         done = residual <= _TOLERANCE and gap <= _GAP
         if done or iteration == _MOST_ITERATIONS or not np.isfinite(residual + gap):
             break
-        step = _newton_step(
-            matrix, conditions, point, state, errors, min(0.1 * gap, gap**1.5)
-        )
-        state = state.moved(
-            step, _step_length(state, step, matrix.T @ step.multipliers)
-        )
+        centre = min(0.1 * gap, gap**1.5)
+        step = _newton_step(matrix, conditions, point, state, errors, centre)
+        length = _step_length(state, step, matrix.T @ step.multipliers)
+        state = state.moved(step, length)
         point = prior * np.exp(matrix.T @ state.multipliers)
     # Conditions that nearly contradict each other drive numbers beyond float64, which
     # ends here as well.
@@ -354,16 +345,22 @@ def _interior_point(
 
 
 def _start(conditions: Conditions, multipliers: Reals) -> _State:
-    """Start with all (scaled) rates at 1 and their bounds halfway; at σ = 1 slacks mean
-    nothing, and stay at 1.
+    """Start with all (scaled) rates at 1 and their bounds halfway.
+
+    At σ = 1 slacks mean nothing, and stay at 1.
     """
     least = conditions.least
     bounds = np.zeros(_blocks(conditions))
     bounds[conditions.block] = (1 + least) / 2
     slack = np.where(least < 1, (1 - least) / 2, 1.0)
     slacks = np.stack([slack, slack])
-    complete = np.concatenate([multipliers, np.zeros(len(least))])
-    return _State(complete, np.ones(len(least)), bounds, slacks, 1e-2 / slacks)
+    return _State(
+        multipliers=np.concatenate([multipliers, np.zeros(len(least))]),
+        rates=np.ones(len(least)),
+        bounds=bounds,
+        slacks=slacks,
+        slack_multipliers=1e-2 / slacks,
+    )
 
 
 def _newton_step(
@@ -374,13 +371,15 @@ def _newton_step(
     errors: Reals,
     centre: float,
 ) -> _State:
-    """Solve Newton's system, see the head of this module, for complementarity products
-    equal to `centre` (μ).
+    """Solve Newton's system, see the head of this module.
+
+    For complementarity products equal to `centre` (μ).
     """
     block = conditions.block
     least = conditions.least
     count = len(conditions.rows)
-    lower, upper = stiffness = state.slack_multipliers / state.slacks  # U, V
+    stiffness = state.slack_multipliers / state.slacks
+    lower, upper = stiffness  # U, V
     loose = least < 1
     pushed = centre / state.slacks  # μ/s¹, μ/s²
     diagonal = lower + least**2 * upper  # D
@@ -404,8 +403,9 @@ def _newton_step(
 
 
 def _solve_bounds(inner: Reals, right: Reals) -> Reals:
-    """Solve for the step of the bounds; if blocks repeat each other, for the shortest
-    of those that do.
+    """Solve for the step of the bounds.
+
+    If blocks repeat each other, for the shortest of those that do.
     """
     try:
         return np.asarray(np.linalg.solve(inner, right), dtype=float)
@@ -419,22 +419,21 @@ def _solve(matrix: Any, point: Reals, extra: Reals, right: Reals) -> Reals:
     """Solve (B diag(t) Bᵀ + diag(extra)) x = right for each column of `right`."""
     system = (matrix * point) @ matrix.T
     shift = extra + _REGULARISATION * system.diagonal()
-    # Groups and cells may differ by many orders of magnitude: scale the diagonal to
-    # one.
+    # Groups and cells may differ by orders of magnitude: scale the diagonal to one.
     scale = 1 / np.sqrt(system.diagonal() + shift)
     right = right * scale[:, np.newaxis]
     if isinstance(system, np.ndarray):
-        solved = _solve_dense(
-            system * scale * scale[:, np.newaxis] + np.diag(shift * scale**2), right
-        )
+        scaled = system * scale * scale[:, np.newaxis] + np.diag(shift * scale**2)
+        solved = _solve_dense(scaled, right)
     else:
         solved = _solve_sparse(system, scale, shift, right)
     return np.asarray(solved * scale[:, np.newaxis])
 
 
 def _solve_dense(system: Reals, right: Reals) -> Reals:
-    """Solve by Cholesky, not LU: if conditions repeat each other, an unsymmetric error
-    would build up.
+    """Solve by Cholesky, not LU.
+
+    If conditions repeat each other, an unsymmetric error would build up.
     """
     # Where numbers are beyond float64, some machines' Cholesky notices, and others'
     # only the solving.
@@ -446,14 +445,14 @@ def _solve_dense(system: Reals, right: Reals) -> Reals:
 
 
 def _solve_sparse(system: Any, scale: Reals, shift: Reals, right: Reals) -> Reals:
-    """Solve by a sparse LU that keeps to the diagonal, as the system is symmetric and
-    positive definite.
+    """Solve by a sparse LU that keeps to the diagonal.
+
+    The system is symmetric and positive definite.
     """
     from scipy.sparse import csc_array, diags_array, linalg
 
-    scaled = diags_array(scale) @ system @ diags_array(scale) + diags_array(
-        shift * scale**2
-    )
+    scaled = diags_array(scale) @ system @ diags_array(scale)
+    scaled = scaled + diags_array(shift * scale**2)
     try:
         factors = linalg.splu(
             csc_array(scaled),
@@ -467,14 +466,16 @@ def _solve_sparse(system: Any, scale: Reals, shift: Reals, right: Reals) -> Real
 
 
 def _step_length(state: _State, step: _State, growth: Reals) -> float:
-    """Keep slacks and their multipliers positive, and let no cell change by more than a
-    factor e³ at once.
+    """Keep slacks and their multipliers positive.
+
+    No cell changes by more than a factor e³ at once.
     """
     length = min(1.0, 3.0 / max(float(np.abs(growth).max(initial=0.0)), 1e-300))
-    for value, change in (
+    pairs = (
         (state.slacks, step.slacks),
         (state.slack_multipliers, step.slack_multipliers),
-    ):
+    )
+    for value, change in pairs:
         shrink = float((-change / value).max(initial=0.0))
         if shrink > 0.995:
             length = min(length, 0.995 / shrink)

@@ -1,5 +1,6 @@
-"""Rates of a table: representation rate (Definition 2.1) and statistical rate
-(Definition 2.2), and what they measure.
+"""Rates of a table: representation rate and statistical rate.
+
+These are Definitions 2.1 and 2.2; `Measure` says what they measure.
 
 A table holds probabilities or counts: axis 0 is the outcome, the other axes are
 protected attributes. A *grouping* is a tuple of protected axes; its groups are the
@@ -31,8 +32,9 @@ AskedStrata = Mapping[int, "tuple[int, ...] | None"]
 
 
 class OutcomeGrouping(tuple[int, ...]):
-    """A grouping whose rates are about another outcome than that of axis 0: the one of
-    the axis `outcome`.
+    """A grouping whose rates are about another outcome than that of axis 0.
+
+    That of the axis `outcome`.
     """
 
     outcome: int
@@ -53,9 +55,7 @@ def outcome_axis(grouping: Grouping) -> int:
 
 @dataclass(frozen=True)
 class WorstPair:
-    """The two groups that determine a rate, which is the lowest group's value over the
-    highest's.
-    """
+    """The two groups that determine a rate: the lowest's value over the highest's."""
 
     rate: float
     outcome: int | None  # whose rates are compared; None: shares are
@@ -64,17 +64,15 @@ class WorstPair:
 
 
 def check_rate(name: object, rate: float, *, hint: object = "") -> float:
-    """Refuse a wanted rate outside (0, 1]; `name` and `hint` are parts of the message,
-    as errors take them.
+    """Refuse a wanted rate outside (0, 1].
+
+    `name` and `hint` are parts of the message, as errors take them.
     """
     if not isinstance(rate, Real) or isinstance(rate, bool) or not 0 < rate <= 1:
+        said = f" is {rate!r}; a rate must be above 0 and at most 1"
         if isinstance(rate, Real) and 1 < rate <= 100:
-            percent = f"; write {rate / 100:g} for {rate:g} %"
-        else:
-            percent = ""
-        raise RateError(
-            name, f" is {rate!r}; a rate must be above 0 and at most 1{percent}", hint
-        )
+            said += f"; write {rate / 100:g} for {rate:g} %"
+        raise RateError(name, said, hint)
     if rate < LEAST_RATE:
         raise RateError(
             name,
@@ -92,8 +90,10 @@ def smallest_over_largest(rates: Reals, *, if_all_zero: float = 1.0) -> Reals:
     `if_all_zero`: 1 because all groups are treated the same way, or NaN if nothing can
     be compared then.
 
-    >>> smallest_over_largest(np.array([[0.2, 0.4, np.nan], [0.0, 0.0, np.nan], [np.nan, np.nan, np.nan]]))
-    array([0.5, 1. , nan])
+    >>> smallest_over_largest(np.array([[0.2, 0.4, np.nan], [0.0, 0.0, np.nan]]))
+    array([0.5, 1. ])
+    >>> smallest_over_largest(np.array([[np.nan, np.nan, np.nan]]))
+    array([nan])
     >>> float(smallest_over_largest(np.zeros(2), if_all_zero=np.nan))
     nan
     """
@@ -104,11 +104,8 @@ def smallest_over_largest(rates: Reals, *, if_all_zero: float = 1.0) -> Reals:
 
 
 def group_table(table: Reals, grouping: Grouping) -> Reals:
-    """Sum a table to outcome × groups, with the groups' axes in the order of the
-    grouping.
-    """
-    if axis := outcome_axis(grouping):
-        table = np.swapaxes(table, 0, axis)
+    """Sum a table to outcome × groups, with axes in the order of the grouping."""
+    table = np.swapaxes(table, 0, outcome_axis(grouping))
     others = tuple(axis for axis in range(1, table.ndim) if axis not in grouping)
     summed: Reals = table.transpose(0, *grouping, *others).sum(
         axis=tuple(range(len(grouping) + 1, table.ndim))
@@ -143,8 +140,9 @@ def outcome_rates(table: Reals, grouping: Grouping) -> Reals:
 def representation_pair(
     table: Reals, grouping: Grouping, *, strata: int = 0
 ) -> WorstPair:
-    """Return the smallest and the largest group, and their representation rate; the
-    last axes may be ``strata``.
+    """Return the smallest and the largest group, and their representation rate.
+
+    The last axes may be ``strata``.
     """
     shares = group_shares(table, grouping)
     return _pair(np.where(shares > 0, shares, np.nan), outcome=None, strata=strata)
@@ -153,8 +151,9 @@ def representation_pair(
 def statistical_pair(
     table: Reals, grouping: Grouping, outcomes: Sequence[int], *, strata: int = 0
 ) -> WorstPair:
-    """Return the statistical rate, and the pair of groups and the outcome that
-    determine it; on a tie the first.
+    """The statistical rate, with the groups and the outcome that determine it.
+
+    On a tie the first.
     """
     rates = outcome_rates(table, grouping)
     pairs = [_pair(rates[y], outcome=y, strata=strata) for y in outcomes]
@@ -169,28 +168,20 @@ def representation_rate(table: Reals, grouping: Grouping, *, strata: int = 0) ->
     >>> representation_rate(np.array([[3.0, 1.0], [5.0, 1.0]]), (1,))
     0.25
     """
-    return worst_ratio(
-        np.where((shares := group_shares(table, grouping)) > 0, shares, np.nan), strata
-    )
+    shares = group_shares(table, grouping)
+    return worst_ratio(np.where(shares > 0, shares, np.nan), strata)
 
 
 def statistical_rate(
     table: Reals, grouping: Grouping, outcomes: Sequence[int], *, strata: int = 0
 ) -> float:
-    """Smallest of min P(y | g) / max P(y | g) over the given outcomes y (Definition
-    2.2).
+    """Smallest of min P(y | g) / max P(y | g) over outcomes y (Definition 2.2).
 
     >>> statistical_rate(np.array([[3.0, 1.0], [5.0, 1.0]]), (1,), [0])
     0.75
     """
-    return float(
-        np.fmin.reduce(
-            [
-                worst_ratio(one, strata)
-                for one in outcome_rates(table, grouping)[[*outcomes]]
-            ]
-        )
-    )
+    rates = outcome_rates(table, grouping)
+    return float(np.fmin.reduce([worst_ratio(rates[y], strata) for y in outcomes]))
 
 
 def rates_of_many(
@@ -201,31 +192,29 @@ def rates_of_many(
     *,
     strata: int = 0,
 ) -> tuple[Reals, Reals]:
-    """Representation and statistical rate of each table in a stack (first axis), all
-    drawn from one model.
+    """Representation and statistical rate of each table in a stack (first axis).
+
+    All are drawn from one model.
     """
     known = by_stratum(group_shares(model, grouping), strata) > 0
-    if axis := outcome_axis(grouping):
-        tables = np.swapaxes(tables, 1, axis + 1)
-    moved = np.moveaxis(
-        tables, [axis + 1 for axis in grouping], range(2, 2 + len(grouping))
-    )
+    tables = np.swapaxes(tables, 1, outcome_axis(grouping) + 1)
+    axes = [axis + 1 for axis in grouping]
+    moved = np.moveaxis(tables, axes, range(2, 2 + len(grouping)))
     mass = moved.sum(axis=tuple(range(2 + len(grouping), moved.ndim)))
     mass = by_stratum(mass, strata, first=2)
     # A group that the model has but a table lacks has share zero in that table, and no
     # rate of an outcome.
     total = np.where(known, mass.sum(axis=1), np.nan)
     rates = mass[:, list(outcomes)] / np.where(total > 0, total, np.nan)[:, np.newaxis]
-    shares = smallest_over_largest(total)
-    given = smallest_over_largest(rates)
-    return np.fmin.reduce(shares, axis=-1), np.fmin.reduce(
-        given.reshape(len(tables), -1), axis=-1
-    )
+    representation = smallest_over_largest(total)
+    statistical = smallest_over_largest(rates).reshape(len(tables), -1)
+    return np.fmin.reduce(representation, axis=-1), np.fmin.reduce(statistical, axis=-1)
 
 
 def by_stratum(values: Reals, strata: int, *, first: int = 0) -> Reals:
-    """Lay the values of groups out as (…, strata, groups); the axes of a grouping begin
-    at ``first``.
+    """Lay the values of groups out as (…, strata, groups).
+
+    The axes of a grouping begin at ``first``.
 
     >>> by_stratum(np.array([[0.1, 0.2], [0.3, 0.4]]), 1)
     array([[0.1, 0.3],
@@ -238,26 +227,23 @@ def by_stratum(values: Reals, strata: int, *, first: int = 0) -> Reals:
 
 
 def worst_ratio(values: Reals, strata: int, *, if_nothing: float = 1.0) -> float:
-    """Smallest over the strata of the smallest over the largest value of a group; NaN
-    is ignored, and if all is NaN.
+    """Smallest over the strata of the smallest over the largest value of a group.
+
+    NaN is ignored, and if all is NaN.
 
     Where there is nothing to compare, because a group is alone or all values are zero,
     the ratio is `if_nothing`.
     """
     rows = by_stratum(values, strata)
     alone = np.count_nonzero(~np.isnan(rows), axis=-1) == 1
-    return float(
-        np.fmin.reduce(
-            np.where(
-                alone, if_nothing, smallest_over_largest(rows, if_all_zero=if_nothing)
-            )
-        )
-    )
+    ratios = smallest_over_largest(rows, if_all_zero=if_nothing)
+    return float(np.fmin.reduce(np.where(alone, if_nothing, ratios)))
 
 
 def _pair(values: Reals, *, outcome: int | None, strata: int) -> WorstPair:
-    """The groups with the smallest and the largest value in the worst stratum; NaN is
-    ignored.
+    """The groups with the smallest and the largest value in the worst stratum.
+
+    NaN is ignored.
     """
     rows = by_stratum(values, strata)
     ratios = smallest_over_largest(rows)
@@ -267,16 +253,17 @@ def _pair(values: Reals, *, outcome: int | None, strata: int) -> WorstPair:
         np.unravel_index(end * len(rows) + worst, values.shape) for end in ends
     )
     return WorstPair(
-        float(np.nanmin(ratios)),
-        outcome,
-        tuple(map(int, lowest)),
-        tuple(map(int, highest)),
+        rate=float(np.nanmin(ratios)),
+        outcome=outcome,
+        lowest=tuple(map(int, lowest)),
+        highest=tuple(map(int, highest)),
     )
 
 
 def first_smallest(values: Sequence[float] | Reals) -> int:
-    """Where the smallest value is, the first of those that differ by rounding only; NaN
-    is ignored.
+    """Where the smallest value is, the first of those that differ by rounding only.
+
+    NaN is ignored.
 
     >>> first_smallest([0.3, 0.2 + 1e-16, 0.2])
     1
@@ -293,8 +280,9 @@ def first_largest(values: Sequence[float] | Reals) -> int:
 
 @dataclass(frozen=True)
 class Measure:
-    """The groupings that are compared, their names, the favourable outcomes, and levels
-    that are not compared.
+    """What is compared: groupings with names, and the favourable outcomes.
+
+    Some levels are not compared.
     """
 
     groupings: tuple[Grouping, ...]
@@ -315,15 +303,9 @@ class Measure:
     def __post_init__(self) -> None:
         if self.others:  # the groupings of one outcome come after those of the other
             each = len(self.groupings) // (1 + len(self.others))
-            axes = [
-                axis
-                for axis in (0, *(axis for axis, _ in self.others))
-                for _ in range(each)
-            ]
-            pairs = zip(self.groupings, axes, strict=True)
-            object.__setattr__(
-                self, "groupings", tuple(OutcomeGrouping(*pair) for pair in pairs)
-            )
+            axes = np.repeat([0, *dict(self.others)], each).tolist()
+            groupings = tuple(map(OutcomeGrouping, self.groupings, axes))
+            object.__setattr__(self, "groupings", groupings)
 
     @classmethod
     def of(
@@ -335,8 +317,9 @@ class Measure:
         missing: MissingOption = "compare",
         within: WithinOption = None,
     ) -> "Measure":
-        """Compare the protected columns one by one or jointly, for the favourable
-        outcomes (None: all).
+        """Compare the protected columns one by one or jointly.
+
+        For the favourable outcomes (None: all).
         """
         groupings = roles.groupings(groups)
         strata = _asked_strata(roles, within)
@@ -367,18 +350,17 @@ class Measure:
             for level in range(roles.attributes[axis].size)
             if levels is not None and level not in (*levels, left_out.get(axis, -1))
         ]
-        axes = tuple((*grouping, *strata) for grouping in groupings) * (1 + len(others))
-        about = tuple(zip(roles.other_axes, others, strict=True))
-        left = tuple(left_out.items())
+        axes = tuple((*grouping, *strata) for grouping in groupings)
+        outcomes = 1 + len(others)
         return cls(
-            axes,
-            names,
-            chosen,
-            left,
-            len(strata),
-            tuple(outside),
-            about,
-            columns * (1 + len(others)),
+            groupings=axes * outcomes,
+            names=names,
+            favourable=chosen,
+            left_out=tuple(left_out.items()),
+            strata=len(strata),
+            outside=tuple(outside),
+            others=tuple(zip(roles.other_axes, others, strict=True)),
+            columns=columns * outcomes,
         )
 
     def favourable_of(self, grouping: Grouping) -> tuple[int, ...]:
@@ -392,8 +374,9 @@ class Measure:
         return tuple(zip(self.names, self.groupings, strict=True))[:count]
 
     def groups_of(self, name: str) -> str:
-        """Name a grouping by its groups alone: of several outcomes, without the one
-        that its name begins with.
+        """Name a grouping by its groups alone.
+
+        Of several outcomes, without the one that its name begins with.
         """
         if not self.others or not self.columns:
             return name
@@ -413,16 +396,15 @@ class Measure:
         return frozenset(found)
 
     def columns_of(self, name: str) -> str:
-        """The protected columns of a grouping, without the strata that they are
-        compared in.
-        """
+        """The protected columns of a grouping, without strata."""
         if self.columns:
             return self.columns[self.names.index(name)]
         return name
 
     def about(self, kind: str, name: str) -> str:
-        """What a rate of a grouping is about: a representation rate is about groups,
-        whatever the outcome.
+        """What a rate of a grouping is about.
+
+        A representation rate is about groups, whatever the outcome.
         """
         if kind == "representation_rate":
             return self.groups_of(name)
@@ -437,9 +419,7 @@ class Measure:
         return f"{kind.replace('_', ' ')} of {self.about(kind, name)}"
 
     def groups_compared(self, tables: Reals, grouping: Grouping) -> Reals:
-        """Return a table, or a stack of them, without the groups of this grouping that
-        are not compared.
-        """
+        """A table, or a stack of them, without groups that are not compared."""
         result = tables.copy()
         for axis, level in (*self.left_out, *self.outside):
             if axis in grouping:
@@ -447,24 +427,21 @@ class Measure:
         return result
 
     def is_compared(self, grouping: Grouping, group: Sequence[int]) -> bool:
-        """Whether no level of a group is left out, and its stratum, if it has one, was
-        asked for.
-        """
+        """Whether no level of a group is left out, and its stratum was asked for."""
         return not set(zip(grouping, group, strict=True)) & {
             *self.left_out,
             *self.outside,
         }
 
     def outcomes_compared(self, tables: Reals, grouping: Grouping) -> Reals:
-        """Return the same, also without the rows that have no outcome: they do not
-        count in its rates.
+        """The same, also without the rows that have no outcome.
+
+        They do not count in its rates.
         """
         return self.with_outcome(self.groups_compared(tables, grouping), grouping)
 
     def with_outcome(self, tables: Reals, grouping: Grouping) -> Reals:
-        """Return a table, or a stack of them, without the rows whose outcome is missing
-        and not compared.
-        """
+        """A table, or a stack of them, without rows whose outcome is not compared."""
         result = tables.copy()
         for axis, level in self.left_out:
             if axis == outcome_axis(grouping):
@@ -486,28 +463,25 @@ class Measure:
         return {"representation_rate": shares, "statistical_rate": outcomes}
 
     def _front(self, tables: Reals, axis: int) -> Reals:
-        """A view of the tables with one axis first; the axes of a table are the last
-        ones of a stack.
+        """A view of the tables with one axis first.
+
+        The axes of a table are the last ones of a stack.
         """
-        last = max(
-            *(max(grouping) for grouping in self.groupings),
-            *(axis for axis, _ in self.others),
-            0,
-        )
+        last = max(*map(max, self.groupings), *dict(self.others), 0)
         return np.moveaxis(tables, axis - (self.axes or 1 + last), 0)
 
 
 def _chosen_levels(
     roles: Roles, favourable: object, axis: int, left_out: dict[int, int]
 ) -> tuple[int, ...]:
-    """The favourable levels of an outcome; missing ones are not left out if they are
-    among them.
+    """The favourable levels of an outcome.
+
+    Missing ones are not left out if they are among them.
     """
     chosen = roles.favourable_levels(favourable, axis)
+    named = favourable
     if isinstance(favourable, Mapping):
         named = favourable.get(roles.names[axis])
-    else:
-        named = favourable
     if named is None:
         return tuple(level for level in chosen if level != left_out.get(axis))
     # anyone who calls it favourable wants to compare it
@@ -522,32 +496,33 @@ def _asked_strata(roles: Roles, within: WithinOption) -> AskedStrata:
     result = dict[int, tuple[int, ...] | None](dict.fromkeys(roles.strata_axes))
     for axis in result:
         named = asked.get(roles.names[axis])
+        if named is None:
+            continue
+        values = [named]
         if isinstance(named, list | tuple | set | frozenset):
             values = list(named)
-        else:
-            values = [named]
         if not values:
-            empty = " is empty; name a level, or use None for every level"
-            raise LevelError(Option("within", column=roles.names[axis]), empty)
-        if named is not None:
-            result[axis] = tuple(
-                sorted({roles.attributes[axis].exact_level(value) for value in values})
+            raise LevelError(
+                Option("within", column=roles.names[axis]),
+                " is empty; name a level, or use None for every level",
             )
+        levels = {roles.attributes[axis].exact_level(value) for value in values}
+        result[axis] = tuple(sorted(levels))
     return result
 
 
 def _within_name(roles: Roles, strata: AskedStrata) -> str:
-    """The strata as the end of a grouping's name: nothing, or e.g. " within
-    department".
+    """The strata as the end of a grouping's name.
+
+    Nothing, or e.g. " within department".
     """
     if not strata:
         return ""
-    return " within " + " × ".join(
-        roles.names[axis]
-        + (
-            ""
-            if levels is None
-            else f" = {', '.join(roles.attributes[axis].labels[n] for n in levels)}"
-        )
-        for axis, levels in strata.items()
-    )
+    names = []
+    for axis, levels in strata.items():
+        name = roles.names[axis]
+        if levels is not None:
+            labels = roles.attributes[axis].labels
+            name += f" = {', '.join(labels[level] for level in levels)}"
+        names.append(name)
+    return " within " + " × ".join(names)

@@ -1,5 +1,4 @@
-"""Fair tables within strata: t(y, z, s) = P(s)·t(y, z | s), and both rates hold in
-every stratum s.
+"""Fair tables within strata: t(y, z, s) = P(s)·t(y, z | s), with rates of each s.
 
 The strata are the last axes of the table. Each keeps its size P(s) and its outcomes'
 shares P(y | s), so the closest table is made stratum by stratum. Shares that the user
@@ -17,17 +16,15 @@ from fairmaxent.data.table import Mask, Reals
 from fairmaxent.errors import FairMaxEntError, InfeasibleError, Option
 from fairmaxent.fairness.fair_table import FairTable, fair_table
 from fairmaxent.fairness.projection import LEAST_ROOM, project, room
-from fairmaxent.fairness.wishes import Cell, Row, Wanted, conditions_of
+from fairmaxent.fairness.wishes import Cell, Row, Wanted, conditions_of, members
 
 # axes of a table, and the shares wanted on them
 Margins = Sequence[tuple[tuple[int, ...], Reals]]
 _UNREACHABLE = (
     Option("target"),
-    (
-        " cannot be met while every stratum keeps its size, because some strata have no"
-        " rows of a level; name shares closer to those of the data, merge strata, or"
-        " name their shares too"
-    ),
+    " cannot be met while every stratum keeps its size, because some strata have no"
+    " rows of a level; name shares closer to those of the data, merge strata, or name"
+    " their shares too",
 )
 
 
@@ -47,32 +44,26 @@ class Stratified:
 
     def closest(self) -> FairTable:
         """Return the closest table, made of the closest table of each stratum."""
-        table = np.zeros_like(self.empirical)
-        emptied = list[Cell]()
         sizes = self._sizes()
         # P(y | s), None if it may move, and P(z | s) of the protected axes that have a
         # target; strata last.
         outcomes = None
         if not self.outcome_is_free:
             outcomes = self._within(0, self.targets.get(0), sizes)
-        protected = set(range(1, self._first)) - {
-            other.axis for other in self.wanted.others
-        }
-        named = {
-            axis: target for axis, target in self.targets.items() if axis in protected
-        }
+        other_axes = [other.axis for other in self.wanted.others]
         shares = {
-            axis: self._within(axis, target, sizes) for axis, target in named.items()
+            axis: self._within(axis, target, sizes)
+            for axis, target in self.targets.items()
+            if 0 < axis < self._first and axis not in other_axes
         }
-        done, products = self._products(sizes, outcomes, shares)
-        table[done] = products[done]
-        for stratum in map(
-            tuple, np.argwhere((sizes > 0) & ~self._in_strata(done)).tolist()
-        ):
+        is_product, products = self._products(sizes, outcomes, shares)
+        table = np.zeros_like(self.empirical)
+        table[..., is_product] = products[..., is_product]
+        emptied = list[Cell]()
+        for stratum in map(tuple, np.argwhere((sizes > 0) & ~is_product).tolist()):
             part = self._stratum(stratum, sizes, outcomes, shares)
-            np.moveaxis(table, self._strata_axes, range(self.strata))[stratum] = (
-                part.table * sizes[stratum]
-            )
+            inside: Any = (..., *stratum)
+            table[inside] = part.table * sizes[stratum]
             emptied += [(*cell, *stratum) for cell in part.emptied]
         return FairTable(table / table.sum(), tuple(emptied))
 
@@ -85,20 +76,15 @@ class Stratified:
 
     def _over(self, table: Reals, axes: tuple[int, ...]) -> Reals:
         """Sum a table over all other axes."""
-        return np.asarray(
-            table.sum(
-                axis=tuple(axis for axis in range(table.ndim) if axis not in axes)
-            )
-        )
+        others = tuple(axis for axis in range(table.ndim) if axis not in axes)
+        return np.asarray(table.sum(axis=others))
 
     @property
     def _strata_axes(self) -> tuple[int, ...]:
         return tuple(range(self._first, self.empirical.ndim))
 
     def _sizes(self) -> Reals:
-        """P(s): the data's, or the closest sizes with the shares that the user
-        named.
-        """
+        """P(s): the data's, or the closest sizes with the shares that were named."""
         sizes = self._over(self.data, self._strata_axes)
         lost = (sizes > 0) & (self._over(self.empirical, self._strata_axes) == 0)
         if lost.any():
@@ -133,43 +119,33 @@ class Stratified:
     def _products(
         self, sizes: Reals, outcomes: Reals | None, shares: Mapping[int, Reals]
     ) -> tuple[Mask, Reals]:
-        """The strata in which t(y, z | s) = P(y | s)·P(z | s) is the only answer, all
-        at once: their cells, and t.
+        """The strata where t(y, z | s) = P(y | s)·P(z | s) is the only answer, and t.
+
+        That is the case for a rate of 1 if all shares are known and nothing is left out
+        or forbidden.
         """
-        nothing = (
-            np.zeros(self.empirical.shape, dtype=bool),
-            np.zeros_like(self.empirical),
-        )
-        axes = tuple(range(1, self._first))
         wanted = self.wanted
-        # That is the case for a rate of 1 if all shares are known and nothing is left
-        # out or forbidden.
+        axes = tuple(range(1, self._first))
         forbids = wanted.allowed is not None and not wanted.allowed.all()
-        if outcomes is None or shares or wanted.left_out or wanted.others or forbids:
-            return nothing
-        if (
+        asks_more = (
             wanted.groupings != (axes,)
             or wanted.representation != (None,)
             or wanted.statistical != (1.0,)
-        ):
-            return nothing
-        others = np.delete(outcomes, list(wanted.favourable), axis=0)
+            or wanted.others
+        )
+        if outcomes is None or shares or wanted.left_out or forbids or asks_more:
+            return np.zeros(sizes.shape, dtype=bool), self.empirical
         groups = self.empirical.sum(axis=0)
         total = groups.sum(axis=tuple(range(self._first - 1)))
         groups = np.divide(groups, total, out=np.zeros_like(groups), where=total > 0)
-        cells = (
-            outcomes.reshape(len(outcomes), *(1,) * len(axes), *sizes.shape)
-            * groups
-            * sizes
-        )
+        by_outcome = outcomes.reshape(len(outcomes), *(1,) * len(axes), *sizes.shape)
+        cells = by_outcome * groups * sizes
+        others = np.delete(outcomes, list(wanted.favourable), axis=0)
         is_sure = self.compared & (np.count_nonzero(others, axis=0) <= 1) & (sizes > 0)
         if wanted.fill == 0:  # the general way names the cells that have no rows
-            is_sure &= ~self._in_strata((self.empirical == 0) & (cells > 0))
-        return np.asarray(np.broadcast_to(is_sure, cells.shape)), cells
-
-    def _in_strata(self, cells: Mask) -> Mask:
-        """The strata that have one of the cells."""
-        return np.asarray(cells.any(axis=tuple(range(self._first))))
+            without_rows = (self.empirical == 0) & (cells > 0)
+            is_sure &= ~without_rows.any(axis=tuple(range(self._first)))
+        return is_sure, cells
 
     def _stratum(
         self,
@@ -181,45 +157,32 @@ class Stratified:
         """The fair table of one stratum; errors name it."""
         inside: Any = (..., *stratum)
         part = self.empirical[inside]
-        compared = bool(self.compared[stratum])
-        wanted = self.wanted
-        if not (compared or self.targets):
+        is_compared = bool(self.compared[stratum])
+        if not (is_compared or self.targets):
             return FairTable(part / part.sum(), ())
-        nothing = (None,) * len(wanted.groupings)
+        wanted = self.wanted
         others = []
-        # whose shares in the stratum stay those of the data
-        for other in wanted.others:
-            kept = None
+        for other in wanted.others:  # whose shares in the stratum are the data's
             if other.shares is not None:
-                kept = self._within(other.axis, self.targets.get(other.axis), sizes)[
-                    inside
-                ]
-            others.append(
-                replace(
-                    other,
-                    shares=kept,
-                    statistical=other.statistical if compared else nothing,
-                )
-            )
+                target = self.targets.get(other.axis)
+                kept = self._within(other.axis, target, sizes)[inside]
+                other = replace(other, shares=kept)
+            others.append(other)
         asked = replace(
             wanted,
-            representation=wanted.representation if compared else nothing,
-            statistical=wanted.statistical if compared else nothing,
-            allowed=None if wanted.allowed is None else wanted.allowed[inside],
             fill=wanted.fill / float(sizes[stratum]),
             describe=lambda cell: wanted.describe((*cell, *stratum)),
             others=others,
-            values=(
-                wanted.values[inside]
-                if wanted.values is not None and compared
-                else None
-            ),
         )
-        if outcomes is None:
-            known = shares
-        else:
-            known = {**shares, 0: outcomes}
-        targets = {axis: share[inside] for axis, share in known.items()}
+        if wanted.allowed is not None:
+            asked = replace(asked, allowed=wanted.allowed[inside])
+        if wanted.values is not None:
+            asked = replace(asked, values=wanted.values[inside])
+        if not is_compared:
+            asked = asked.without_rates()
+        targets = {axis: share[inside] for axis, share in shares.items()}
+        if outcomes is not None:
+            targets[0] = outcomes[inside]
         try:
             return fair_table(part / part.sum(), asked, targets)
         except FairMaxEntError as problem:
@@ -228,20 +191,19 @@ class Stratified:
 
 
 def rake(table: Reals, margins: Margins, *, option: tuple[object, ...]) -> Reals:
-    """Return the closest table, by KL, with the wanted shares on some axes; ``option``
-    says what is wrong if none is.
+    """Return the closest table, by KL, with the wanted shares on some axes.
 
-    >>> rake(np.array([[0.2, 0.2], [0.2, 0.4]]), [((0,), np.array([0.5, 0.5]))], option=("no",)).round(4)
+    ``option`` says what is wrong if none is.
+
+    >>> table = np.array([[0.2, 0.2], [0.2, 0.4]])
+    >>> rake(table, [((0,), np.array([0.5, 0.5]))], option=("no",)).round(4)
     array([[0.25  , 0.25  ],
            [0.1667, 0.3333]])
     """
     cells = np.argwhere((table > 0) & _possible(table, margins))
     index = tuple(cells.T)
     rows = [
-        Row(
-            np.asarray((cells[:, list(axes)] == level).all(axis=1)),
-            float(wanted[tuple(level)]),
-        )
+        Row(members(cells, axes, level), float(wanted[tuple(level)]))
         for axes, wanted in margins
         for level in np.argwhere(wanted > 0)
     ]

@@ -1,5 +1,6 @@
-"""Wishes: what is asked of a fair table, the linear conditions that they are, and the
-cells that get mass.
+"""Wishes: what is asked of a fair table.
+
+Also the linear conditions that they are, and the cells that get mass.
 """
 
 import math
@@ -58,13 +59,22 @@ class Wanted:
     left_out: Mapping[int, int] = field(default_factory=dict)
     # False for cells that must stay at 0; None: all are allowed
     allowed: Mask | None = None
-    # probability that a cell without rows counts with if it is needed; 0: it must not
-    # be needed
+    # probability of a cell without rows that is needed; 0: none may be needed
     fill: float = 0.0
     others: Sequence[OtherOutcome] = ()  # more outcomes, on axes of their own
-    # v(y, z): the numbers that the cells stand for, whose mean becomes equal in all
-    # groups
+    # v(y, z): the numbers of the cells, whose mean becomes equal in all groups
     values: Reals | None = None
+
+    def without_rates(self) -> "Wanted":
+        """The same, with nothing asked about rates and means."""
+        nothing = (None,) * len(self.groupings)
+        return replace(
+            self,
+            representation=nothing,
+            statistical=nothing,
+            others=[replace(other, statistical=nothing) for other in self.others],
+            values=None,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,51 +104,49 @@ class Wishes:
             axis: np.asarray(target / np.sum(target))
             for axis, target in targets.items()
         }
-        if wanted.allowed is None:
+        allowed = wanted.allowed
+        if allowed is None:
             allowed = np.ones(empirical.shape, dtype=bool)
-        else:
-            allowed = wanted.allowed
         _refuse_forbidden_levels(empirical, allowed, targets, wanted.describe)
         data = np.where(allowed, empirical, 0.0)
-        kept = (wanted.left_out, wanted.fill, wanted.describe)
-        groupings = tuple(
-            map(
-                GroupingWish,
-                wanted.groupings,
-                wanted.representation,
-                wanted.statistical,
-            )
+        rates = zip(
+            wanted.groupings, wanted.representation, wanted.statistical, strict=True
         )
         wishes = cls(
-            data / data.sum(), allowed, groupings, wanted.favourable, targets, *kept
+            data=data / data.sum(),
+            allowed=allowed,
+            groupings=tuple(GroupingWish(*rate) for rate in rates),
+            favourable=wanted.favourable,
+            targets=targets,
+            left_out=wanted.left_out,
+            fill=wanted.fill,
+            describe=wanted.describe,
         )
-        loose = wanted.others and any(
-            view.moves_unknown for view in (wishes, *map(wishes.about, wanted.others))
-        )
-        if loose:
+        views = [wishes, *map(wishes.about, wanted.others)]
+        if len(views) > 1 and any(view.moves_unknown for view in views):
             return replace(wishes, loose=True)
         return wishes
 
     def about(self, other: OtherOutcome) -> "Wishes":
-        """Return the same wishes as wishes about another outcome, which changes places
-        with the first.
-        """
+        """The same about another outcome, which changes places with the first."""
         axis = other.axis
         targets = {
             at or axis: share for at, share in self.targets.items() if at != axis
         }
+        if other.shares is not None:
+            targets[0] = other.shares
         left_out = {
             at: level for at, level in self.left_out.items() if at not in (0, axis)
         }
+        if other.left_out is not None:
+            left_out[0] = other.left_out
         return replace(
             self,
             data=np.swapaxes(self.data, 0, axis),
             allowed=np.swapaxes(self.allowed, 0, axis),
             favourable=other.favourable,
-            targets=targets if other.shares is None else {**targets, 0: other.shares},
-            left_out=(
-                left_out if other.left_out is None else {**left_out, 0: other.left_out}
-            ),
+            targets=targets,
+            left_out=left_out,
             describe=lambda cell: self.describe(
                 (cell[axis], *cell[1:axis], cell[0], *cell[axis + 1 :])
             ),
@@ -151,28 +159,27 @@ class Wishes:
 
     @property
     def unknown_outcomes(self) -> Reals:
-        """Mass of the rows without an outcome, by z: as it is, or in proportion if they
-        are to have another share.
+        """Mass of the rows without an outcome, by z.
+
+        As it is, or in proportion if they are to have another share.
         """
         if 0 not in self.left_out:
             return np.zeros(self.data.shape[1:])
         level = self.left_out[0]
-        mass = self.data[self.left_out[0]].copy()
+        mass = np.array(self.data[level])
         for axis in self.targets.keys() - {0}:
             np.moveaxis(mass, axis - 1, 0)[self.targets[axis] == 0] = 0.0
         total = float(mass.sum())
-        if self.outcomes is None:
-            wanted = total
-        else:
-            wanted = float(self.outcomes[level])
-        unchanged = total == 0 or math.isclose(wanted, total, rel_tol=1e-12)
-        return np.asarray(mass if unchanged else mass * (wanted / total))
+        if self.outcomes is None or total == 0:
+            return mass
+        wanted = float(self.outcomes[level])
+        if math.isclose(wanted, total, rel_tol=1e-12):
+            return mass
+        return np.asarray(mass * (wanted / total))
 
     @property
     def moves_unknown(self) -> bool:
-        """Whether the rows without an outcome are to have other masses than in the
-        data.
-        """
+        """Whether rows without an outcome are to have other masses than in the data."""
         return 0 in self.left_out and not np.array_equal(
             self.unknown_outcomes, self.data[self.left_out[0]]
         )
@@ -196,31 +203,24 @@ class Wishes:
         return np.asarray(reduce(np.logical_or, left))
 
     def known(self, grouping: GroupingWish) -> Mask:
-        """Groups of levels that have rows, or a target above 0, and are not left
-        out.
-        """
+        """Groups of levels with rows, or a target above 0, that are not left out."""
         others = tuple(range(1, self.data.ndim))
-        levels = [
-            (
-                self.targets[axis]
-                if axis in self.targets
-                else np.moveaxis(self.data, axis, 0).sum(axis=others)
-            )
-            > 0
-            for axis in grouping.axes
-        ]
-        return np.asarray(reduce(np.logical_and.outer, levels)) & ~self.skipped(
-            grouping
-        )
+        levels = []
+        for axis in grouping.axes:
+            mass = self.targets.get(axis)
+            if mass is None:
+                mass = np.moveaxis(self.data, axis, 0).sum(axis=others)
+            levels.append(mass > 0)
+        known = np.asarray(reduce(np.logical_and.outer, levels))
+        return known & ~self.skipped(grouping)
 
     def compared(self, grouping: GroupingWish) -> Mask:
-        """Groups that a representation rate compares: all known ones, intersections
-        without rows too.
+        """Groups that a representation rate compares.
+
+        All known ones, intersections without rows too.
         """
-        open_cells = (
-            group_table(self.allowed.astype(float), grouping.axes).sum(axis=0) > 0
-        )
-        return np.asarray(self.known(grouping) & open_cells)
+        allowed = group_table(self.allowed.astype(float), grouping.axes)
+        return np.asarray(self.known(grouping) & (allowed.sum(axis=0) > 0))
 
 
 def _refuse_forbidden_levels(
@@ -260,9 +260,10 @@ class Row:
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
-    """Numbers, linear in the cells, of which the smallest must be at least `least`
-    times the largest.
+class RateBlock:
+    """Rates, linear in the cells, that are compared with each other.
+
+    The smallest must be at least `least` times the largest.
     """
 
     rates: Reals  # one row per number
@@ -270,26 +271,29 @@ class Block:
 
 
 def members(cells: Cells, axes: Grouping, group: Cells, first: int = 0) -> Mask:
-    """Which cells belong to a group; ``cells`` name the levels of the axes from
-    ``first`` on.
+    """Which cells belong to a group.
+
+    ``cells`` name the levels of the axes from ``first`` on.
     """
     return np.asarray((cells[:, [axis - first for axis in axes]] == group).all(axis=1))
 
 
-def conditions_of(cells: int, rows: list[Row], blocks: list[Block]) -> Conditions:
-    """Write all conditions as one record; each row is divided by its value, so that
-    errors are relative.
+def conditions_of(cells: int, rows: list[Row], blocks: list[RateBlock]) -> Conditions:
+    """Write all conditions as one record.
+
+    Each row is divided by its value, so that errors are relative.
     """
     sizes = [len(block.rates) for block in blocks]
     matrix = np.array([row.cells / row.value for row in rows], dtype=float).reshape(
         len(rows), cells
     )
+    least = np.array([block.least for block in blocks], dtype=float)
     return Conditions(
-        matrix,
-        np.ones(len(rows)),
-        np.vstack([np.zeros((0, cells)), *(block.rates for block in blocks)]),
-        np.repeat(np.arange(len(blocks)), sizes),
-        np.repeat(np.array([block.least for block in blocks], dtype=float), sizes),
+        rows=matrix,
+        values=np.ones(len(rows)),
+        rates=np.vstack([np.zeros((0, cells)), *(block.rates for block in blocks)]),
+        block=np.repeat(np.arange(len(blocks)), sizes),
+        least=np.repeat(least, sizes),
     )
 
 
@@ -305,8 +309,7 @@ def supported(
     levels: Sequence[Mask] = (),
     groups: Indices | None = None,
 ) -> Mask:
-    """Return the cells with rows if they suffice, otherwise also the empty ones that
-    are needed.
+    """Return the cells with rows if they suffice, or also the empty ones needed.
 
     Some wishes can only be met if nobody in a cell counts any more: such a cell is left
     out, unless one of the ``levels`` (cells of an outcome that must not vanish) would
@@ -325,16 +328,15 @@ def supported(
     needed = np.zeros_like(seen)
     needed[allowed] = fewest
     if fill == 0.0:
+        advice: tuple[object, ...] = ("or lower the rate",)
+        if joint:
+            advice = ("lower the rate, or use ", Option("groups", "each"))
         raise InfeasibleError(
             "the wanted shares and rates need rows in combinations that have none: "
             f"{_list(np.flatnonzero(needed & ~seen), describe)}; set ",
             BASE_SHARE,
             " > 0 to fill them, merge levels, ",
-            *(
-                ("lower the rate, or use ", Option("groups", "each"))
-                if joint
-                else ("or lower the rate",)
-            ),
+            *advice,
         )
     opened = seen | needed
     if groups is None:
@@ -342,7 +344,9 @@ def supported(
     unknown = ~np.isin(groups, groups[seen]) & np.isin(groups, groups[needed & ~seen])
     wide = opened | (allowed & unknown)
     pseudo = np.where(seen, floor, fill)
-    return wide if room(conditions.on(wide), pseudo[wide]) > LEAST_ROOM else opened
+    if room(conditions.on(wide), pseudo[wide]) > LEAST_ROOM:
+        return wide
+    return opened
 
 
 def _impossible(
@@ -369,5 +373,7 @@ def _impossible(
 
 def _list(cells: Indices, describe: Callable[[int], str]) -> str:
     """Name up to three cells."""
-    names = [describe(int(cell)) for cell in cells[:3]]
-    return "; ".join(names) + (f" and {len(cells) - 3} more" if len(cells) > 3 else "")
+    names = "; ".join(describe(int(cell)) for cell in cells[:3])
+    if len(cells) > 3:
+        return f"{names} and {len(cells) - 3} more"
+    return names

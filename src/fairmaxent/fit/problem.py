@@ -24,10 +24,10 @@ from fairmaxent.errors import (
     Option,
     TargetError,
 )
+from fairmaxent.fairness.cap import capped
 from fairmaxent.fairness.fair_table import FairTable, fair_table
 from fairmaxent.fairness.rates import Grouping, Measure, group_table
 from fairmaxent.fairness.strata import Stratified
-from fairmaxent.fairness.weights import capped
 from fairmaxent.fairness.wishes import OtherOutcome, Wanted
 from fairmaxent.fit.option_values import FREE, read_rates, read_rules, read_target
 from fairmaxent.fit.request import Request

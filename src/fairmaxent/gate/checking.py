@@ -1,9 +1,7 @@
-"""The check itself: rows are counted where they are, rates and intervals are those of
-`metrics`.
-"""
+"""The check itself: rows are counted where they are; rates are those of `metrics`."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from statistics import NormalDist
@@ -25,16 +23,14 @@ from fairmaxent.metrics.group_rates import Rate
 from fairmaxent.metrics.groups import outcome_column
 from fairmaxent.options import with_options_of
 
-# of tables with as many people as are said to be needed, the share that will tell
-_POWER = 0.8
+_POWER = 0.8  # of tables with the number of people needed, the share that will tell
 _STEPS = 4  # to the number of people; the third is within a hundredth
 _ROUNDING = 1e-12
 
 
 @with_options_of(Policy)
 def check(data: Any, policy: Policy) -> CheckResult:
-    """Check whether a table, or a model's decisions about its rows, keep to the limits
-    that you set.
+    """Check whether a table, or a model's decisions, keep to the limits that you set.
 
     The answer is "pass", "fail" or "cannot tell"; ``check(…).raise_if_unfair()`` raises
     unless it is "pass". Without ``confident``, the rates of the table itself decide.
@@ -53,14 +49,14 @@ def checked(data: Any, policy: Policy, name: str = "check") -> CheckResult:
     limits = list(policy.limits())
     # All intervals hold together, so that many limits are not failed by chance more
     # often than one.
-    lines = sum(
-        (limit is not None) + (policy.against is not None) for _, _, limit in limits
-    )
+    compares = policy.against is not None
+    lines = sum((limit is not None) + compares for _, _, limit in limits)
     sure = 1 - (1 - policy.confidence) / lines
     now = _Counted.of(data, policy)
     before = None
-    if policy.against is not None:
+    if compares:
         before = _Counted.of(policy.against, policy)
+
     findings = []
     for kind, columns, limit in limits:
         rate = now.rate(kind, columns, sure)
@@ -70,20 +66,16 @@ def checked(data: Any, policy: Policy, name: str = "check") -> CheckResult:
             findings.append(Finding(kind, columns, limit, rate, answer, ask=ask))
         if before is not None:
             then = before.rate(kind, columns, sure)
-            findings.append(
-                Finding(
-                    kind,
-                    columns,
-                    then.value,
-                    rate,
-                    "fail" if _is_worse(rate, then) else "pass",
-                    then,
-                )
-            )
-    file = None
-    if isinstance(data, str | os.PathLike):
-        file = os.fspath(data)
-    return CheckResult(name, policy, tuple(findings), int(now.sums.rows.sum()), file)
+            answer = "fail" if _is_worse(rate, then) else "pass"
+            findings.append(Finding(kind, columns, then.value, rate, answer, then))
+
+    return CheckResult(
+        name=name,
+        policy=policy,
+        findings=tuple(findings),
+        rows=int(now.sums.rows.sum()),
+        file=os.fspath(data) if isinstance(data, str | os.PathLike) else None,
+    )
 
 
 def check_policies(
@@ -91,21 +83,20 @@ def check_policies(
 ) -> list[CheckResult]:
     """Check the table of each policy in a file, or another one."""
     policies = read_policies(path)
-    for name in (
-        name for name, (file, _) in policies.items() if data is None and file is None
-    ):
-        raise InputError(
-            f'the policy {name!r} of {path} names no table; add data = "FILE" to it'
-        )
-    return [
-        checked(file if data is None else data, policy, name)
-        for name, (file, policy) in policies.items()
-    ]
+    if data is not None:
+        return [checked(data, policy, name) for name, (_, policy) in policies.items()]
+    for name, (file, _) in policies.items():
+        if file is None:
+            raise InputError(
+                f'the policy {name!r} of {path} names no table; add data = "FILE" to it'
+            )
+    return [checked(file, policy, name) for name, (file, policy) in policies.items()]
 
 
 def fair_test(path: str | os.PathLike[str] = PROJECT) -> Callable[..., None]:
-    """Make a test of every policy in a file, for pytest: ``test_fairness =
-    fair_test("pyproject.toml")``.
+    """Make a test of every policy in a file, for pytest.
+
+    ``test_fairness = fair_test("pyproject.toml")``
     """
     import pytest
 
@@ -119,40 +110,34 @@ def fair_test(path: str | os.PathLike[str] = PROJECT) -> Callable[..., None]:
 
 
 def _answer(rate: Rate, limit: float, *, confident: bool) -> Answer:
-    """Judge a rate by its value, or by its interval; a single group can be compared
-    with nobody.
-    """
+    """Judge a rate by its value, or by its interval."""
     if len({group.group for group in rate.groups}) < 2:
-        return "cannot tell"
+        return "cannot tell"  # a single group can be compared with nobody
+    low = rate.value
+    high = rate.value
     if confident and rate.interval is not None:
         low, high = rate.interval
-    else:
-        low = rate.value
-        high = rate.value
     if low >= limit - _ROUNDING:
         return "pass"
-    return "fail" if high < limit - _ROUNDING else "cannot tell"
+    if high < limit - _ROUNDING:
+        return "fail"
+    return "cannot tell"
 
 
 def _is_worse(now: Rate, then: Rate) -> bool:
-    """Whether a rate fell by more than chance explains: the two intervals give one of
-    the difference (MOVER).
+    """Whether a rate fell by more than chance explains.
+
+    The two intervals give one of the difference (MOVER).
     """
-    (_, most), (least, _) = (
-        now.interval or (now.value,) * 2,
-        then.interval or (then.value,) * 2,
-    )
-    return bool(
-        now.value + np.hypot(most - now.value, then.value - least)
-        < then.value - _ROUNDING
-    )
+    _, most = now.interval or (now.value, now.value)
+    least, _ = then.interval or (then.value, then.value)
+    reach = np.hypot(most - now.value, then.value - least)
+    return bool(now.value + reach < then.value - _ROUNDING)
 
 
 @dataclass(frozen=True, eq=False)
 class _Counted:
-    """Each combination of outcome, groups and strata once, with the sums of the rows
-    that have it.
-    """
+    """Each combination of outcome, groups and strata once, with sums of its rows."""
 
     policy: Policy
     outcome: str
@@ -161,26 +146,13 @@ class _Counted:
 
     @classmethod
     def of(cls, data: Any, policy: Policy) -> "_Counted":
-        """Count the rows where they are: in memory, or in the engine of a lazy
-        frame.
-        """
-        if isinstance(data, str | os.PathLike):
-            scanned = scan_table(data)
-            if scanned is None:
-                data = read_table(data).frame
-            else:
-                data = scanned
-        lazy = lazy_frame.open_lazy(data)
-        if lazy is None:
-            table: Any = frames.open_frame(data)
-        else:
-            table = lazy
-        if policy.predictions is None:
-            outcome: Any = policy.outcome
-        else:
+        """Count the rows where they are: in memory, or in a lazy frame's engine."""
+        table = _opened(data)
+        outcome: Any = policy.outcome
+        if policy.predictions is not None:
             outcome = policy.predictions
         if not isinstance(outcome, str):
-            if lazy is not None:
+            if isinstance(table, nw.LazyFrame):
                 raise InputError(
                     "predictions of a lazy frame are one of its columns; add them to"
                     " it, and name that"
@@ -188,16 +160,17 @@ class _Counted:
             values = outcome_column(table, outcome)
             outcome = lazy_frame.fresh_name("predictions", table.columns)
             table = table.with_columns(values.alias(outcome))
-        if isinstance(policy.within, str):
-            within = [policy.within]
-        else:
-            within = policy.within or ()
+
+        within: Iterable[str] = policy.within or ()
+        if isinstance(within, str):
+            within = [within]
         names = list(dict.fromkeys([outcome, *policy.protected, *within]))
         for name in names:
             lazy_frame.check_column(table, name)
         counted = _aggregated(table, names, policy.weight)
         if not len(counted):
             raise InputError("the table has no rows; pass at least one")
+
         rows, *sums = (
             lazy_frame.numbers(counted, name)
             for name in counted.columns
@@ -205,18 +178,21 @@ class _Counted:
         )
         mass, squares = sums or (rows, rows)
         scale = mass.sum() / rows.sum()  # rates do not depend on it
-        return cls(
-            policy, outcome, counted, WeightSums(mass / scale, squares / scale**2, rows)
-        )
+        scaled = WeightSums(mass / scale, squares / scale**2, rows)
+        return cls(policy, outcome, counted, scaled)
 
     def rate(self, kind: str, columns: tuple[str, ...], confidence: float) -> Rate:
         """A rate of the groups of some columns."""
         policy = self.policy
         protected = list(columns)
         how: Any = {
-            name: getattr(policy, name) for name in ("within", "missing", "domain")
+            "groups": "joint",
+            "within": policy.within,
+            "weight": self.sums,
+            "missing": policy.missing,
+            "domain": policy.domain,
+            "confidence": confidence,
         }
-        how |= {"groups": "joint", "weight": self.sums, "confidence": confidence}
         if kind == "representation_rate":
             return representation_rate(self.frame, protected, **how)
         return statistical_rate(
@@ -224,56 +200,67 @@ class _Counted:
         )
 
     def needed(self, kind: str, rate: Rate, limit: float, sure: float) -> int | None:
-        """How many people like these would tell, with a chance of `_POWER`; None if no
-        number would.
+        """How many people like these would tell; None if no number would.
+
+        As many as give an answer with a chance of `_POWER`.
         """
-        normal = NormalDist()
         apart = abs(rate.value - limit)
-        surer = (
-            2 * normal.cdf(normal.inv_cdf((1 + sure) / 2) + normal.inv_cdf(_POWER)) - 1
-        )
+        if apart <= _ROUNDING or len(rate.groups) < 2:
+            return None
+        normal = NormalDist()
+        quantile = normal.inv_cdf((1 + sure) / 2) + normal.inv_cdf(_POWER)
+        surer = 2 * normal.cdf(quantile) - 1
         factor = 16.0
-        for _ in range(_STEPS if apart > _ROUNDING else 0):
+        for _ in range(_STEPS):
             sums = WeightSums(*(part * factor for part in vars(self.sums).values()))
-            low, high = replace(self, sums=sums).rate(
-                kind, rate.worst.columns, surer
-            ).interval or (0.0, 0.0)
+            many = replace(self, sums=sums).rate(kind, rate.worst.columns, surer)
+            low, high = many.interval or (0.0, 0.0)
+            end = low if rate.value > limit else high
             # Of a rate that is not 0, the width of an interval falls with the root of
             # the number of people.
-            width = abs(rate.value - (low if rate.value > limit else high)) / apart
+            width = abs(rate.value - end) / apart
             factor = max(factor * width ** (2 if rate.value else 1), 1.0)
         people = sum(
             group.count or 0
             for group in rate.groups
             if group.outcome == rate.worst.outcome
         )
-        if apart > _ROUNDING and len(rate.groups) > 1:
-            return int(np.ceil(factor * people))
-        return None
+        return int(np.ceil(factor * people))
 
 
-def _aggregated(table: Any, names: list[str], weight: str | None) -> nw.DataFrame[Any]:
-    """The distinct combinations of some columns, with their number of rows, and the
-    sums of weights, if there are.
-    """
+def _opened(data: Any) -> Any:
+    """A frame or a file as it can be counted: lazily where it can."""
+    if isinstance(data, str | os.PathLike):
+        scanned = scan_table(data)
+        if scanned is None:
+            scanned = read_table(data).frame
+        data = scanned
+    lazy = lazy_frame.open_lazy(data)
+    if lazy is None:
+        return frames.open_frame(data)
+    return lazy
+
+
+def _aggregated(table: Any, names: list[str], weight: str | None) -> Any:
+    """The distinct combinations of some columns, with their rows and their weights."""
     rows, mass, squares = (
         lazy_frame.fresh_name(name, names) for name in ("rows", "mass", "squares")
     )
     is_lazy = isinstance(table, nw.LazyFrame)
     sums = [nw.len().alias(rows)]
     if weight is not None:
+        # both refuse odd weights
         if is_lazy:
-            refuse_odd_weights = lazy_counts.average_weight
+            lazy_counts.average_weight(table, weight)
         else:
-            refuse_odd_weights = frames.read_weights
-        refuse_odd_weights(table, weight)
+            frames.read_weights(table, weight)
         design = nw.col(weight).cast(nw.Float64)
-        columns = (
+        table = table.select(
+            *names,
             (design > 0).cast(nw.Float64).alias(rows),
             design.alias(mass),
             (design * design).alias(squares),
         )
-        table = table.select(*names, *columns)
         sums = [nw.col(name).sum() for name in (rows, mass, squares)]
     counted = table.group_by(*names).agg(*sums)
     if is_lazy:

@@ -1,5 +1,6 @@
-"""A policy: the rates that a table, or a model's decisions, must have. The same record
-serves every front door.
+"""A policy: the rates that a table, or a model's decisions, must have.
+
+The same record serves every front door.
 """
 
 import dataclasses
@@ -48,8 +49,9 @@ def _as_asked(name: str, default: Any = ..., **changes: Any) -> Any:
 @documented
 @dataclasses.dataclass(frozen=True)
 class Policy:
-    """What :func:`fairmaxent.check` asks of a table: limits of its rates, or that they
-    got no worse, and how surely.
+    """What :func:`fairmaxent.check` asks of a table.
+
+    Limits of its rates, or that they got no worse, and how surely.
     """
 
     HEADING = "What is checked"
@@ -94,10 +96,10 @@ class Policy:
     confidence: float = option(
         0.95, text="number", help="Confidence of the intervals, which hold together."
     )
-    groups: GroupsOption = _as_asked(
+    groups: GroupsOption = _as_asked(  # noqa: RUF009
         "groups", help="Compare each column on its own, or their intersections."
     )
-    within: WithinOption = _as_asked(
+    within: WithinOption = _as_asked(  # noqa: RUF009
         "within", help="Compare within the strata of these columns, e.g. label=yes."
     )
     missing: MissingOption = _as_asked("missing")  # noqa: RUF009
@@ -122,14 +124,15 @@ class Policy:
         for name in _KINDS:
             rates = checked_rates(name, getattr(self, name))
             object.__setattr__(self, name, rates)
-            for column in rates if isinstance(rates, Mapping) else ():
+            if not isinstance(rates, Mapping):
+                continue
+            for column in rates:
                 if self.groups == "joint" or column not in names:
-                    hint = (
-                        f" names {column!r}; limits by column are for protected columns"
-                        " that are compared on their own"
-                    )
                     raise ColumnError(
-                        Option(name), f"{hint}; {did_you_mean(column, names)}"
+                        Option(name),
+                        f" names {column!r}; limits by column are for protected columns"
+                        " that are compared on their own;"
+                        f" {did_you_mean(column, names)}",
                     )
         for name, choice in (("groups", GroupsOption), ("missing", MissingOption)):
             check_choice(name, getattr(self, name), choice)
@@ -142,51 +145,56 @@ class Policy:
             )
 
     def limits(self) -> Iterator[tuple[str, tuple[str, ...], float | None]]:
-        """Each rate that is checked: kind, columns, limit; None if it may only be no
-        worse than before.
+        """Each rate that is checked: kind, columns, limit.
+
+        Without any limit, the statistical rate may only be no worse than before.
         """
         if self.groups == "joint":
             groupings = [tuple(self.protected)]
         else:
             groupings = [(name,) for name in self.protected]
-        limits = {
-            kind: rates for kind in _KINDS if (rates := getattr(self, kind)) is not None
-        }
-        for kind, rates in (limits or {"statistical_rate": None}).items():
+        has_limits = False
+        for kind in _KINDS:
+            rates = getattr(self, kind)
+            if rates is None:
+                continue
+            has_limits = True
             for columns in groupings:
                 if isinstance(rates, Mapping):
                     limit = rates.get(columns[0])
                 else:
                     limit = rates
-                if limit is not None or not limits:
+                if limit is not None:
                     yield kind, columns, limit
+        if not has_limits:
+            for columns in groupings:
+                yield "statistical_rate", columns, None
 
 
 def read_policies(
     path: str | os.PathLike[str] = PROJECT,
 ) -> dict[str, tuple[str | None, Policy]]:
-    """Read the policies of a TOML file, each with the file of its table: those of a
-    pyproject.toml have a section.
+    """Read the policies of a TOML file, each with the file of its table.
 
-    One that names ``protected`` columns is a policy; otherwise each of its sections is,
-    by its name. Options are named as in Python. ``data`` and ``against`` are files,
-    seen from the folder of this one.
+    Those of a pyproject.toml have a section. One that names ``protected`` columns is a
+    policy; otherwise each of its sections is, by its name. Options are named as in
+    Python. ``data`` and ``against`` are files, seen from the folder of this one.
     """
     place = Path(path)
     try:
         section: Any = tomllib.loads(place.read_text(encoding="utf-8"))
     except OSError as problem:
-        reason = f"cannot read {path}: {problem.strerror}"
         raise StorageError(
-            f"{reason}; name a table, its protected columns and a limit, or a file of"
-            " policies"
+            f"cannot read {path}: {problem.strerror}; name a table, its protected"
+            " columns and a limit, or a file of policies"
         ) from problem
     except (ValueError, RecursionError) as problem:
         raise InputError(
             f"{path} is not valid TOML: {problem}; check that line"
         ) from problem
-    for key in SECTION.split(".") if place.name == PROJECT else ():
-        section = section.get(key, {})
+    if place.name == PROJECT:
+        for key in SECTION.split("."):
+            section = section.get(key, {})
     if "protected" in section:
         sections = {"check": section}
     else:

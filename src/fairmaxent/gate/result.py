@@ -1,6 +1,4 @@
-"""What a check found: one line for each limit, the answer over all of them, and the
-same as a document and as files.
-"""
+"""What a check found: a line for each limit, the answer over all, documents, files."""
 
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -29,24 +27,20 @@ _FOOTER = (
 
 @dataclass(frozen=True)
 class Finding:
-    """One limit and the rate that it is for; ``before`` is the rate of an earlier
-    table, if that is the limit.
-    """
+    """One limit and the rate that it is for."""
 
     kind: str
     columns: tuple[str, ...]
     limit: float
     rate: Rate
     answer: Answer
-    before: Rate | None = None
+    before: Rate | None = None  # of an earlier table, if that is the limit
     # how many people would tell, which takes a moment
     ask: Callable[[], int | None] = lambda: None
 
     @cached_property
     def needed(self) -> int | None:
-        """How many people would be needed, if the answer is "cannot tell"; None: no
-        number of them would do.
-        """
+        """How many people would be needed to tell; None: no number would do."""
         if self.answer == "cannot tell":
             return self.ask()
         return None
@@ -54,41 +48,33 @@ class Finding:
     @property
     def name(self) -> str:
         """The rate, and what it is compared with."""
-        return (
-            f"{self.kind.replace('_', ' ')} of"
-            f" {' × '.join(self.columns)}{' since before' * bool(self.before)}"
-        )
+        since = " since before" if self.before else ""
+        return f"{self._rate_name}{since}"
+
+    @property
+    def _rate_name(self) -> str:
+        return f"{self.kind.replace('_', ' ')} of {' × '.join(self.columns)}"
 
     @property
     def sentence(self) -> str:
         """What was found, in a sentence or two."""
         rate = self.rate
         limit = f"the limit of {self.limit:g}"
-        ends = [
-            (end, rate.worst.outcome, rate.worst.stratum)
-            for end in (rate.worst.lowest, rate.worst.highest)
-        ]
-        counts = {
-            (one.group, one.outcome, one.stratum): one.count for one in rate.groups
-        }
-        people = " and ".join(f"{counts.get(end) or 0:,}" for end in ends)
-        who = f"({rate.worst}: {people} people{left_out_text(rate.left_out)})"
+        who = self._who
         text = (
-            f"The {self.name.removesuffix(' since before')} is"
-            f" {rate.value:.3f}{interval_text(rate.interval)}"
+            f"The {self._rate_name} is {rate.value:.3f}{interval_text(rate.interval)}"
         )
         if self.before is not None:
-            change = (
-                "more of a fall than chance explains"
-                if self.answer == "fail"
-                else "no fall beyond chance"
-            )
+            if self.answer == "fail":
+                change = "more of a fall than chance explains"
+            else:
+                change = "no fall beyond chance"
             return f"{text}, after {self.before.value:.3f}: {change} {who}."
-        if self.answer != "cannot tell":
-            return (
-                f"{text}, {'below' if self.answer == 'fail' else 'not below'} {limit}"
-                f" {who}."
-            )
+        if self.answer == "fail":
+            return f"{text}, below {limit} {who}."
+        if self.answer == "pass":
+            return f"{text}, not below {limit} {who}."
+
         if len({group.group for group in rate.groups}) < 2:
             names = f"{' × '.join(self.columns)}{left_out_text(rate.left_out)}"
             return (
@@ -100,27 +86,35 @@ class Finding:
                 f"{text}; no number of people like these would tell whether that is"
                 f" below {limit} {who}."
             )
-        near = f"because the rate is {abs(rate.value - self.limit):.3f} from the limit"
-        needed = (
-            f"About {self.needed:,} people like these would be needed for an answer,"
-            f" four times in five, {near}."
-        )
         return (
-            f"{text}, so chance alone may put it above {limit}, or below {who}."
-            f" {needed}"
+            f"{text}, so chance alone may put it above {limit}, or below {who}. About"
+            f" {self.needed:,} people like these would be needed for an answer, four"
+            f" times in five, because the rate is {abs(rate.value - self.limit):.3f}"
+            " from the limit."
         )
+
+    @property
+    def _who(self) -> str:
+        """The two groups that are furthest apart, how many they are, and who is not."""
+        rate = self.rate
+        worst = rate.worst
+        counts = {
+            (one.group, one.outcome, one.stratum): one.count for one in rate.groups
+        }
+        people = " and ".join(
+            f"{counts.get((end, worst.outcome, worst.stratum)) or 0:,}"
+            for end in (worst.lowest, worst.highest)
+        )
+        return f"({worst}: {people} people{left_out_text(rate.left_out)})"
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values."""
-        rate = {
-            "value": self.rate.value,
-            "interval": self.rate.interval,
-            "limit": self.limit,
-        }
         return {
             "name": self.name,
             "answer": self.answer,
-            **rate,
+            "value": self.rate.value,
+            "interval": self.rate.interval,
+            "limit": self.limit,
             "needed": self.needed,
             "sentence": self.sentence,
         }
@@ -147,8 +141,9 @@ class CheckResult:
         return self.answer == "pass"
 
     def raise_if_unfair(self) -> None:
-        """Raise :class:`fairmaxent.errors.UnfairError`, an AssertionError, unless every
-        limit is kept.
+        """Raise :class:`fairmaxent.errors.UnfairError` unless every limit is kept.
+
+        It is an AssertionError.
         """
         if not self.ok:
             raise UnfairError(
@@ -173,9 +168,17 @@ class CheckResult:
         )
         found = Listing(tuple(one.sentence for one in self.findings))
         section = Section("limits", "What was checked", "Limits", (found, table))
-        filing = (("Table", self.file or "passed in Python"), ("Answer", self.answer))
         return Document(
-            "Fairness check", self.name, filing, summary, (section,), (), _FOOTER
+            kind="Fairness check",
+            title=self.name,
+            filing=(
+                ("Table", self.file or "passed in Python"),
+                ("Answer", self.answer),
+            ),
+            summary=summary,
+            first_page=(section,),
+            appendix=(),
+            footer=_FOOTER,
         )
 
     def __str__(self) -> str:
@@ -189,19 +192,20 @@ def worst(answers: Iterable[Answer]) -> Answer:
 
 
 def _junit(results: Sequence[CheckResult]) -> str:
-    """JUnit's XML: a suite for each policy, a case for each limit; what nobody can tell
-    is an error, not a failure.
+    """JUnit's XML: a suite for each policy, a case for each limit.
+
+    What nobody can tell is an error, not a failure.
     """
     suites = ElementTree.Element("testsuites", name="fairmaxent check")
     for result in results:
         answers = [found.answer for found in result.findings]
-        counts = {"name": result.name, "tests": len(answers)}
-        counts |= {
-            "failures": answers.count("fail"),
-            "errors": answers.count("cannot tell"),
-        }
         suite = ElementTree.SubElement(
-            suites, "testsuite", {name: str(count) for name, count in counts.items()}
+            suites,
+            "testsuite",
+            name=result.name,
+            tests=str(len(answers)),
+            failures=str(answers.count("fail")),
+            errors=str(answers.count("cannot tell")),
         )
         for found in result.findings:
             case = ElementTree.SubElement(
@@ -220,7 +224,7 @@ def _junit(results: Sequence[CheckResult]) -> str:
 def _sarif(results: Sequence[CheckResult]) -> str:
     """SARIF 2.1.0: a result for each limit, at the first line of its table."""
     listed = []
-    for result, found in ((one, found) for one in results for found in one.findings):
+    for result in results:
         if result.file in (None, "-"):
             place = PROJECT
         else:
@@ -229,36 +233,34 @@ def _sarif(results: Sequence[CheckResult]) -> str:
             "artifactLocation": {"uri": quote(place)},
             "region": {"startLine": 1},
         }
-        level = "error" if found.answer == "fail" else "none"
-        text = visible(f"{result.name}: {found.sentence}")
-        judged = {
-            "ruleId": found.kind,
-            "kind": _KINDS[found.answer],
-            "level": level,
-            "message": {"text": text},
-        }
-        listed.append(judged | {"locations": [{"physicalLocation": location}]})
-    rules = [
-        {"id": kind} for kind in sorted({str(found["ruleId"]) for found in listed})
-    ]
-    run = {
-        "tool": {"driver": {"name": "fairmaxent", "rules": rules}},
-        "results": listed,
-    }
+        for found in result.findings:
+            judged = {
+                "ruleId": found.kind,
+                "kind": _KINDS[found.answer],
+                "level": "error" if found.answer == "fail" else "none",
+                "message": {"text": visible(f"{result.name}: {found.sentence}")},
+                "locations": [{"physicalLocation": location}],
+            }
+            listed.append(judged)
+    kinds = {found.kind for result in results for found in result.findings}
+    driver = {"name": "fairmaxent", "rules": [{"id": kind} for kind in sorted(kinds)]}
+    run = {"tool": {"driver": driver}, "results": listed}
     return json_text({"version": "2.1.0", "runs": [run]}) + "\n"
 
 
 def _json(results: Sequence[CheckResult]) -> str:
-    names = ("name", "answer", "file", "rows")
-    found = [[part.to_dict() for part in one.findings] for one in results]
     checks = [
-        {name: getattr(one, name) for name in names} | {"findings": found.pop(0)}
+        {
+            "name": one.name,
+            "answer": one.answer,
+            "file": one.file,
+            "rows": one.rows,
+            "findings": [found.to_dict() for found in one.findings],
+        }
         for one in results
     ]
-    return (
-        json_text({"answer": worst(one.answer for one in results), "checks": checks})
-        + "\n"
-    )
+    answer = worst(one.answer for one in results)
+    return json_text({"answer": answer, "checks": checks}) + "\n"
 
 
 # The forms of an answer, by name, and by the suffixes of files.

@@ -1,13 +1,10 @@
-"""A look at a table before anything is done to it: what it holds, what to watch out
-for, and what is proposed.
+"""A look at a table before anything is done to it.
+
+What it holds, what to watch out for, and what is proposed.
 """
 
-from fairmaxent.inspection.findings import (
-    ColumnSummary,
-    GroupingRates,
-    Inspection,
-    inspect,
-)
+from fairmaxent.inspection.findings import ColumnSummary, GroupingRates, Inspection
+from fairmaxent.inspection.look import inspect
 from fairmaxent.inspection.proposals import Proposal
 from fairmaxent.inspection.verdict import Verdict
 

@@ -1,5 +1,6 @@
-"""What to look at in a table before anything is done to it: proxies, gaps, doubtful
-levels, leaks.
+"""Hints: what to look at in a table before anything is done to it.
+
+Proxies, gaps, doubtful levels, leaks.
 """
 
 import re
@@ -41,8 +42,9 @@ _BETWEEN_LETTERS = re.compile(r"(?<=[^\W\d])[-_./' ]+(?=[^\W\d])")
 
 @dataclass(frozen=True)
 class Proxy:
-    """How well a column predicts a protected one: 0 is no better than chance, 1 is
-    perfect.
+    """How well a column predicts a protected one.
+
+    0 is no better than chance, 1 is perfect.
     """
 
     column: str
@@ -51,8 +53,9 @@ class Proxy:
 
 
 def proxies(roles: Roles, codes: Codes, design: Reals | None) -> list[Proxy]:
-    """Every column but the outcome and identifiers against every protected one, the
-    strongest first.
+    """How well columns predict the protected ones, the strongest first.
+
+    Every column but the outcome and identifiers.
     """
     names = roles.domain.names
     each = (
@@ -69,29 +72,22 @@ def predictors(
 ) -> Iterator[tuple[int, float]]:
     """How well each other column predicts one, by their numbers."""
     sizes = roles.domain.sizes
-    if design is None:
-        rows = len(codes)
-    else:
+    rows = float(len(codes))
+    if design is not None:
         rows = float(effective_rows(design.sum(), (design**2).sum()))
     for other in range(len(sizes)):
-        if other != wanted:
-            table = tally(
-                codes[:, wanted].astype(np.intp) * sizes[other] + codes[:, other],
-                design,
-                0,
-            )
-            table = np.append(
-                table, np.zeros(sizes[wanted] * sizes[other] - len(table))
-            )
-            yield (
-                other,
-                predicted_share(table.reshape(sizes[wanted], sizes[other]), rows),
-            )
+        if other == wanted:
+            continue
+        pairs = codes[:, wanted].astype(np.intp) * sizes[other] + codes[:, other]
+        table = tally(pairs, design, sizes[wanted] * sizes[other])
+        joint = table.reshape(sizes[wanted], sizes[other])
+        yield other, predicted_share(joint, rows)
 
 
 def predicted_share(table: Reals, rows: float) -> float:
-    """Share of the entropy of a table's rows that its columns predict, less what chance
-    alone would predict.
+    """Share of the entropy of a table's rows that its columns predict.
+
+    Less what chance alone would predict.
 
     >>> predicted_share(np.array([[50.0, 0.0], [0.0, 50.0]]), 100)
     1.0
@@ -122,30 +118,28 @@ class Hint:
 
 
 def _hint(kind: HintKind, columns: str | Sequence[str], *parts: object) -> Hint:
-    return Hint(kind, (columns,) if isinstance(columns, str) else tuple(columns), parts)
+    if isinstance(columns, str):
+        columns = (columns,)
+    return Hint(kind, tuple(columns), parts)
 
 
 def column_hints(
     frame: frames.Frame, domain: Domain, roles: Sequence[str], weight: str | None
 ) -> Iterator[Hint]:
-    """What can be said about columns by themselves; ``roles`` are those that are
-    compared.
+    """What can be said about columns by themselves.
+
+    ``roles`` are those that are compared.
     """
     identifiers = tuple(name for name in domain.identifiers if name not in roles)
     if identifiers:
-        what = (
-            "looks like an identifier"
-            if len(identifiers) == 1
-            else "look like identifiers"
-        )
-        what = (
-            f"{listed(map(shown, identifiers), 'column')} {what}: left out of the fair"
-            " table unless you add "
-        )
+        look = "look like identifiers"
+        if len(identifiers) == 1:
+            look = "looks like an identifier"
         yield _hint(
             "identifier",
             identifiers,
-            what,
+            f"{listed(map(shown, identifiers), 'column')} {look}: left out of the fair"
+            " table unless you add ",
             replace(KEEP_COLUMNS, value=list(identifiers)),
         )
     for attribute in domain.attributes:
@@ -159,75 +153,73 @@ def column_hints(
             weight,
             f"shares, rates and percentages count each row by its {shown(weight)}",
         )
-    for attribute in domain.attributes if weight is None else ():
+        return
+    for attribute in domain.attributes:
         named = words_for("weights").intersection(words_in(attribute.name))
         if named and attribute.kind == "numeric" and attribute.name not in roles:
-            what = f"if {attribute.name!r} says how many people a row stands for, use "
             yield _hint(
-                "weights", attribute.name, what, Option("weight", attribute.name)
+                "weights",
+                attribute.name,
+                f"if {attribute.name!r} says how many people a row stands for, use ",
+                Option("weight", attribute.name),
             )
 
 
 def role_hints(roles: Roles, codes: Codes, design: Reals | None) -> Iterator[Hint]:
     """What can be said once the outcome and the protected columns are known."""
     outcome = roles.domain.attributes[roles.outcome]
+    levels = len(known_levels(outcome))
     edges = None
-    if len(known_levels(outcome)) > _MANY_OUTCOMES:
+    if levels > _MANY_OUTCOMES:
         edges = halves(outcome)
     if edges is not None:
-        what = (
-            f"the outcome {outcome.name!r} has {len(known_levels(outcome))} levels,"
-            " each compared on its own; to cut"
-        )
         yield _hint(
             "many outcomes",
             outcome.name,
-            f"{what} it in two, use ",
+            f"the outcome {outcome.name!r} has {levels} levels, each compared on its"
+            " own; to cut it in two, use ",
             Option("bins", {outcome.name: [*edges]}),
         )
     yield from leak_hints(roles, codes, design)
 
 
 def leak_hints(roles: Roles, codes: Codes, design: Reals | None) -> Iterator[Hint]:
-    """Columns that all but say the outcome: a model that may use them looks better than
-    it is.
+    """Columns that all but say the outcome.
+
+    A model that may use them looks better than it is.
     """
     names = roles.domain.names
     found = predictors(roles, roles.outcome, codes, design)
     strong = (names[other] for other, strength in found if strength >= LEAKS)
     leaks = [name for name in strong if name not in roles.domain.identifiers]
     if leaks:
-        if len(leaks) == 1:
-            verb = "predicts"
-            them = "it"
-        else:
-            verb = "predict"
-            them = "them"
-        what = (
-            f"{listed(map(shown, leaks), 'column')} {verb} the outcome nearly perfectly"
+        verb, them = ("predicts", "it") if len(leaks) == 1 else ("predict", "them")
+        yield _hint(
+            "leak",
+            leaks,
+            f"{listed(map(shown, leaks), 'column')} {verb} the outcome nearly"
+            " perfectly; if that is only known afterwards, or is the outcome in other"
+            f" words, leave {them} out with ",
+            Option("drop", leaks),
         )
-        condition = (
-            "if that is only known afterwards, or is the outcome in other words, leave"
-            f" {them} out with "
-        )
-        yield _hint("leak", leaks, f"{what}; {condition}", Option("drop", leaks))
 
 
 def _gaps(attribute: Attribute, rows: int, *, has_role: bool) -> Iterator[Hint]:
-    """Missing values that matter: in a column that is compared, or in most rows of
-    another one.
+    """Missing values that matter.
+
+    In a column that is compared, or in most rows of another one.
     """
     if attribute.missing is None:
         return
     share = float(attribute.level_counts()[attribute.missing] / attribute.counts.sum())
     if has_role:
-        what = (
-            f"{attribute.name!r} is missing for {share:.1%} of the rows, which are not"
-            " compared, and keep their"
-        )
-        advice = "share unless you choose another one; to compare them as a group, use "
         yield _hint(
-            "missing", attribute.name, f"{what} {advice}", Option("missing", "compare")
+            "missing",
+            attribute.name,
+            f"{attribute.name!r} is missing for {share:.1%} of the rows, which are not"
+            " compared, and keep their share unless you choose another one; to compare"
+            " them as a group, use ",
+            Option("missing", "compare"),
         )
     elif share > 0.5:
         yield _hint(
@@ -238,8 +230,9 @@ def _gaps(attribute: Attribute, rows: int, *, has_role: bool) -> Iterator[Hint]:
 
 
 def _similar_levels(attribute: Attribute, *, has_role: bool) -> Iterator[Hint]:
-    """Levels that are probably one: they differ in case, spaces or marks, or are short
-    and long forms.
+    """Levels that are probably one.
+
+    They differ in case, spaces or marks, or are short and long forms.
     """
     if attribute.kind not in ("categorical", "ordered"):
         return
@@ -251,19 +244,19 @@ def _similar_levels(attribute: Attribute, *, has_role: bool) -> Iterator[Hint]:
         named = "; ".join(
             " and ".join(map(shown, levels[:4])) for levels in groups[:_SHOWN]
         )
-        consequence = (
-            ", because they are compared as different groups" if has_role else ""
-        )
         what = (
             f"in {attribute.name!r}, these levels may be the same: {named}; make them"
-            f" one first{consequence}"
+            " one first"
         )
+        if has_role:
+            what += ", because they are compared as different groups"
         yield _hint("similar levels", attribute.name, what)
 
 
 def _same_as(level: str) -> str:
-    """A key that levels share if they are probably the same: in small letters, without
-    marks between letters.
+    """A key that levels share if they are probably the same.
+
+    In small letters, without marks between letters.
     """
     text = plain(level)
     for number, words in enumerate(groups_of_words("men_and_women")):
@@ -273,25 +266,17 @@ def _same_as(level: str) -> str:
 
 
 def _totals(frame: frames.Frame, domain: Domain) -> Iterator[Hint]:
-    """A level called total, or a last row that is one: a sum of other rows is no
-    person.
-    """
-    if len(frame):
-        last = frame.row(len(frame) - 1)
-    else:
-        last = ()
-    names = list(frame.columns)
+    """A level called total, or a last row that is one: a sum is no person."""
+    last = dict(zip(frame.columns, frame.row(len(frame) - 1), strict=True))
     for attribute in domain.attributes:
         if attribute.kind not in ("categorical", "ordered"):
             continue
+        texts = []
         if attribute.name not in domain.identifiers:
-            levels = known_levels(attribute)
-        else:
-            levels = []
-        end = None
-        if attribute.name in names:
-            end = last[names.index(attribute.name)]
-        texts = [*levels, *([end] if isinstance(end, str) else [])]
+            texts += known_levels(attribute)
+        end = last.get(attribute.name)
+        if isinstance(end, str):
+            texts.append(end)
         total = next(filter(is_total, texts), None)
         if total is not None:
             what = (
@@ -306,8 +291,6 @@ def listed(items: Iterable[str], noun: str) -> str:
     texts = list(items)
     if len(texts) > _SHOWN:
         texts[_SHOWN:] = [counted(len(texts) - _SHOWN, f"more {noun}")]
-    else:
-        texts[_SHOWN:] = []
     if len(texts) == 1:
         return texts[0]
     return f"{', '.join(texts[:-1])} and {texts[-1]}"

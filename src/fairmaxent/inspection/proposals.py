@@ -1,5 +1,4 @@
-"""Which columns may be the outcome and the protected ones, and which outcome is the
-good one, each with the reason.
+"""Proposals: the outcome, the protected columns, the good outcome, with reasons.
 
 Names, kinds, numbers of levels and positions suggest it; the words that names are made
 of are in vocabulary.toml. Nothing here is certain, so each proposal says how sure it
@@ -41,12 +40,14 @@ _FEW_LEVELS = 5
 _MOST_GROUPS = 10
 _MOST_PROTECTED = 3
 _ROWS_IN_CELL = 20
-_PAIRS: tuple[tuple[Meaning, Meaning], ...] = (
-    ("good", "bad"),
-    ("yes", "no"),
-    ("high", "low"),
-)
-OPPOSITES = {word: other for pair in _PAIRS for word, other in (pair, pair[::-1])}
+OPPOSITES: dict[Meaning, Meaning] = {
+    "good": "bad",
+    "bad": "good",
+    "yes": "no",
+    "no": "yes",
+    "high": "low",
+    "low": "high",
+}
 # letters of a word that may be part of a longer one: "ausfall" in "kreditausfall",
 # "default" in "defaulted"
 _LONG = 7
@@ -55,8 +56,9 @@ _OUTCOMES = ("good_outcomes", "bad_outcomes", "neutral_outcomes")
 
 @dataclass(frozen=True)
 class Proposal:
-    """A column for a role, or a good outcome: likely, a guess to be checked, or a
-    candidate that was not chosen.
+    """A column for a role, or a good outcome.
+
+    Likely, a guess to be checked, or a candidate that was not chosen.
     """
 
     role: Role
@@ -68,8 +70,9 @@ class Proposal:
 
 
 def propose_outcome(domain: Domain, others: Collection[str]) -> tuple[Proposal, ...]:
-    """Propose one column, or if none stands out, several candidates; ``others`` have
-    another role already.
+    """Propose one column, or if none stands out, several candidates.
+
+    ``others`` have another role already.
     """
     last = domain.names[-1]
     columns = [
@@ -77,15 +80,12 @@ def propose_outcome(domain: Domain, others: Collection[str]) -> tuple[Proposal, 
         for column in domain.attributes
         if column.name not in (*others, *domain.identifiers)
     ]
-    scored = filter(
-        None, (_scored(column, is_last=column.name == last) for column in columns)
-    )
-    ranked = sorted(scored, key=lambda candidate: -candidate[0])
-    for most, best in ranked[:1]:
-        if (
-            most >= max([_GUESS, *(points + _LEAD for points, _ in ranked[1:2])])
-            and best.edges is None
-        ):
+    scored = [_scored(column, is_last=column.name == last) for column in columns]
+    ranked = sorted(filter(None, scored), key=lambda candidate: -candidate[0])
+    if ranked:
+        most, best = ranked[0]
+        needed = max([_GUESS, *(points + _LEAD for points, _ in ranked[1:2])])
+        if most >= needed and best.edges is None:
             return (replace(best, confidence="likely" if most >= _LIKELY else "guess"),)
     return tuple(
         candidate for points, candidate in ranked[:_CANDIDATES] if points >= _CANDIDATE
@@ -103,44 +103,30 @@ def _scored(attribute: Attribute, *, is_last: bool) -> tuple[float, Proposal] | 
     by_name = any(
         named_in(attribute.name, key) for key in ("protected", "maybe_protected")
     )
-    if (
-        len(levels) < 2
-        or by_name
-        or (attribute.kind == "categorical" and are_groups(levels))
-    ):
+    by_value = attribute.kind == "categorical" and are_groups(levels)
+    if len(levels) < 2 or by_name or by_value:
         return None
-    if (
-        not attribute.is_value_coded
-        or attribute.kind == "date"
-        or len(levels) > DEFAULT_BINS
-    ):
+    is_date = attribute.kind == "date"
+    if not attribute.is_value_coded or is_date or len(levels) > DEFAULT_BINS:
         edges = halves(attribute)
         if edges is None or not (named or is_last):
             return None
-        if named:
-            reason = f"its name ({named!r})"
-        else:
-            reason = "the last column"
+        reason = f"its name ({named!r})" if named else "the last column"
         reason += ", but numbers have to be cut in two"
-        return _CANDIDATE, Proposal(
-            "outcome", attribute.name, reason, "candidate", edges
-        )
+        number = Proposal("outcome", attribute.name, reason, "candidate", edges)
+        return _CANDIDATE, number
+    says_good = any(meaning_of(level) in ("good", "bad") for level in levels)
     signs = [
         (named, 3.0, f"its name ({named!r})"),
         (len(levels) == 2, 2.0, "two values"),
         (2 < len(levels) <= _FEW_LEVELS, 0.5, f"only {len(levels)} values"),
-        (
-            any(meaning_of(level) in ("good", "bad") for level in levels),
-            1.0,
-            "values such as good or bad",
-        ),
+        (says_good, 1.0, "values such as good or bad"),
         (is_last, 1.5, "the last column"),
     ]
     found = [(points, reason) for is_there, points, reason in signs if is_there]
     reasons = ", ".join(reason for _, reason in found)
-    return sum(points for points, _ in found), Proposal(
-        "outcome", attribute.name, reasons, "candidate"
-    )
+    points = sum(points for points, _ in found)
+    return points, Proposal("outcome", attribute.name, reasons, "candidate")
 
 
 def known_levels(attribute: Attribute) -> list[str]:
@@ -149,18 +135,22 @@ def known_levels(attribute: Attribute) -> list[str]:
 
 
 def halves(attribute: Attribute) -> tuple[float, ...] | None:
-    """Cut numbers in two at their median, a value that both sides have something of;
+    """Cut numbers in two at their median, a value that both sides have something of.
+
     None if that is impossible.
     """
     edges = _quantile_edges(attribute, (0.5,))
-    return edges if edges is not None and len(edges) == 3 else None
+    if edges is None or len(edges) != 3:
+        return None
+    return edges
 
 
 def _quantile_edges(
     attribute: Attribute, shares: Sequence[float]
 ) -> tuple[float, ...] | None:
-    """The smallest number, some quantiles, and the largest; None for what is not a
-    number.
+    """The smallest number, some quantiles, and the largest.
+
+    None for what is not a number.
     """
     if attribute.kind != "numeric" or not attribute.values.dtype.is_numeric():
         return None
@@ -171,52 +161,46 @@ def _quantile_edges(
         return None
     order = np.argsort(numbers, kind="stable")
     reached = np.cumsum(counts[order]) / counts.sum()
-    inner = [
-        float(numbers[order][min(int(np.searchsorted(reached, share)), len(order) - 1)])
-        for share in shares
-    ]
+    at = np.minimum(np.searchsorted(reached, shares), len(order) - 1)
+    inner = numbers[order][at].tolist()
     return tuple(sorted({float(numbers.min()), *inner, float(numbers.max())}))
 
 
 def propose_protected(
     domain: Domain, outcome: str | None, rows: int
 ) -> tuple[Proposal, ...]:
-    """Propose columns by their names or values; those that would need a decision first
-    are candidates.
+    """Propose columns by their names or values.
+
+    Those that would need a decision first are candidates.
 
     Not more are proposed than the rows can bear: each combination of outcome and groups
     should have a few of them.
     """
-    proposals: list[Proposal] = []
-    if outcome is None:
-        cells = 2
-    else:
-        cells = len(known_levels(domain.attribute(outcome)))
     columns = [
         column
         for column in domain.attributes
         if column.name not in (outcome, *domain.identifiers)
     ]
-    for attribute in sorted(
-        columns, key=lambda column: not named_in(column.name, "protected")
-    ):
+    columns.sort(key=lambda column: not named_in(column.name, "protected"))
+    cells = 2
+    if outcome is not None:
+        cells = len(known_levels(domain.attribute(outcome)))
+    chosen = 0
+    proposals: list[Proposal] = []
+    for attribute in columns:
         proposal = _protected(attribute)
         if proposal is None:
             continue
-        chosen = [earlier for earlier in proposals if earlier.confidence != "candidate"]
-        grown = cells * len(known_levels(attribute))
         if proposal.confidence == "guess" and chosen:
             proposal = replace(proposal, confidence="candidate")
         if proposal.confidence != "candidate":
-            if chosen and (
-                len(chosen) == _MOST_PROTECTED or grown * _ROWS_IN_CELL > rows
-            ):
-                proposal = replace(
-                    proposal,
-                    confidence="candidate",
-                    reason=f"{proposal.reason}, but few rows for all",
-                )
+            grown = cells * len(known_levels(attribute))
+            is_full = chosen == _MOST_PROTECTED or grown * _ROWS_IN_CELL > rows
+            if chosen and is_full:
+                reason = f"{proposal.reason}, but few rows for all"
+                proposal = replace(proposal, confidence="candidate", reason=reason)
             else:
+                chosen += 1
                 cells = grown
         proposals.append(proposal)
     return tuple(proposals)
@@ -229,37 +213,30 @@ def _protected(attribute: Attribute) -> Proposal | None:
     by_value = attribute.kind == "categorical" and are_groups(levels)
     if len(levels) < 2 or not (named or maybe or by_value):
         return None
+    reason = f"its values ({', '.join(levels[:3])})"
     if named or maybe:
         reason = f"its name ({named or maybe!r})"
-    else:
-        reason = f"its values ({', '.join(levels[:3])})"
     edges = None
+    confidence: Confidence = "candidate"
     if not attribute.is_value_coded:
         edges = _quantile_edges(attribute, (1 / 3, 2 / 3))
     if edges is not None:
-        reason = f"{reason}, but numbers have to be cut into a few groups"
-        return Proposal("protected", attribute.name, reason, "candidate", edges)
-    if len(levels) > _MOST_GROUPS or not attribute.is_value_coded:
-        return Proposal(
-            "protected",
-            attribute.name,
-            f"{reason}, but many groups: merge some first",
-            "candidate",
-        )
-    if named:
-        confidence: Confidence = "likely"
-    else:
-        confidence = "guess" if by_value else "candidate"
-    return Proposal("protected", attribute.name, reason, confidence)
+        reason += ", but numbers have to be cut into a few groups"
+    elif len(levels) > _MOST_GROUPS or not attribute.is_value_coded:
+        reason += ", but many groups: merge some first"
+    elif named:
+        confidence = "likely"
+    elif by_value:
+        confidence = "guess"
+    return Proposal("protected", attribute.name, reason, confidence, edges)
 
 
 def propose_favourable(attribute: Attribute) -> tuple[Proposal, ...]:
     """Propose the good levels of an outcome; none if nothing says which they are."""
     levels = known_levels(attribute)
     # Numbers such as 1 and 2 say nothing by themselves; 0 and 1 do.
-    are_codes = all(level.lstrip("-").isdigit() for level in levels) and {
-        *levels
-    } not in ({"0", "1"}, {"-1", "1"})
+    are_digits = all(level.lstrip("-").isdigit() for level in levels)
+    are_codes = are_digits and set(levels) not in ({"0", "1"}, {"-1", "1"})
     if not attribute.is_value_coded or len(levels) < 2 or are_codes:
         return ()
     meanings = _meanings(levels)
@@ -279,24 +256,25 @@ def propose_favourable(attribute: Attribute) -> tuple[Proposal, ...]:
 
 
 def _meanings(levels: Sequence[str]) -> list[Meaning | None]:
-    """What each level says; one letter says something only beside its opposite: y
-    beside n, but not beside x.
+    """What each level says.
+
+    One letter says something only beside its opposite: y beside n, but not beside x.
     """
-    meanings = [meaning_of(level) for level in levels]
-    letters = [len(level.strip()) == 1 and level.strip().isalpha() for level in levels]
-    return [
-        (
-            None
-            if is_letter and meaning is not None and OPPOSITES[meaning] not in meanings
-            else meaning
-        )
-        for is_letter, meaning in zip(letters, meanings, strict=True)
-    ]
+    known = {level: meaning_of(level) for level in levels}
+    meanings: list[Meaning | None] = []
+    for level, meaning in known.items():
+        text = level.strip()
+        is_letter = len(text) == 1 and text.isalpha()
+        if is_letter and meaning and OPPOSITES[meaning] not in known.values():
+            meaning = None
+        meanings.append(meaning)
+    return meanings
 
 
 def _readings(name: str) -> list[tuple[Meaning, Confidence, str]]:
-    """Which levels are good, by what the name of the outcome says: of yes and no, and
-    of high and low.
+    """Which levels are good, by what the name of the outcome says.
+
+    Of yes and no, and of high and low.
     """
     bad = named_in(name, "bad_outcomes")
     good = named_in(name, "good_outcomes")
@@ -308,20 +286,14 @@ def _readings(name: str) -> list[tuple[Meaning, Confidence, str]]:
             ("no", "likely", f"{bad!r} is bad to have"),
             ("low", "guess", f"{bad!r} is bad to have"),
         ]
-    sure: Confidence = "likely" if good is not None else "guess"
+    yes: tuple[Meaning, Confidence, str]
+    yes = ("yes", "guess", "yes is usually the good outcome")
     if good is not None:
-        because = f"{good!r} is good to have"
-    else:
-        because = "yes is usually the good outcome"
+        yes = ("yes", "likely", f"{good!r} is good to have")
+    high: tuple[Meaning, Confidence, str] = ("high", "guess", "more is usually better")
     if money is not None:
-        money_because = f"more {money} is better"
-    else:
-        money_because = "more is usually better"
-    return [
-        clear,
-        ("yes", sure, because),
-        ("high", "likely" if money else "guess", money_because),
-    ]
+        high = ("high", "likely", f"more {money} is better")
+    return [clear, yes, high]
 
 
 @cache
@@ -340,11 +312,14 @@ def plain(text: str) -> str:
 
 
 def named_in(name: str, key: str) -> str | None:
-    """Return the first word of a part of the vocabulary that a name holds; long words
-    may be part of longer ones.
+    """Return the first word of a part of the vocabulary that a name holds.
 
-    >>> named_in("loan_default", "bad_outcomes"), named_in("Kreditausfall", "bad_outcomes")
-    ('default', 'ausfall')
+    Long words may be part of longer ones.
+
+    >>> named_in("loan_default", "bad_outcomes")
+    'default'
+    >>> named_in("Kreditausfall", "bad_outcomes")
+    'ausfall'
     >>> named_in("bracelet", "protected")
     """
     words = words_in(name)
@@ -366,32 +341,26 @@ def named_in(name: str, key: str) -> str | None:
 def meaning_of(level: str) -> Meaning | None:
     """Return what a level says about having an outcome; None if it says nothing known.
 
-    >>> [meaning_of(level) for level in ("Approved", "not approved", ">50K", "Fully Paid", "b")]
-    ['good', 'bad', 'high', 'good', None]
+    >>> [meaning_of(level) for level in ("Approved", "not approved", ">50K", "b")]
+    ['good', 'bad', 'high', None]
     """
     text = plain(level)
     amounts: tuple[Meaning, Meaning] = ("low", "high")
     for amount in amounts:
-        if text.startswith(
-            tuple(map(without_accents, vocabulary()["beginnings"][amount]))
-        ):
+        beginnings = map(without_accents, vocabulary()["beginnings"][amount])
+        if text.startswith(tuple(beginnings)):
             return amount
     words = re.findall(r"-?\w+", text.replace("_", " "))
-    whole = None
     if len(words) <= 2:
         whole = _meaning_of_word("".join(words))
-    if whole is not None:
-        return whole
+        if whole is not None:
+            return whole
     negated = bool(words) and words[0] in words_for("negations")
-    meanings = {
-        meaning
-        for word in words[negated:]
-        if (meaning := _meaning_of_word(word)) is not None
-    }
+    meanings = {*map(_meaning_of_word, words[negated:])} - {None}
     if len(words) < 2 or len(meanings) != 1:
         return None
     meaning = meanings.pop()
-    if negated:
+    if negated and meaning is not None:
         return OPPOSITES[meaning]
     return meaning
 
@@ -401,11 +370,12 @@ def _meaning_of_word(word: str) -> Meaning | None:
 
 
 def are_groups(levels: Collection[str]) -> bool:
-    """Whether levels are those by which people are often grouped, such as female and
-    male.
+    """Whether people are often grouped by such levels, e.g. female and male.
 
-    >>> are_groups(["Female", "Male"]), are_groups(["M", "F"]), are_groups(["a", "b"]), are_groups(["f"])
-    (True, True, False, False)
+    >>> are_groups(["Female", "Male"]), are_groups(["M", "F"])
+    (True, True)
+    >>> are_groups(["a", "b"]), are_groups(["f"])
+    (False, False)
     """
     words = {plain(level) for level in levels}
     return len(words) > 1 and any(

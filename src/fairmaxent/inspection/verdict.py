@@ -1,6 +1,4 @@
-"""Is it fair? Which group has the outcome less often than which other, how sure that
-is, and of whom nobody can say.
-"""
+"""The verdict: is it fair, how sure is that, and of whom can nobody say?"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,8 +19,7 @@ _CLEAR = 0.8  # an interval that reaches lower leaves room for a gap that matter
 
 @dataclass(frozen=True)
 class Verdict:
-    """The clearest gap between the largest group of some columns and another one, and
-    who is set apart.
+    """The clearest gap between the largest group and another; who is set apart.
 
     A group is *set apart*, and never compared, if it is too small: if fewer than five
     of its rows would have the outcome, or would not have it, if it had it as often as
@@ -42,8 +39,9 @@ class Verdict:
 
     @property
     def most(self) -> float:
-        """The largest ratio that the rows do not contradict; 1 (equal rates): the gap
-        may well be chance.
+        """The largest ratio that the rows do not contradict.
+
+        1 (equal rates): the gap may well be chance.
         """
         if self.gap is None or self.gap.interval is None:
             return 1.0
@@ -55,45 +53,43 @@ class Verdict:
         if self.gap is None or self.gap.interval is None:
             return ""
         pair = self.gap.worst
-        interval = self.gap.interval
-        least, most = (
-            _named(pair.columns, group) for group in (pair.lowest, pair.highest)
-        )
-        ratio, low, high = map(_digits, (self.gap.value, *interval))
-        unclear = (
-            "the table is too small to tell"
-            if interval[0] < _CLEAR
-            else "the table shows no clear gap"
-        )
-        if self.most == 1:
-            chance = f"may well be chance: {unclear}"
-        else:
+        least = _named(pair.columns, pair.lowest)
+        most = _named(pair.columns, pair.highest)
+        outcome = _named([self.outcome], [pair.outcome])
+        ratio, low, high = map(_digits, (self.gap.value, *self.gap.interval))
+        if self.most < 1:
             chance = "is unlikely to be chance"
-        gap = (
-            f"have {_named([self.outcome], [pair.outcome])} {ratio} times as often as"
-            f" people with {most}"
+        elif self.gap.interval[0] < _CLEAR:
+            chance = "may well be chance: the table is too small to tell"
+        else:
+            chance = "may well be chance: the table shows no clear gap"
+        return (
+            f"People with {least} have {outcome} {ratio} times as often as people with"
+            f" {most} (between {low} and {high}). That {chance}."
         )
-        return f"People with {least} {gap} (between {low} and {high}). That {chance}."
 
     @property
     def details(self) -> str:
-        """Who was compared, if that is not obvious, and who is set apart; nothing if
-        nobody is.
+        """Who was compared, if that is not obvious, and who is set apart.
+
+        Nothing if nobody is.
         """
-        few = [
-            f"{group.count:,} {'person' if group.count == 1 else 'people'} with"
-            f" {_named(group.columns, group.group)}"
-            for group in self.set_apart
-        ]
-        each = (
-            "The largest group was compared with each other one, and the clearest gap"
-            " is told." * (self.others > 1)
-        )
-        if few:
-            apart = f"Too little is known to say anything about {listed(few, 'group')}."
-        else:
-            apart = ""
-        return f"{each} {apart}".strip()
+        told = []
+        if self.others > 1:
+            told.append(
+                "The largest group was compared with each other one, and the clearest"
+                " gap is told."
+            )
+        if self.set_apart:
+            few = [
+                f"{group.count:,} {'person' if group.count == 1 else 'people'} with"
+                f" {_named(group.columns, group.group)}"
+                for group in self.set_apart
+            ]
+            told.append(
+                f"Too little is known to say anything about {listed(few, 'group')}."
+            )
+        return " ".join(told)
 
     def __str__(self) -> str:
         return visible(f"{self.headline} {self.details}".strip())
@@ -102,15 +98,15 @@ class Verdict:
 def judge(
     table: GroupedTable, representation: Rate, outcome: str, confidence: float
 ) -> Verdict:
-    """Compare the largest group with each other one that is large enough, for each
-    outcome of the table.
+    """Compare the largest group with each other one that is large enough.
+
+    For each outcome of the table.
     """
     labels = table.rows.labels
     sizes = table.effective.sizes
     shares = {labels.index(group.group): group for group in representation.groups}
-    pooled = np.nansum(sizes * table.rates, axis=1, keepdims=True) / np.nansum(
-        sizes, axis=1, keepdims=True
-    )
+    having = np.nansum(sizes * table.rates, axis=1, keepdims=True)
+    pooled = having / np.nansum(sizes, axis=1, keepdims=True)
     is_large = sizes * np.minimum(pooled, 1 - pooled) >= _EXPECTED
     order = sorted(shares, key=lambda group: -shares[group].rate)
     apart = tuple(shares[group] for group in order if not is_large[:, group].any())
@@ -126,23 +122,27 @@ def judge(
         return Verdict(outcome, None, apart)
     cells = gaps[:, :1], gaps[:, 1:]
     ratios = smallest_over_largest(table.rates[cells])
-    # The rates of the second of two outcomes follow from those of the first.
-    compared = len(gaps) / (2 if table.is_two_sided and len(table.outcomes) == 2 else 1)
-    low, high = ratio_ends(
-        [Compared(table.effective[cells])], 1 - (1 - confidence) / compared
-    )
+    compared = float(len(gaps))
+    if table.is_two_sided and len(table.outcomes) == 2:
+        compared /= 2  # the rates of the second outcome follow from those of the first
+    sure = 1 - (1 - confidence) / compared
+    low, high = ratio_ends([Compared(table.effective[cells])], sure)
     best = min(
         range(len(gaps)),
         key=lambda gap: (high[gap], ratios[gap], -shares[gaps[gap, 2]].rate),
     )
     row, largest, other = gaps[best].tolist()
-    lowest, highest = (
-        shares[group]
-        for group in sorted([other, largest], key=lambda group: table.rates[row, group])
-    )
-    worst = Pair(table.rows.columns, table.outcomes[row], lowest.group, highest.group)
+    both = sorted([other, largest], key=lambda group: table.rates[row, group])
+    lowest, highest = (shares[group] for group in both)
     value = float(ratios[best])
-    gap = Rate(value, widened((low[best], high[best]), value), worst, (lowest, highest))
+    gap = Rate(
+        value=value,
+        interval=widened((low[best], high[best]), value),
+        worst=Pair(
+            table.rows.columns, table.outcomes[row], lowest.group, highest.group
+        ),
+        groups=(lowest, highest),
+    )
     return Verdict(outcome, gap, apart, max(map(len, ranked)) - 1)
 
 

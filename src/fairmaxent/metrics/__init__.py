@@ -1,5 +1,6 @@
-"""Metrics: how groups differ in a frame, in predictions, or in a fit, with intervals
-and the groups behind a number.
+"""Metrics: how groups differ in a frame, in predictions, or in a fit.
+
+With intervals, and the groups behind a number.
 
 A new metric is a function of `definitions`, and its name in the list below.
 """

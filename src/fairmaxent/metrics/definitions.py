@@ -1,6 +1,4 @@
-"""Definitions of the metrics: rates of a frame, of predictions, or of a fitted
-distribution, and what they compare.
-"""
+"""Definitions of the metrics: of a frame, of predictions, or of a fit."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -67,8 +65,9 @@ def statistical_rate(
     domain: Domain | None = None,
     confidence: float = 0.95,
 ) -> Rate:
-    """Worst ratio of P(y | g) between two groups over the favourable outcomes
-    (Definition 2.2).
+    """Worst ratio of P(y | g) between two groups (Definition 2.2).
+
+    Over the favourable outcomes.
 
     `outcome` is a column, or an array with one prediction per row; with
     ``as_probability`` it holds the probability of the favourable outcome, and groups
@@ -106,8 +105,9 @@ def statistical_rate(
 
 @dataclass(frozen=True)
 class Odds(Number):
-    """The worse of two ratios, of true and of false positive rates, with its confidence
-    interval.
+    """The worse of two ratios, of true and of false positive rates.
+
+    With its confidence interval.
     """
 
     value: float
@@ -123,10 +123,9 @@ class Odds(Number):
     def _words(self) -> str:
         true = self.true_positive
         false = self.false_positive
-        if true.value <= false.value:
-            kind = "true"
-            worse = true
-        else:
+        kind = "true"
+        worse = true
+        if false.value < true.value:
             kind = "false"
             worse = false
         left_out = rates.left_out_text([*true.left_out, *false.left_out])
@@ -151,8 +150,9 @@ def equal_opportunity(
     domain: Domain | None = None,
     confidence: float = 0.95,
 ) -> Rate:
-    """Worst ratio between two groups of the true positive rate P(Ŷ = y | Y = y, g)
-    (Hardt, Price and Srebro, 2016).
+    """Worst ratio of the true positive rate P(Ŷ = y | Y = y, g) between two groups.
+
+    By Hardt, Price and Srebro (2016).
 
     `outcome` is what happened and `predictions` is what a model predicts: each a column
     of the frame, or an array with one value per row. With ``as_probability`` the
@@ -192,8 +192,9 @@ def equalised_odds(
     domain: Domain | None = None,
     confidence: float = 0.95,
 ) -> Odds:
-    """Worst ratio between two groups of the true positive rate or of the false positive
-    rate, P(Ŷ = y | Y ≠ y, g).
+    """Worst ratio of the true or the false positive rate between two groups.
+
+    The latter is P(Ŷ = y | Y ≠ y, g).
 
     The value is the smaller of the two worst ratios, and `difference` is the larger of
     the two largest differences. The result also holds both rates: `true_positive`,
@@ -235,9 +236,7 @@ def _positives(
     *,
     as_probability: bool,
 ) -> Iterator[list[GroupedTable]]:
-    """True positives among the rows with an outcome, and false positives among the rows
-    without it.
-    """
+    """True positives among rows with an outcome, false ones among those without it."""
     checked_number(
         "threshold",
         threshold,
@@ -256,28 +255,23 @@ def _positives(
     codes, outcomes = opened.levels
     groupings = [compared.group(opened, columns) for columns in compared.groupings]
     for true in kinds:
-        among = {code: (codes == code) == true for code in predicted}
-        tables = [
-            GroupedTable.of_positives(
-                rows.only(among[code]), positive[among[code]], outcomes[code]
-            )
-            for rows in groupings
-            for code, positive in predicted.items()
-        ]
-        tables = [table for table in tables if table.compared]
+        tables = []
+        for rows in groupings:
+            for code, positive in predicted.items():
+                relevant = (codes == code) == true
+                table = GroupedTable.of_positives(
+                    rows.only(relevant), positive[relevant], outcomes[code]
+                )
+                if table.compared:
+                    tables.append(table)
         if not any(
             table.compared >= min(2, len(table.rows.labels)) for table in tables
         ):
-            if true:
-                kind = "true"
-                rows_with = "with"
-            else:
-                kind = "false"
-                rows_with = "without"
-            few = f"fewer than two groups have rows {rows_with} the favourable outcome"
+            kind = "true" if true else "false"
+            among = "with" if true else "without"
             raise LevelError(
-                f"{kind} positive rates cannot be compared: {few}. Add rows, or merge"
-                " groups."
+                f"{kind} positive rates cannot be compared: fewer than two groups have"
+                f" rows {among} the favourable outcome. Add rows, or merge groups."
             )
         yield tables
 
@@ -296,8 +290,9 @@ def calibration(
     domain: Domain | None = None,
     confidence: float = 0.95,
 ) -> rates.Calibration:
-    """Compare predictions with what happened, in each group: the mean probability with
-    the observed share.
+    """Compare predictions with what happened, in each group.
+
+    That is the mean probability with the observed share.
 
     `outcome` is what happened, and `probabilities` are those of the outcome
     `favourable`, one level: each is a column of the frame, or an array with one value
@@ -320,8 +315,9 @@ def calibration(
 
 @dataclass(frozen=True)
 class GroupDisparity:
-    """One group's disparity: over all strata together, and in each stratum in which
-    there is one.
+    """One group's disparity, over all strata together and in each.
+
+    Strata in which there is none are left out.
     """
 
     columns: tuple[str, ...]
@@ -332,8 +328,7 @@ class GroupDisparity:
 
 @dataclass(frozen=True)
 class Disparity(Number):
-    """The largest disparity of a group, which is 0 if there is none, and that of every
-    group.
+    """The largest disparity of a group, which is 0 if there is none, and all others.
 
     Strata in which everybody or nobody has the favourable outcome count with 0, and are
     listed in `left_out`.
@@ -349,17 +344,16 @@ class Disparity(Number):
         return max(self.groups, key=lambda group: group.value)
 
     def _words(self) -> str:
+        text = (
+            f"{self.value:.3f}: {' × '.join(self.worst.columns)},"
+            f" {rates.group_text(self.worst.group)}"
+        )
         names = ", ".join(
             stratum_text(stratum).removeprefix(" within ") for stratum in self.left_out
         )
         if names:
-            alike = f"; everybody or nobody has the outcome in {names}"
-        else:
-            alike = ""
-        return (
-            f"{self.value:.3f}: {' × '.join(self.worst.columns)},"
-            f" {rates.group_text(self.worst.group)}{alike}"
-        )
+            text += f"; everybody or nobody has the outcome in {names}"
+        return text
 
 
 def conditional_demographic_disparity(
@@ -374,8 +368,9 @@ def conditional_demographic_disparity(
     missing: MissingOption = "ignore",
     domain: Domain | None = None,
 ) -> Disparity:
-    """Share of a group among those without the favourable outcome, minus its share
-    among those with it.
+    """Share of a group among those turned away, minus its share among the others.
+
+    Those turned away are without the favourable outcome.
 
     Above 0, the group is overrepresented among those turned away (Wachter, Mittelstadt
     and Russell, 2021). `favourable` is the one good level of the `outcome`, which is a
@@ -387,8 +382,12 @@ def conditional_demographic_disparity(
     Examples
     --------
     >>> import pandas as pd
-    >>> people = pd.DataFrame({"sex": ["F", "F", "M", "M"], "hired": ["no", "no", "no", "yes"]})
-    >>> print(conditional_demographic_disparity(people, "hired", "sex", favourable="yes"))
+    >>> hired = ["no", "no", "no", "yes"]
+    >>> people = pd.DataFrame({"sex": ["F", "F", "M", "M"], "hired": hired})
+    >>> found = conditional_demographic_disparity(
+    ...     people, "hired", "sex", favourable="yes"
+    ... )
+    >>> print(found)
     0.667: sex, F
     """
     compared = Comparison(
@@ -408,19 +407,15 @@ def conditional_demographic_disparity(
 def _disparities(
     rows: GroupedRows, favourable: int
 ) -> tuple[list[GroupDisparity], list[StratumLevels]]:
-    """The disparity of each group that has weight, and the strata in which there is
-    none.
-    """
+    """Each weighted group's disparity, and the strata in which there is none."""
     size = len(rows.labels)
     sizes = []
     by_stratum = {}
     for levels, of_stratum in rows.strata:
         part = rows.only(of_stratum)
         accepted = part.levels[0] == favourable
-        away, taken = (
-            tally(part.group, np.where(among, part.weights, 0.0), size)
-            for among in (~accepted, accepted)
-        )
+        away = tally(part.group, np.where(accepted, 0.0, part.weights), size)
+        taken = tally(part.group, np.where(accepted, part.weights, 0.0), size)
         sizes.append(away.sum() + taken.sum())
         if away.any() and taken.any():
             by_stratum[levels] = away / away.sum() - taken / taken.sum()
@@ -441,7 +436,11 @@ def _disparities(
             for levels, values in by_stratum.items()
             if levels
         )
-        by_group.append(
-            GroupDisparity(rows.columns, rows.labels[code], float(means[code]), strata)
+        disparity = GroupDisparity(
+            columns=rows.columns,
+            group=rows.labels[code],
+            value=float(means[code]),
+            strata=strata,
         )
+        by_group.append(disparity)
     return by_group, left_out

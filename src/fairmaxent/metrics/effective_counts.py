@@ -25,8 +25,9 @@ _LIKE_STUDENT = 3.0
 
 @dataclass(frozen=True, eq=False)
 class EffectiveCounts:
-    """Unweighted rows with an outcome and without it that tell as much as weighted
-    ones; groups come last.
+    """Unweighted rows, with an outcome and without, that tell as much as weighted ones.
+
+    Groups come last.
     """
 
     positives: Reals
@@ -50,18 +51,16 @@ class EffectiveCounts:
 
     @property
     def sizes(self) -> Reals:
-        """Number of unweighted rows whose rate p would have the same variance: p (1 −
-        p) / Var p.
-        """
+        """Unweighted rows whose rate p has the same variance: p (1 − p) / Var p."""
         weight = self.weight_ratio * self.positives + self.negatives
-        return _quotient(
-            weight**2, self.weight_ratio * (self.positives + self.negatives)
-        )
+        count = self.positives + self.negatives
+        return _quotient(weight**2, self.weight_ratio * count)
 
     @property
     def sparsity(self) -> Reals:
-        """The sum of 1 / (count + 1) over rows with and without the outcome: near zero
-        if there are many of both.
+        """The sum of 1 / (count + 1) over rows with and without the outcome.
+
+        Near zero if there are many of both.
         """
         return np.asarray(1 / (self.positives + 1) + 1 / (self.negatives + 1))
 
@@ -72,28 +71,23 @@ class EffectiveCounts:
         )
 
     def seen_from(self, rates: Reals) -> tuple[Reals, Reals]:
-        """Rates and sizes of unweighted rows with the same score and information at
-        hypothesised rates near these.
+        """Rates and sizes of unweighted rows that tell the same near some rates.
+
+        They have the same score and information at hypothesised rates near these.
         """
-        sizes = (
-            (self.positives + self.negatives)
-            * self.weight_ratio
-            / (rates + self.weight_ratio * (1 - rates)) ** 2
-        )
-        expected = (self.positives + self.negatives) * self._chances(rates)
+        count = self.positives + self.negatives
+        odds = rates + self.weight_ratio * (1 - rates)
+        sizes = count * self.weight_ratio / odds**2
+        expected = count * self._chances(rates)
         return rates + (self.positives - expected) / sizes, sizes
 
     def deviance(self, rates: Reals) -> Reals:
         """Twice the log-likelihood that is lost if the rates were these."""
         chances = self._chances(rates)
         total = self.positives + self.negatives
-        with np.errstate(divide="ignore", invalid="ignore"):
-            sides = ((self.positives, chances), (self.negatives, 1 - chances))
-            first, second = (
-                np.where(n > 0, n * np.log(n / (total * chance)), 0.0)
-                for n, chance in sides
-            )
-        return np.asarray(2 * np.maximum(first + second, 0.0))
+        with_it = _lost(self.positives, total * chances)
+        without_it = _lost(self.negatives, total * (1 - chances))
+        return np.asarray(2 * np.maximum(with_it + without_it, 0.0))
 
     def _chances(self, rates: Reals) -> Reals:
         """Chances of a row to have the outcome, weights aside."""
@@ -102,8 +96,9 @@ class EffectiveCounts:
 
 @dataclass(frozen=True, eq=False)
 class WeightSums:
-    """Weight, squared weight and number of rows with weight, of each outcome (axis −2)
-    in each group (axis −1).
+    """Weight, squared weight and number of rows with weight.
+
+    Of each outcome (axis −2) in each group (axis −1).
     """
 
     weight: Reals
@@ -119,97 +114,101 @@ class WeightSums:
         shape: tuple[int, int],
         counted: "WeightSums | None" = None,
     ) -> "WeightSums":
-        """Add up the rows of each outcome and group; if they are ``counted``, each
-        stands for the rows behind it.
+        """Add up the rows of each outcome and group.
+
+        If they are ``counted``, each stands for the rows behind it.
         """
         cells = outcome * shape[1] + group
         size = shape[0] * shape[1]
         if counted is not None:
-            sums = (
-                tally(cells, np.where(weights > 0, part, 0.0), size)
-                for part in vars(counted).values()
-            )
-            return cls(*(part.reshape(shape) for part in sums))
-        rows = tally(cells, (weights > 0).astype(float), size).reshape(shape)
-        if (weights == 1).all():
+            parts = [
+                np.where(weights > 0, part, 0.0) for part in vars(counted).values()
+            ]
+        elif (weights == 1).all():
+            rows = tally(cells, None, size).reshape(shape)
             return cls(rows, rows, rows)
-        return cls(
-            tally(cells, weights, size).reshape(shape),
-            tally(cells, weights**2, size).reshape(shape),
-            rows,
-        )
+        else:
+            parts = [weights, weights**2, (weights > 0).astype(float)]
+        return cls(*(tally(cells, part, size).reshape(shape) for part in parts))
+
+    def only(self, rows: Any) -> "WeightSums":
+        """The sums of some of the rows that stand for several."""
+        return WeightSums(self.weight[rows], self.squares[rows], self.rows[rows])
 
     def against_others(self, axis: int = -2) -> EffectiveCounts:
-        """Effective counts of each outcome against the others of the same group; axis
-        −1: of each group.
+        """Effective counts of each outcome against the others of the same group.
+
+        Axis −1: of each group.
         """
-        # Where no row shows its weight, other groups do.
-        weight, squares, rows = (
-            part.sum(axis, keepdims=True) - part for part in vars(self).values()
-        )
-        weight, squares = (
-            np.where(rows > 0, np.maximum(part, 0.0), 0.0) for part in (weight, squares)
-        )
-        others = WeightSums(weight, squares, rows)
+        others = self._others(axis)
         # The squared coefficient of variation of the weights within cells, of all
         # groups together.
-        shown = [
-            side.deviations(together=True)
-            for side in ((self, others) if axis == -2 else (self,))
-        ]
-        deviations, freedom = (sum(part) for part in zip(*shown, strict=True))
+        deviations, freedom = self.deviations(together=True)
+        if axis == -2:
+            more, more_freedom = others.deviations(together=True)
+            deviations = deviations + more
+            freedom = freedom + more_freedom
         spread = np.asarray(deviations / np.maximum(freedom, 1.0))
-        sides = (
-            (self.weight, self._effective_rows(spread)),
-            (
-                others.weight,
-                others._effective_rows(spread),
-            ),
+        positives = self._effective_rows(spread)
+        negatives = others._effective_rows(spread)
+        # W₁ / k and W₀ / m; where no row shows its weight, other groups do
+        first = _quotient(self.weight, positives)
+        second = _quotient(others.weight, negatives)
+        here = _quotient(_of_all(self.weight), _of_all(positives))
+        there = _quotient(_of_all(others.weight), _of_all(negatives))
+        own = np.where(np.isnan(here), there, here)
+        other = np.where(np.isnan(there), here, there)
+        numerator = np.where(np.isnan(first), second * own / other, first)
+        denominator = np.where(np.isnan(second), first * other / own, second)
+        return EffectiveCounts(positives, negatives, numerator / denominator)
+
+    def _others(self, axis: int) -> "WeightSums":
+        """The sums of everything else along an axis, without what rounding leaves."""
+        rows = self.rows.sum(axis, keepdims=True) - self.rows
+        weight = self.weight.sum(axis, keepdims=True) - self.weight
+        squares = self.squares.sum(axis, keepdims=True) - self.squares
+        return WeightSums(
+            weight=np.where(rows > 0, np.maximum(weight, 0.0), 0.0),
+            squares=np.where(rows > 0, np.maximum(squares, 0.0), 0.0),
+            rows=rows,
         )
-        first, second = (_quotient(weight, rows) for weight, rows in sides)
-        here, there = (
-            _quotient(
-                weight.sum(axis=-1, keepdims=True), rows.sum(axis=-1, keepdims=True)
-            )
-            for weight, rows in sides
-        )
-        here, there = (
-            np.where(np.isnan(here), there, here),
-            np.where(np.isnan(there), here, there),
-        )
-        numerator = np.where(np.isnan(first), second * here / there, first)
-        denominator = np.where(np.isnan(second), first * there / here, second)
-        return EffectiveCounts(sides[0][1], sides[1][1], numerator / denominator)
 
     def _effective_rows(self, spread: Reals) -> Reals:
-        """Effective number of rows, n / (1 + squared coefficient of variation of their
-        weights), or a little less.
+        """Effective number of rows, or a little less.
+
+        n / (1 + squared coefficient of variation of their weights).
         """
         # A cell borrows from the same outcome in all groups, which borrows the spread
         # given. Even weights lose nothing.
         for deviations, freedom in (self.deviations(together=True), self.deviations()):
             own = deviations / np.maximum(freedom, 1.0)
-            spread = own + np.maximum(spread - own, 0.0) * _BORROWED_ROWS / (
-                freedom + _BORROWED_ROWS
-            )
+            lacking = np.maximum(spread - own, 0.0)
+            spread = own + lacking * _BORROWED_ROWS / (freedom + _BORROWED_ROWS)
         effective = self.rows / (1 + spread)
-        return np.asarray(
-            effective
-            / (1 + _LIKE_STUDENT * (1 / (effective + 1) - 1 / (self.rows + 1)))
-        )
+        by_chance = 1 / (effective + 1) - 1 / (self.rows + 1)
+        return np.asarray(effective / (1 + _LIKE_STUDENT * by_chance))
 
     def deviations(self, *, together: bool = False) -> tuple[Reals, Reals]:
-        """Of each cell, or of all groups together: squared relative deviations from the
-        mean weight, and freedom.
+        """Squared relative deviations from the mean weight, and freedom.
+
+        Of each cell, or of all groups together.
         """
         relative = _quotient(self.rows * self.squares, self.weight**2)
         deviations = self.rows * np.fmax(relative - 1, 0.0)
         freedom = np.maximum(self.rows - 1, 0.0)
         if together:
-            return deviations.sum(axis=-1, keepdims=True), freedom.sum(
-                axis=-1, keepdims=True
-            )
+            return _of_all(deviations), _of_all(freedom)
         return deviations, freedom
+
+
+def _of_all(groups: Reals) -> Reals:
+    return np.asarray(groups.sum(axis=-1, keepdims=True))
+
+
+def _lost(count: Reals, expected: Reals) -> Reals:
+    """n·log(n / E n): the log-likelihood that a count adds; 0 if there is none."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(count > 0, count * np.log(count / expected), 0.0)
 
 
 def _quotient(above: Reals, below: Reals) -> Reals:

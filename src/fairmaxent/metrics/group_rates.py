@@ -1,6 +1,6 @@
-"""Rates of groups: the table that every metric fills, outcome × groups, and the worst
-ratio between two groups of it.
+"""Rates of groups: the table that every metric fills, outcome × groups.
 
+The worst ratio between two groups of it is the value of a metric.
 Definitions 2.1 and 2.2 are in `fairness.rates`, intervals in `intervals`. Calibration
 compares *surpluses* instead of rates: P(Y = y | g) minus the mean probability that was
 predicted for the group.
@@ -41,9 +41,7 @@ ScoredRows = tuple[Mask, Reals, Reals]
 
 @dataclass(frozen=True)
 class GroupRate:
-    """One group's share P(g) or rate, such as P(y | g), and the number of rows behind
-    it.
-    """
+    """One group's share P(g) or rate, such as P(y | g), and how many rows it has."""
 
     columns: tuple[str, ...]
     group: Label
@@ -66,9 +64,7 @@ class Spoken:
 
 @dataclass(frozen=True)
 class Pair(Spoken):
-    """The groups that determine a rate: the lowest and the highest, for this
-    outcome.
-    """
+    """The lowest and the highest group of an outcome, which determine a rate."""
 
     columns: tuple[str, ...]
     outcome: object
@@ -77,16 +73,14 @@ class Pair(Spoken):
     stratum: StratumLevels = ()
 
     def _words(self) -> str:
-        if self.outcome is None:
-            about = ""
-        else:
+        about = ""
+        if self.outcome is not None:
             about = f" for outcome {value_text(self.outcome)}"
         lowest = group_text(self.lowest)
         highest = group_text(self.highest)
+        groups = f"{lowest} against {highest}"
         if lowest == highest:
             groups = "all groups equal"
-        else:
-            groups = f"{lowest} against {highest}"
         return (
             f"{' × '.join(self.columns)}, {groups}{about}{stratum_text(self.stratum)}"
         )
@@ -123,8 +117,9 @@ class Number(Spoken):
 
 @dataclass(frozen=True)
 class Rate(Number):
-    """The worst ratio between two groups, its confidence interval (None: exact), and
-    the rate of every group.
+    """The worst ratio between two groups, with its interval, and all groups' rates.
+
+    The interval is None if the rate is exact.
 
     The interval covers at least as often as stated. It is wide if groups are many and
     small: see those of the `groups`. Groups that have no weight in the relevant rows
@@ -140,14 +135,11 @@ class Rate(Number):
 
     @property
     def difference(self) -> float:
-        """The largest difference between the rates of two groups, for the same
-        outcome.
-        """
+        """The largest difference between two groups' rates of the same outcome."""
         compared: dict[tuple[object, ...], list[float]] = {}
         for group in self.groups:
-            compared.setdefault(
-                (group.columns, group.outcome, group.stratum), []
-            ).append(group.rate)
+            among = (group.columns, group.outcome, group.stratum)
+            compared.setdefault(among, []).append(group.rate)
         return max(max(rates) - min(rates) for rates in compared.values())
 
     def _words(self) -> str:
@@ -164,24 +156,24 @@ def group_text(group: Label) -> str:
 
 def left_out_text(groups: Sequence[GroupRate]) -> str:
     """The groups that were not compared, in words to be put after a comparison."""
+    if not groups:
+        return ""
     strata: dict[str, set[str]] = {}
     for group in groups:
-        strata.setdefault(group_text(group.group), set()).add(
-            stratum_text(group.stratum)
-        )
-    names = [
-        name + (f" in {len(own)} strata" if len(own) > 1 else min(own))
-        for name, own in sorted(strata.items())
-    ]
-    if names:
-        return f"; not compared: {', '.join(names)}"
-    return ""
+        name = group_text(group.group)
+        strata.setdefault(name, set()).add(stratum_text(group.stratum))
+    names = []
+    for name, own in sorted(strata.items()):
+        where = f" in {len(own)} strata" if len(own) > 1 else min(own)
+        names.append(name + where)
+    return f"; not compared: {', '.join(names)}"
 
 
 @dataclass(frozen=True, eq=False)
 class GroupedTable:
-    """Rates of each outcome (axis 0) in each group of one grouping and stratum, and the
-    rows behind them.
+    """Rates of each outcome (axis 0) in each group, and the rows behind them.
+
+    Of one grouping and stratum.
     """
 
     rows: GroupedRows
@@ -195,37 +187,33 @@ class GroupedTable:
     @classmethod
     def of_shares(cls, rows: GroupedRows) -> "GroupedTable":
         """Add up the weights of each group."""
+        shape = (1, len(rows.labels))
         one = np.zeros_like(rows.group)
-        sums = WeightSums.of(
-            one, rows.group, rows.weights, (1, len(rows.labels)), rows.counted
-        )
+        sums = WeightSums.of(one, rows.group, rows.weights, shape, rows.counted)
         shares = sums.weight / np.maximum(sums.weight.sum(), _TINY)
-        rates = np.where(shares > 0, shares, np.nan)
-        return cls(rows, [None], rates, sums.against_others(axis=-1), are_shares=True)
+        return cls(
+            rows=rows,
+            outcomes=[None],
+            rates=np.where(shares > 0, shares, np.nan),
+            effective=sums.against_others(axis=-1),
+            are_shares=True,
+        )
 
     @classmethod
     def of_outcomes(cls, rows: GroupedRows, favourable: object) -> "GroupedTable":
         """Add up the weights of each outcome in each group."""
         codes, outcomes = rows.levels
-        sums = WeightSums.of(
-            codes,
-            rows.group,
-            rows.weights,
-            (len(outcomes), len(rows.labels)),
-            rows.counted,
-        )
+        shape = (len(outcomes), len(rows.labels))
+        sums = WeightSums.of(codes, rows.group, rows.weights, shape, rows.counted)
         chosen = favourable_codes(outcomes, favourable)
         # an outcome that nobody compared has is left out, such as missing
         if favourable is None:
             chosen = [code for code in chosen if sums.weight[code].any()] or chosen
-        rates = outcome_rates(sums.weight, (1,))
-        effective = sums.against_others()
-        names = [outcomes[code] for code in chosen]
         return cls(
-            rows,
-            names,
-            rates[chosen],
-            effective[chosen, :],
+            rows=rows,
+            outcomes=[outcomes[code] for code in chosen],
+            rates=outcome_rates(sums.weight, (1,))[chosen],
+            effective=sums.against_others()[chosen, :],
             is_two_sided=len(outcomes) == 2,
         )
 
@@ -233,25 +221,23 @@ class GroupedTable:
     def of_positives(
         cls, rows: GroupedRows, positive: Mask, outcome: object
     ) -> "GroupedTable":
-        """Add up the weights of the rows that have an outcome, and of those that have
-        not, in each group.
-        """
-        sums = WeightSums.of(
-            1 - positive, rows.group, rows.weights, (2, len(rows.labels))
-        )
+        """Add up the weights of rows with an outcome, and of the others, by group."""
+        shape = (2, len(rows.labels))
+        sums = WeightSums.of(1 - positive, rows.group, rows.weights, shape)
         return cls(
-            rows,
-            [outcome],
-            outcome_rates(sums.weight, (1,))[:1],
-            sums.against_others()[[0], :],
+            rows=rows,
+            outcomes=[outcome],
+            rates=outcome_rates(sums.weight, (1,))[:1],
+            effective=sums.against_others()[[0], :],
         )
 
     @classmethod
     def of_means(
         cls, rows: GroupedRows, chance: Reals, outcome: object
     ) -> "GroupedTable":
-        """Average the probabilities of an outcome in each group: they vary less than
-        labels, so are worth more rows.
+        """Average the probabilities of an outcome in each group.
+
+        They vary less than labels, so are worth more rows.
         """
         # The variance of the mean is linearised (Taylor), and widened like Student's t
         # because it is estimated.
@@ -260,28 +246,22 @@ class GroupedTable:
         group = rows.group
         weight = rows.weights
         size = len(rows.labels)
-        mass, positive = (tally(group, weight * value, size) for value in (1.0, chance))
+        mass = tally(group, weight, size)
+        positive = tally(group, weight * chance, size)
         mean = positive / np.maximum(mass, np.finfo(float).tiny)
-        squares, deviations = (
-            tally(group, weight**2 * value, size)
-            for value in (1.0, (chance - mean[group]) ** 2)
-        )
+        squares = tally(group, weight**2, size)
+        deviations = tally(group, weight**2 * (chance - mean[group]) ** 2, size)
         count = effective_rows(mass, squares)
         variance = deviations / np.maximum(mass, _TINY) ** 2
         freedom = count - 1
-        widened = (
-            variance
-            * (count / np.maximum(freedom, 1e-9))
-            * freedom
-            / np.maximum(freedom - 2, 1e-9)
-        )
+        unbiased = variance * (count / np.maximum(freedom, 1e-9))
+        widened = unbiased * freedom / np.maximum(freedom - 2, 1e-9)
         sizes = np.maximum(count, mean * (1 - mean) / np.maximum(widened, 1e-300))
-        rates = outcome_rates(np.stack([positive, mass - positive]), (1,))[:1]
         return cls(
-            rows,
-            [outcome],
-            rates,
-            EffectiveCounts.of_rates(mean[np.newaxis], sizes[np.newaxis]),
+            rows=rows,
+            outcomes=[outcome],
+            rates=outcome_rates(np.stack([positive, mass - positive]), (1,))[:1],
+            effective=EffectiveCounts.of_rates(mean[np.newaxis], sizes[np.newaxis]),
         )
 
     @property
@@ -292,41 +272,37 @@ class GroupedTable:
     def comparisons(self) -> Iterator[intervals.Compared]:
         """The groups that have a rate, for each outcome."""
         for number, row in enumerate(self.rates):
-            repeats = number == 1 and self.is_two_sided
-            counts = self.effective[number, ~np.isnan(row)]
             yield intervals.Compared(
-                counts, are_shares=self.are_shares, repeats=repeats
+                counts=self.effective[number, ~np.isnan(row)],
+                are_shares=self.are_shares,
+                repeats=number == 1 and self.is_two_sided,
             )
 
     def group_rates(self, confidence: float | None) -> Iterator[GroupRate]:
-        """The groups with a rate, each with its interval unless the table is exact;
-        with no confidence, the others.
+        """The groups with a rate, each with its interval unless the table is exact.
+
+        With no confidence, the others.
         """
-        exact = self.rows.exact
-        if self.rows.counted is None:
-            counted = None
-        else:
-            counted = self.rows.counted.rows
-        counts = np.bincount(self.rows.group, counted, minlength=len(self.rows.labels))
+        rows = self.rows
+        people = rows.counted.rows if rows.counted is not None else None
+        counts = np.bincount(rows.group, people, minlength=len(rows.labels))
         ends = None
-        if not (exact or confidence is None):
-            ends = intervals.share_interval(self.effective, confidence)
-        for row, column in np.argwhere(
-            np.isnan(self.rates) == (confidence is None)
-        ).tolist():
-            named = self.rows.columns, self.rows.labels[column], self.outcomes[row]
-            count = None
-            if not exact:
-                count = int(counts[column])
+        if not (rows.exact or confidence is None):
+            ends = np.stack(intervals.share_interval(self.effective, confidence), -1)
+        wanted = np.isnan(self.rates) == (confidence is None)
+        for outcome, group in np.argwhere(wanted).tolist():
             interval = None
             if ends is not None:
-                interval = (float(ends[0][row, column]), float(ends[1][row, column]))
+                low, high = ends[outcome, group].tolist()
+                interval = (low, high)
             yield GroupRate(
-                *named,
-                float(self.rates[row, column]),
-                count,
-                interval,
-                self.rows.stratum,
+                columns=rows.columns,
+                group=rows.labels[group],
+                outcome=self.outcomes[outcome],
+                rate=float(self.rates[outcome, group]),
+                count=None if rows.exact else int(counts[group]),
+                interval=interval,
+                stratum=rows.stratum,
             )
 
 
@@ -337,53 +313,59 @@ def worst_ratio(tables: Iterable[GroupedTable], confidence: float) -> Rate:
     for table in tables:
         if not table.compared:
             names = " × ".join(map(repr, table.rows.columns))
-            if table.are_shares:
-                what = f"a group of {names}"
-            else:
-                what = f"both an outcome and a group of {names}"
-            advice = "name other columns, or fill their gaps"
+            what = "a group" if table.are_shares else "both an outcome and a group"
             raise LevelError(
-                f"no row has {what}, so there is nothing to compare; {advice}"
+                f"no row has {what} of {names}, so there is nothing to compare; name"
+                " other columns, or fill their gaps"
             )
     alone = [table for table in tables if table.rows.stratum and table.compared < 2]
     tables = [table for table in tables if table not in alone]
     if not tables:
-        what = (
+        raise LevelError(
             "no stratum has rows of more than one group, so there is nothing to"
-            " compare; compare within other"
+            " compare; compare within other columns, or leave ",
+            Option("within"),
+            " out",
         )
-        raise LevelError(f"{what} columns, or leave ", Option("within"), " out")
     ratios = [smallest_over_largest(table.rates) for table in tables]
     values = [float(np.nanmin(ratio)) for ratio in ratios]
-    at = first_smallest(values)
     value = min(values)
-    table = tables[at]
+    at = first_smallest(values)
+    worst = tables[at]
     outcome = first_smallest(ratios[at])
-    lowest, highest = (
-        table.rows.labels[find(table.rates[outcome])]
-        for find in (first_smallest, first_largest)
-    )
+    rates = worst.rates[outcome]
     interval = None
-    if not table.rows.exact:
+    if not worst.rows.exact:
         comparisons = [compared for table in tables for compared in table.comparisons()]
-        interval = intervals.widened(
-            intervals.ratio_ends(comparisons, confidence), value
-        )
-    worst = Pair(
-        table.rows.columns, table.outcomes[outcome], lowest, highest, table.rows.stratum
-    )
-    groups = tuple(group for table in tables for group in table.group_rates(confidence))
-    without_rate = (group for table in tables for group in table.group_rates(None))
-    without_others = (
+        ends = intervals.ratio_ends(comparisons, confidence)
+        interval = intervals.widened(ends, value)
+    without_rate = [group for table in tables for group in table.group_rates(None)]
+    without_others = [
         group for table in alone for group in table.group_rates(confidence)
+    ]
+    return Rate(
+        value=value,
+        interval=interval,
+        worst=Pair(
+            columns=worst.rows.columns,
+            outcome=worst.outcomes[outcome],
+            lowest=worst.rows.labels[first_smallest(rates)],
+            highest=worst.rows.labels[first_largest(rates)],
+            stratum=worst.rows.stratum,
+        ),
+        groups=tuple(
+            group for table in tables for group in table.group_rates(confidence)
+        ),
+        left_out=(*without_rate, *without_others),
     )
-    return Rate(value, interval, worst, groups, (*without_rate, *without_others))
 
 
 @dataclass(frozen=True)
 class GroupCalibration:
-    """One group: mean probability, share with the outcome and its interval, expected
-    calibration error.
+    """One group: what was predicted, what was observed, and how far they differ.
+
+    Mean probability, share with the outcome and its interval, expected calibration
+    error.
     """
 
     columns: tuple[str, ...]
@@ -403,8 +385,7 @@ class GroupCalibration:
 
 @dataclass(frozen=True)
 class Calibration(Spoken):
-    """The largest gap between two groups, with its interval, and the calibration of
-    every group.
+    """The largest gap between two groups, and the calibration of every group.
 
     `worst.lowest` is the group whose probabilities are too high compared with those of
     `worst.highest`.
@@ -422,19 +403,17 @@ class Calibration(Spoken):
 
     def _words(self) -> str:
         worst = max(self.groups, key=lambda group: group.error)
-        error = (
-            f"error {worst.error:.3f} ({worst.by_chance:.3f} by chance alone) in"
-            f" {group_text(worst.group)}"
-        )
         return (
             f"gap {self.gap:.3f}{intervals.interval_text(self.interval)}: {self.worst};"
-            f" {error}"
+            f" error {worst.error:.3f} ({worst.by_chance:.3f} by chance alone) in"
+            f" {group_text(worst.group)}"
         )
 
 
 def quantile_bins(score: Reals, weights: Reals, bins: int) -> Codes:
-    """Bin of each row, so that all bins have about the same weight; equal scores share
-    a bin, and bins may be empty.
+    """Bin of each row, so that all bins have about the same weight.
+
+    Equal scores share a bin, and bins may be empty.
     """
     order = np.argsort(score)
     cumulative = np.cumsum(weights[order])
@@ -456,32 +435,34 @@ def calibrate(
     codes, outcomes = rows.levels
     code = rows.one_favourable(compared.favourable)
     chance = rows.probabilities(probabilities, what="probabilities")
-    scored = codes == code, chance, quantile_bins(chance, rows.weights, bins)
-    groupings = [
-        _calibrated(*scored, compared.group(rows, columns), confidence)
-        for columns in compared.groupings
-    ]
-    by_surplus = attrgetter("surplus")
-    extremes = [
-        (min(found, key=by_surplus), max(found, key=by_surplus))
-        for found, _ in groupings
-    ]
+    bin_of = quantile_bins(chance, rows.weights, bins)
+    groups: list[GroupCalibration] = []
+    comparisons = []
+    extremes = []
+    for columns in compared.groupings:
+        grouped = compared.group(rows, columns)
+        found, surpluses = _calibrated(
+            codes == code, chance, bin_of, grouped, confidence
+        )
+        groups += found
+        comparisons.append(surpluses)
+        by_surplus = attrgetter("surplus")
+        extremes.append((min(found, key=by_surplus), max(found, key=by_surplus)))
     lowest, highest = max(extremes, key=lambda pair: pair[1].surplus - pair[0].surplus)
     gap = highest.surplus - lowest.surplus
-    ends = intervals.difference_ends(
-        [surpluses for _, surpluses in groupings], confidence
+    ends = intervals.difference_ends(comparisons, confidence)
+    return Calibration(
+        gap=gap,
+        interval=intervals.widened(ends, gap),
+        worst=Pair(lowest.columns, outcomes[code], lowest.group, highest.group),
+        groups=tuple(groups),
     )
-    worst = Pair(lowest.columns, outcomes[code], lowest.group, highest.group)
-    groups = tuple(group for found, _ in groupings for group in found)
-    return Calibration(gap, intervals.widened(ends, gap), worst, groups)
 
 
 def _calibrated(
     positive: Mask, chance: Reals, bin_of: Codes, rows: GroupedRows, confidence: float
 ) -> tuple[list[GroupCalibration], intervals.Compared]:
-    """The calibration of every group that has weight, and their surpluses as they are
-    compared.
-    """
+    """The calibration of every group that has weight, and their surpluses."""
     sums = WeightSums.of(1 - positive, rows.group, rows.weights, (2, len(rows.labels)))
     counts = sums.against_others()[0, :]
     low, high = intervals.share_interval(counts, confidence)
@@ -491,83 +472,74 @@ def _calibrated(
         own = rows.group == number
         weights = rows.weights[own]
         bins = bin_of[own]
-        scored[number] = happened, promised, _ = positive[own], chance[own], weights
+        happened = positive[own]
+        promised = chance[own]
+        scored[number] = (happened, promised, weights)
         mass = float(weights.sum())
         surpluses = tally(bins, weights * (happened - promised), 0)
         # If the probabilities were exact, a bin's surplus would be nearly normal, and
         # E|x| = σ·√(2/π).
         variance = tally(bins, weights**2 * promised * (1 - promised), 0)
-        predicted, observed = (
-            float(weights @ part) / mass for part in (promised, happened)
+        by_chance = np.sqrt(variance * 2 / np.pi)
+        calibrated = GroupCalibration(
+            columns=rows.columns,
+            group=rows.labels[number],
+            predicted=float(weights @ promised) / mass,
+            observed=float(weights @ happened) / mass,
+            count=len(weights),
+            interval=(float(low[number]), float(high[number])),
+            error=float(np.abs(surpluses).sum()) / mass,
+            by_chance=float(by_chance.sum()) / mass,
         )
-        error, by_chance = (
-            float(part.sum()) / mass
-            for part in (np.abs(surpluses), np.sqrt(variance * 2 / np.pi))
-        )
-        found = (
-            predicted,
-            observed,
-            len(weights),
-            (float(low[number]), float(high[number])),
-            error,
-            by_chance,
-        )
-        groups.append(GroupCalibration(rows.columns, rows.labels[number], *found))
+        groups.append(calibrated)
     return groups, compared_surpluses(counts[list(scored)], list(scored.values()))
 
 
 def compared_surpluses(
     counts: EffectiveCounts, rows: Sequence[ScoredRows]
 ) -> intervals.Compared:
-    """The surpluses of groups as they are compared, given the effective counts of the
-    outcome and the rows of each.
+    """The surpluses of groups as they are compared.
+
+    Given the effective counts of the outcome and the rows of each.
     """
     # If the probabilities predict the outcome, the surplus varies less than the
     # observed share: counts become larger. If they vary for no reason, it varies more:
     # this is added. Variances are linearised (Taylor).
     both = [_variances(counts[..., group], *part) for group, part in enumerate(rows)]
     factors, added = (np.stack(part, axis=-1) for part in zip(*both, strict=True))
-    expected = np.stack(
-        [weighted_mean(chance, weights) for _, chance, weights in rows], axis=-1
-    )
+    expected = [weighted_mean(chance, weights) for _, chance, weights in rows]
     more = EffectiveCounts(
         counts.positives * factors, counts.negatives * factors, counts.weight_ratio
     )
-    return intervals.Compared(more, expected=expected, added=added)
+    return intervals.Compared(more, expected=np.stack(expected, axis=-1), added=added)
 
 
 def _variances(
     counts: EffectiveCounts, positive: Mask, chance: Reals, weights: Reals
 ) -> tuple[Reals, Reals]:
-    """How many times as many rows the probabilities are worth, and the variance that
-    they add.
-    """
-    # Linearised variance Σw²(x − x̄)² / (Σw)² of a weighted mean x̄.
-    deviations = (
-        weights * (x - weighted_mean(x, weights)[..., np.newaxis])
-        for x in (positive - chance, positive)
-    )
-    surplus, share = (
-        (part**2).sum(axis=-1) / weights.sum(axis=-1) ** 2 for part in deviations
-    )
-    half_a_row_more = EffectiveCounts(
+    """How many times the rows probabilities are worth, and the variance they add."""
+    surplus = _mean_variance(positive - chance, weights)
+    share = _mean_variance(positive, weights)
+    # with half a row more of either, so that it is never 0
+    more = EffectiveCounts(
         counts.positives + 0.5, counts.negatives + 0.5, counts.weight_ratio
     )
-    reference = (
-        half_a_row_more.rates * (1 - half_a_row_more.rates) / half_a_row_more.sizes
-    )
+    reference = more.rates * (1 - more.rates) / more.sizes
     # At least what exact probabilities would leave, in case few rows happen to agree.
     mean = weighted_mean(chance, weights)
-    unexplained = (chance * (1 - chance)).mean(axis=-1) / np.maximum(
-        mean * (1 - mean), 1e-300
-    )
-    left = np.clip(
-        (reference + surplus - share) / reference, np.clip(unexplained, 1e-9, 1.0), 1.0
-    )
+    spread = np.maximum(mean * (1 - mean), 1e-300)
+    unexplained = np.clip((chance * (1 - chance)).mean(axis=-1) / spread, 1e-9, 1.0)
+    left = np.clip((reference + surplus - share) / reference, unexplained, 1.0)
     freedom = effective_rows(weights.sum(axis=-1), (weights**2).sum(axis=-1)) - 1
     # like Student's t, because the variance is estimated
     wider = (freedom + 1) / np.maximum(freedom - 2, 0.5)
     return 1 / left, np.maximum(surplus - share, 0.0) * wider
+
+
+def _mean_variance(values: Reals | Mask, weights: Reals) -> Reals:
+    """Linearised variance Σw²(x − x̄)² / (Σw)² of a weighted mean x̄."""
+    deviations = weights * (values - weighted_mean(values, weights)[..., np.newaxis])
+    return np.asarray((deviations**2).sum(axis=-1) / weights.sum(axis=-1) ** 2)
 
 
 def weighted_mean(values: Reals | Mask, weights: Reals) -> Reals:

@@ -1,6 +1,4 @@
-"""What every metric compares: rows with weights, their groups and strata, and the
-levels of their outcome.
-"""
+"""What every metric compares: rows, their weights, groups, strata and outcomes."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -40,9 +38,7 @@ Stratum = tuple[StratumLevels, Any]
 
 @dataclass(frozen=True, eq=False)
 class MeasuredRows:
-    """Rows with weights: a sample, or the cells of an exact marginal with their
-    probabilities.
-    """
+    """Rows with weights: a sample, or an exact marginal's cells and probabilities."""
 
     frame: frames.Frame
     weights: Reals  # 0: not compared
@@ -53,11 +49,14 @@ class MeasuredRows:
 
     def one_favourable(self, level: object) -> int:
         """Code of the one outcome that the probabilities refer to."""
-        if level is None or len(codes := favourable_codes(self.levels[1], level)) != 1:
-            what = (
-                f" is {level!r}; name the one outcome that the probabilities refer to"
+        codes = []
+        if level is not None:
+            codes = favourable_codes(self.levels[1], level)
+        if len(codes) != 1:
+            raise InputError(
+                Option("favourable"),
+                f" is {level!r}; name the one outcome that the probabilities refer to",
             )
-            raise InputError(Option("favourable"), what)
         return codes[0]
 
     def probabilities(self, values: Any, *, what: str = "predictions") -> Reals:
@@ -86,29 +85,27 @@ class GroupedRows(MeasuredRows):
 
     def only(self, rows: Any) -> "GroupedRows":
         """Some of the rows, in the same groups."""
-        counted = self.counted and WeightSums(
-            *(part[rows] for part in vars(self.counted).values())
-        )
-        parts: dict[str, Any] = {
-            "group": self.group[rows],
-            "weights": self.weights[rows],
-            "counted": counted,
-        }
+        codes, outcomes = self.levels
         return replace(
-            self, **parts, levels=(self.levels[0][rows], self.levels[1]), rows=rows
+            self,
+            group=self.group[rows],
+            weights=self.weights[rows],
+            counted=self.counted and self.counted.only(rows),
+            levels=(codes[rows], outcomes),
+            rows=rows,
         )
 
     def parts(self) -> "Iterator[GroupedRows]":
-        """The rows of each stratum; groups that no row of it has are no groups
-        there.
+        """The rows of each stratum.
+
+        Groups that no row of it has are no groups there.
         """
         for levels, rows in self.strata:
             part = replace(self.only(rows), stratum=levels)
             if levels:
                 present, group = np.unique(part.group, return_inverse=True)
-                part = replace(
-                    part, group=group, labels=[self.labels[code] for code in present]
-                )
+                labels = [self.labels[code] for code in present]
+                part = replace(part, group=group, labels=labels)
             yield part
 
 
@@ -137,17 +134,16 @@ class Comparison:
             names += [self.outcome]
         for name in names:
             if names.count(name) > 1:
-                roles = (
+                raise ColumnError(
                     f"column {name!r} is named twice; it can be the outcome, or"
-                    " protected, or named by "
+                    " protected, or named by ",
+                    Option("within"),
+                    ", but only one of these",
                 )
-                raise ColumnError(roles, Option("within"), ", but only one of these")
 
     @property
     def groupings(self) -> list[tuple[str, ...]]:
-        """Columns whose levels, or intersections of levels, are compared with each
-        other.
-        """
+        """Columns whose levels, or their intersections, are compared."""
         check_choice("groups", self.groups, GroupsOption)
         names = tuple(read_columns("protected", self.protected))
         if not names:
@@ -159,25 +155,22 @@ class Comparison:
         return [(name,) for name in names]
 
     def grouped(self, data: Any, *, by_levels: bool = True) -> Iterator[GroupedRows]:
-        """The rows of a frame, or the cells of a fit's exact marginals, by each
-        grouping in turn.
-        """
+        """The rows of a frame, or the cells of a fit's exact marginals, by grouping."""
         distribution = _distribution_of(data)
-        if distribution is None or not (
-            self.outcome is None or (isinstance(self.outcome, str) and by_levels)
-        ):
+        is_column = isinstance(self.outcome, str) and by_levels
+        if distribution is None or not (self.outcome is None or is_column):
             rows = self.open(data, outcome_is="predictions" if by_levels else None)
-            yield from (self.group(rows, columns) for columns in self.groupings)
-        else:
-            exact = replace(self, domain=None)
-            yield from (
-                exact.group(exact._open_marginal(distribution, columns), columns)
-                for columns in self.groupings
-            )
+            for columns in self.groupings:
+                yield self.group(rows, columns)
+            return
+        exact = replace(self, domain=None)
+        for columns in self.groupings:
+            yield exact.group(exact._open_marginal(distribution, columns), columns)
 
     def open(self, data: Any, *, outcome_is: str | None = "outcomes") -> MeasuredRows:
-        """Open a frame with its weights and the levels of its outcome, as messages call
-        it; None: it has no levels.
+        """Open a frame with its weights and the levels of its outcome.
+
+        ``outcome_is`` is what messages call it; None: it has no levels.
         """
         if _distribution_of(data) is not None:
             raise InputError(
@@ -187,12 +180,9 @@ class Comparison:
         frame = frames.open_frame(data)
         weight = self.weight
         if isinstance(weight, WeightSums):
-            return replace(
-                self._with_levels(frame, weight.weight, outcome_is, exact=False),
-                counted=weight,
-            )
-        named = isinstance(weight, str | None)
-        if named:
+            rows = self._with_levels(frame, weight.weight, outcome_is, exact=False)
+            return replace(rows, counted=weight)
+        if isinstance(weight, str | None):
             weights = frames.read_weights(frame, weight)
         else:
             weights = frames.check_weights(weight, len(frame))
@@ -210,27 +200,20 @@ class Comparison:
                 "a fitted distribution has no rows to weight; leave out ",
                 Option("weight"),
             )
-        if self.outcome is None:
-            outcome = ()
-        else:
-            outcome = (self.outcome,)
-        marginal = frames.open_frame(
-            distribution.marginal((*outcome, *columns, *read_within(self.within)))
-        )
+        names = (*columns, *read_within(self.within))
+        if self.outcome is not None:
+            names = (self.outcome, *names)
+        marginal = frames.open_frame(distribution.marginal(names))
         domain = getattr(distribution, "domain", None)
-        for attribute in () if domain is None else domain.attributes:
-            # A marginal shows labels, "missing" among them, where these values are
-            # missing.
-            if (
-                attribute.missing is not None
-                and not attribute.is_value_coded
-                and attribute.name in marginal.columns
-            ):
+        for attribute in getattr(domain, "attributes", ()):
+            if attribute.is_value_coded or attribute.name not in marginal.columns:
+                continue
+            # The marginal shows a label, "missing", where its values are missing.
+            if attribute.missing is not None:
                 values = nw.col(attribute.name)
                 label = attribute.labels[attribute.missing]
-                marginal = marginal.with_columns(
-                    nw.when(values != label).then(values).alias(attribute.name)
-                )
+                known = nw.when(values != label).then(values)
+                marginal = marginal.with_columns(known.alias(attribute.name))
         weights = frames.to_numbers(frames.column(marginal, "probability"))
         return self._with_levels(marginal, weights, "predictions", exact=True)
 
@@ -242,16 +225,15 @@ class Comparison:
         *,
         exact: bool,
     ) -> MeasuredRows:
-        """Rows with the levels of their outcome; those with a missing outcome count
-        only if that is compared.
+        """Rows with the levels of their outcome.
+
+        Those with a missing outcome count only if that is compared.
         """
         if self.outcome is None or outcome_is is None:
-            return MeasuredRows(
-                frame, weights, (np.zeros(len(frame), dtype=np.intp), [None]), exact
-            )
-        codes, outcomes = levels = levels_of(
-            outcome_column(frame, self.outcome, what=outcome_is), self.domain
-        )
+            none: Levels = (np.zeros(len(frame), dtype=np.intp), [None])
+            return MeasuredRows(frame, weights, none, exact)
+        column = outcome_column(frame, self.outcome, what=outcome_is)
+        codes, outcomes = levels_of(column, self.domain)
         last = len(outcomes) - 1
         # Whoever calls missing favourable wants to compare it.
         wanted = self.favourable is not None and last in favourable_codes(
@@ -259,63 +241,62 @@ class Comparison:
         )
         if self.missing == "ignore" and outcomes[last] is MISSING and not wanted:
             weights = np.where(codes == last, 0.0, weights)
-        return MeasuredRows(frame, weights, levels, exact)
+        return MeasuredRows(frame, weights, (codes, outcomes), exact)
 
     def group(self, rows: MeasuredRows, columns: tuple[str, ...]) -> GroupedRows:
-        """Rows by the groups of some columns; those of a missing group count only if
-        that is compared.
+        """Rows by the groups of some columns.
+
+        Those of a missing group count only if that is compared.
         """
         group, labels = _groups_of(rows.frame, columns, self.domain)
         weights = rows.weights
         if self.missing == "ignore":
-            named = np.array(
-                [all(level is not MISSING for level in label) for label in labels],
-                dtype=bool,
-            )
-            weights = np.where(named[group], weights, 0.0)
-        parts = columns, labels, group, self._strata_of(rows)
+            named = [all(level is not MISSING for level in label) for label in labels]
+            weights = np.where(np.array(named, dtype=bool)[group], weights, 0.0)
         return GroupedRows(
-            rows.frame, weights, rows.levels, rows.exact, *parts, counted=rows.counted
+            frame=rows.frame,
+            weights=weights,
+            levels=rows.levels,
+            exact=rows.exact,
+            columns=columns,
+            labels=labels,
+            group=group,
+            strata=self._strata_of(rows),
+            counted=rows.counted,
         )
 
     def predicted(
         self, rows: MeasuredRows, predictions: Any, threshold: float | None
     ) -> dict[int, Mask]:
-        """The rows that are predicted to have each favourable outcome, by its code;
+        """The rows that are predicted to have each favourable outcome, by its code.
+
         None: not by probabilities.
         """
         outcomes = rows.levels[1]
         if threshold is not None:
-            return {
-                rows.one_favourable(self.favourable): (
-                    rows.probabilities(predictions) > threshold
-                )
-            }
-        # Under the outcome's name, so that a domain reads predictions by the same
-        # levels.
+            code = rows.one_favourable(self.favourable)
+            return {code: rows.probabilities(predictions) > threshold}
+        # under the outcome's name, so that a domain reads both by the same levels
         name = outcome_column(rows.frame, self.outcome).name
-        predicted, levels = levels_of(
-            outcome_column(rows.frame, predictions).alias(name), self.domain
-        )
+        column = outcome_column(rows.frame, predictions).alias(name)
+        predicted, levels = levels_of(column, self.domain)
         if all(code_of(outcomes, value) is None for value in levels):
-            examples = f"predictions are e.g. {levels[:3]}, outcomes {outcomes[:3]}"
-            advice = "Spell predictions like the outcomes, or pass as_probability=True."
             raise LevelError(
-                f"no prediction is an outcome of the rows: {examples}. {advice}"
+                "no prediction is an outcome of the rows: predictions are e.g."
+                f" {levels[:3]}, outcomes {outcomes[:3]}. Spell predictions like the"
+                " outcomes, or pass as_probability=True."
             )
-        # An outcome that nobody is predicted to have has no code among the predictions.
-        codes = {
-            code: code_of(levels, outcomes[code])
-            for code in favourable_codes(outcomes, self.favourable)
-        }
-        return {
-            code: predicted == (-1 if among is None else among)
-            for code, among in codes.items()
-        }
+        found = {}
+        for code in favourable_codes(outcomes, self.favourable):
+            among = code_of(levels, outcomes[code])
+            # nobody may be predicted to have it
+            found[code] = predicted == (-1 if among is None else among)
+        return found
 
     def _strata_of(self, rows: MeasuredRows) -> list[Stratum]:
-        """The strata that are compared; those of missing values are only if that is
-        asked for.
+        """The strata that are compared.
+
+        Those of missing values are only if that is asked for.
         """
         named = read_within(self.within)
         if not named:
@@ -333,56 +314,51 @@ class Comparison:
             if all(map(is_meant, label, named.values()))
         ]
         if not chosen:
-            what = (
+            raise LevelError(
+                Option("within"),
                 f" is {self.within!r}, but no row is in such a stratum; name another"
-                " level"
+                " level",
             )
-            raise LevelError(Option("within"), what)
         order = np.argsort(stratum, kind="stable")
         starts = np.searchsorted(stratum[order], np.arange(len(labels) + 1))
-        parts = [
-            (labels[code], order[starts[code] : starts[code + 1]]) for code in chosen
-        ]
-        if rows.exact:  # cells of a marginal that have no probability are nobody's
-            parts = [(label, part[rows.weights[part] > 0]) for label, part in parts]
-        return [
-            (tuple(zip(named, label, strict=True)), part)
-            for label, part in parts
-            if len(part)
-        ]
+        strata = []
+        for code in chosen:
+            part = order[starts[code] : starts[code + 1]]
+            if rows.exact:  # cells of a marginal that have no probability are nobody's
+                part = part[rows.weights[part] > 0]
+            if len(part):
+                strata.append((tuple(zip(named, labels[code], strict=True)), part))
+        return strata
 
 
 def stratum_text(levels: StratumLevels) -> str:
-    """A stratum in words, to be put after what is compared; nothing if there is
-    none.
+    """A stratum in words, to be put after what is compared.
+
+    Nothing if there is none.
     """
-    if levels:
-        return " within " + ", ".join(
-            f"{column} = {value_text(value)}" for column, value in levels
-        )
-    return ""
+    if not levels:
+        return ""
+    named = [f"{column} = {value_text(value)}" for column, value in levels]
+    return f" within {', '.join(named)}"
 
 
 def _distribution_of(data: Any) -> Any:
-    """The distribution of a fit, or the data if they are one: their type has a
-    `marginal`; a frame may have columns.
+    """The distribution of a fit, or the data if they are one.
+
+    Their type has a `marginal`; a frame may have a column of that name.
     """
-    candidates = (getattr(data, "distribution", None), data)
-    return next(
-        (
-            found
-            for found in candidates
-            if callable(getattr(type(found), "marginal", None))
-        ),
-        None,
-    )
+    for found in (getattr(data, "distribution", None), data):
+        if callable(getattr(type(found), "marginal", None)):
+            return found
+    return None
 
 
 def _groups_of(
     frame: frames.Frame, columns: Sequence[str], domain: Domain | None
 ) -> tuple[Codes, list[Label]]:
-    """Group of each row and the groups' labels; only intersections that occur are
-    groups.
+    """Group of each row and the groups' labels.
+
+    Only intersections that occur are groups.
     """
     levels = [levels_of(frames.column(frame, name), domain) for name in columns]
     codes = np.column_stack([column for column, _ in levels])
@@ -397,9 +373,7 @@ def _groups_of(
 def outcome_column(
     frame: frames.Frame, outcome: Any, *, what: str = "predictions"
 ) -> frames.Column:
-    """Return the outcome as a column: one of the frame's, or an array with one value
-    per row.
-    """
+    """The outcome as a column of the frame, or an array with one value per row."""
     if isinstance(outcome, str):
         return frames.column(frame, outcome)
     column = nw.from_native(outcome, series_only=True, pass_through=True)
@@ -426,11 +400,10 @@ def levels_of(series: frames.Column, domain: Domain | None) -> Levels:
     if domain is not None and series.name in domain.names:
         attribute = domain.attribute(series.name)
         codes = np.append(attribute.levels_of(values), -1)[codes]
+        labels = list(attribute.labels)
         if attribute.is_value_coded:
-            raw = attribute.values.to_list()
-        else:
-            raw = attribute.labels
-        labels = list(raw[: attribute.size - (attribute.missing is not None)])
+            labels = attribute.values.to_list()
+        del labels[attribute.size - (attribute.missing is not None) :]
     if (codes < 0).any():
         codes = np.where(codes < 0, len(labels), codes)
         labels = [*labels, MISSING]
@@ -441,21 +414,21 @@ def favourable_codes(outcomes: list[object], favourable: object) -> list[int]:
     """Codes of the favourable levels; None means every level."""
     if favourable is None:
         return list(range(len(outcomes)))
-    wanted = [
-        MISSING if frames.is_missing(value) else value for value in listed(favourable)
-    ]
+    wanted = listed(favourable)
     if not wanted:
         raise LevelError(
             Option("favourable"),
             " is empty; name an outcome level, or pass None for every level",
         )
-    codes = [code_of(outcomes, value) for value in wanted]
-    if None in codes:
-        value = wanted[codes.index(None)]
-        raise LevelError(
-            f"no row has the outcome {value!r}; {did_you_mean_level(value, outcomes)}"
-        )
-    return sorted({code for code in codes if code is not None})
+    codes = set()
+    for value in wanted:
+        level = MISSING if frames.is_missing(value) else value
+        code = code_of(outcomes, level)
+        if code is None:
+            known = did_you_mean_level(level, outcomes)
+            raise LevelError(f"no row has the outcome {level!r}; {known}")
+        codes.add(code)
+    return sorted(codes)
 
 
 def listed(values: object) -> list[object]:
@@ -466,8 +439,9 @@ def listed(values: object) -> list[object]:
 
 
 def code_of(levels: list[object], value: object) -> int | None:
-    """Code of a level, looked up by value or else by its text; None if there is no such
-    level.
+    """Code of a level, looked up by value or else by its text.
+
+    None if there is no such level.
     """
     if value is MISSING:  # which comes last, after a text that reads the same
         if levels and levels[-1] is MISSING:
@@ -475,12 +449,8 @@ def code_of(levels: list[object], value: object) -> int | None:
         return None
     equal = [code for code, level in enumerate(levels) if level == value]
     if equal:  # True and 1 are equal, but two levels if a column has both
-        return min(
-            equal,
-            key=lambda code: (
-                isinstance(levels[code], bool) != isinstance(value, bool | np.bool_)
-            ),
-        )
+        is_bool = isinstance(value, bool | np.bool_)
+        return min(equal, key=lambda code: isinstance(levels[code], bool) != is_bool)
     texts = [value_text(level) for level in levels]
     if value_text(value) in texts:
         return texts.index(value_text(value))

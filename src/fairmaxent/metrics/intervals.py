@@ -1,5 +1,4 @@
-"""Confidence intervals of shares, of ratios between groups, and of differences between
-groups.
+"""Confidence intervals of shares, and of ratios and differences between groups.
 
 An interval holds every value that the rows do not contradict. It inverts a *score*
 (Wilson; Koopman; Miettinen and Nurminen), the standard errors by which an estimate lies
@@ -43,8 +42,9 @@ _EXTREME_GROUPS = 24  # of each kind; of more groups the others cannot set an en
 
 @dataclass(frozen=True, eq=False)
 class Compared:
-    """Groups (last axis) that are compared with each other, by ratios of their rates or
-    differences of their surpluses.
+    """Groups (last axis) whose rates or surpluses are compared with each other.
+
+    Rates by their ratios, surpluses by their differences.
 
     A surplus is a rate minus the `expected` one; `added` is its variance beyond that of
     the rate.
@@ -64,18 +64,13 @@ class Compared:
         return int(self.counts.positives.shape[-1])
 
     def score(self, confidence: float) -> Score:
-        """Score of each pair of groups: of the log ratio of their rates, or of the
-        difference of their surpluses.
-        """
-        if self.expected is None:
-            base = np.zeros(self.groups)
-        else:
-            base = self.expected
-        first, second = _pairs(_extreme_groups(self.counts, base, confidence))
+        """Score of each pair: of a log ratio of rates, or a difference of surpluses."""
+        expected = self._expected
+        first, second = _pairs(_extreme_groups(self.counts, expected, confidence))
         one = self.counts[..., first]
         other = self.counts[..., second]
         if self.expected is not None:
-            shift = base[..., first] - base[..., second]
+            shift = expected[..., first] - expected[..., second]
             added = self._added(first, second)
             return lambda difference: difference_score(
                 one, other, difference + shift, added
@@ -89,25 +84,23 @@ class Compared:
         return lambda log_ratio: share_score(among_both, 1 / (1 + np.exp(-log_ratio)))
 
     def farthest(self, confidence: float) -> Reals:
-        """Largest difference that exact intervals of all rates allow, all of which hold
-        together.
-        """
-        if self.expected is None:
-            expected = 0.0
-        else:
-            expected = self.expected
-        low, high = (
-            end - expected
-            for end in exact_interval(self.counts, confidence ** (1 / self.groups))
-        )
+        """Largest difference that exact intervals of all rates together allow."""
+        low, high = exact_interval(self.counts, confidence ** (1 / self.groups))
+        low = low - self._expected
+        high = high - self._expected
         first, second = _pairs(np.arange(self.groups))
-        added = _normal_quantile((1 + confidence) / 2) * np.sqrt(
-            self._added(first, second)
-        )
-        apart = np.maximum(
-            high[..., first] - low[..., second], high[..., second] - low[..., first]
-        )
-        return np.asarray((apart + added).max(axis=-1, initial=0.0))
+        one_above = high[..., first] - low[..., second]
+        other_above = high[..., second] - low[..., first]
+        deviation = np.sqrt(self._added(first, second))
+        added = _normal_quantile((1 + confidence) / 2) * deviation
+        apart = np.maximum(one_above, other_above) + added
+        return np.asarray(apart.max(axis=-1, initial=0.0))
+
+    @property
+    def _expected(self) -> Reals:
+        if self.expected is None:
+            return np.zeros(self.groups)
+        return self.expected
 
     def _added(self, first: Codes, second: Codes) -> Reals:
         if self.added is None:
@@ -133,38 +126,34 @@ def interval_text(interval: Interval | None) -> str:
 
 
 def share_interval(counts: EffectiveCounts, confidence: float) -> tuple[Reals, Reals]:
-    """Interval of the rate of each group, or of anything else that is a share; never
-    beyond the exact interval.
+    """Interval of the rate of each group, or of anything else that is a share.
+
+    Never beyond the exact interval.
     """
-    sides = np.array([1.0, -1.0]).reshape(
-        2, *[1] * counts.positives.ndim
-    ) * _normal_quantile((1 + confidence) / 2)
-    low, high = _first(
-        lambda share: share_score(counts, share) <= sides,
-        (2, *counts.positives.shape),
-        1.0,
-    )
+    limit = _normal_quantile((1 + confidence) / 2)
+    shape = (2, *counts.positives.shape)
+    limits = np.empty(shape)
+    limits[0] = limit
+    limits[1] = -limit
+    low, high = _first(lambda share: share_score(counts, share) <= limits, shape, 1.0)
     exact_low, exact_high = exact_interval(counts, confidence)
     return np.maximum(low, exact_low), np.minimum(high, exact_high)
 
 
 def exact_interval(counts: EffectiveCounts, confidence: float) -> tuple[Reals, Reals]:
-    """The shares that make as many rows with the outcome, or as few, as unlikely as
-    this (Clopper and Pearson).
+    """The exact interval of shares (Clopper and Pearson).
+
+    Its ends make as many rows with the outcome, or as few, as unlikely as wanted.
     """
     from scipy.special import betaincinv  # slow to import
 
     positives = counts.positives
     negatives = counts.negatives
     tail = (1 - confidence) / 2
-    low = np.where(
-        positives > 0, betaincinv(np.maximum(positives, 1e-9), negatives + 1, tail), 0.0
-    )
-    high = np.where(
-        negatives > 0,
-        betaincinv(positives + 1, np.maximum(negatives, 1e-9), 1 - tail),
-        1.0,
-    )
+    low = betaincinv(np.maximum(positives, 1e-9), negatives + 1, tail)
+    high = betaincinv(positives + 1, np.maximum(negatives, 1e-9), 1 - tail)
+    low = np.where(positives > 0, low, 0.0)
+    high = np.where(negatives > 0, high, 1.0)
     return counts.rates_at(low), counts.rates_at(high)
 
 
@@ -176,8 +165,9 @@ def widened(ends: tuple[Reals, Reals], value: float) -> Interval:
 def ratio_ends(
     comparisons: Sequence[Compared], confidence: float
 ) -> tuple[Reals, Reals]:
-    """Ends of the smallest ratio over all comparisons; axes before the groups stand for
-    separate samples.
+    """Ends of the smallest ratio over all comparisons.
+
+    Axes before the groups stand for separate samples.
     """
     near, far = _distance_ends(comparisons, _LARGEST_LOG_RATIO, confidence)
     return np.where(far < _LARGEST_LOG_RATIO, np.exp(-far), 0.0), np.exp(-near)
@@ -186,8 +176,9 @@ def ratio_ends(
 def difference_ends(
     comparisons: Sequence[Compared], confidence: float
 ) -> tuple[Reals, Reals]:
-    """Ends of the largest difference over all comparisons; axes before the groups stand
-    for separate samples.
+    """Ends of the largest difference over all comparisons.
+
+    Axes before the groups stand for separate samples.
     """
     near, far = _distance_ends(comparisons, 2.0, confidence)
     exact = np.max([compared.farthest(confidence) for compared in comparisons], axis=0)
@@ -197,8 +188,9 @@ def difference_ends(
 def _distance_ends(
     comparisons: Sequence[Compared], largest: float, confidence: float
 ) -> tuple[Reals, Reals]:
-    """Ends of γ = max |λ| over all pairs of groups; no groups that could differ, no
-    distance.
+    """Ends of γ = max |λ| over all pairs of groups.
+
+    No groups that could differ, no distance.
     """
     several = [compared for compared in comparisons if compared.groups > 1]
     if not several:
@@ -212,33 +204,30 @@ def _distance_ends(
 
     def passed(distance: Reals) -> Mask:
         at = distance[..., np.newaxis]
-        below, above = (
-            np.concatenate([one(sign * at) for one in scores], -1) for sign in (-1, 1)
-        )
-        # Of the pair that lies least within ±γ: how far within it lies, and how wide ±γ
-        # is.
+        below = np.concatenate([one(-at) for one in scores], -1)
+        above = np.concatenate([one(at) for one in scores], -1)
+        # of the pair that lies least within ±γ: how far within, and how wide ±γ is
         inside = np.minimum(below, -above)
         with np.errstate(invalid="ignore"):
             width = np.nan_to_num(below - above, nan=np.inf)
         least = inside.argmin(axis=-1)[..., np.newaxis]
-        score, separation = (
-            np.take_along_axis(part, least, -1)[..., 0] for part in (inside, width)
-        )
+        score = np.take_along_axis(inside, least, -1)[..., 0]
+        separation = np.take_along_axis(width, least, -1)[..., 0]
         beyond = score[:, 0] < -np.interp(separation[:, 0], separations, limits)
         # The near end is where no pair lies too far beyond any more, the far end where
         # every pair lies too far within.
         return np.stack([~beyond, score[:, 1] > within], axis=1)
 
-    near, far = _first(
-        passed, (2, *several[0].counts.positives.shape[:-1]), largest, pairs=pairs
-    )
+    samples = several[0].counts.positives.shape[:-1]
+    near, far = _first(passed, (2, *samples), largest, pairs=pairs)
     return near, far
 
 
 @lru_cache
 def _limits_beyond(error: float, at_once: int, pairs: int) -> tuple[Reals, Reals]:
-    """Standard errors c that a pair may lie beyond γ, for each number w of standard
-    errors between −γ and γ.
+    """Standard errors c that a pair may lie beyond γ.
+
+    For each number w of standard errors between −γ and γ.
     """
     # A pair at γ lies beyond by more than c with probability Φ(−c) + Φ(−c − w), and
     # within by more than z, where Φ(−z) = error / 2, with probability Φ(w − z) − Φ(z).
@@ -247,9 +236,8 @@ def _limits_beyond(error: float, at_once: int, pairs: int) -> tuple[Reals, Reals
     from scipy.special import ndtr  # slow to import
 
     w = np.linspace(0.0, 12.0, 241)
-    within = np.maximum(
-        ndtr(w - _normal_quantile(1 - error / 2)) - (1 - error / 2), 0.0
-    )
+    z = _normal_quantile(1 - error / 2)
+    within = np.maximum(ndtr(w - z) - (1 - error / 2), 0.0)
 
     def passed(c: Reals) -> Mask:
         beyond = ndtr(-c) + ndtr(-c - w)
@@ -266,8 +254,9 @@ def _first(
     *,
     pairs: int = 1,
 ) -> Reals:
-    """Smallest value from 0 to `largest` that passes, given that every larger one does
-    too; else `largest`.
+    """Smallest value from 0 to `largest` that passes; else `largest`.
+
+    Every larger one must pass too.
     """
     low = np.zeros(shape)
     high = np.full(shape, largest)
@@ -292,18 +281,17 @@ def _pairs(groups: Codes) -> tuple[Codes, Codes]:
 def _extreme_groups(
     counts: EffectiveCounts, expected: Reals, confidence: float
 ) -> Codes:
-    """The groups whose rates may be lowest or highest: only they can set the end of a
-    pair. With few groups, all.
+    """The groups whose rates may be lowest or highest; of few groups, all.
+
+    Only they can set the end of a pair.
     """
     count = counts.positives.shape[-1]
     if count <= 4 * _EXTREME_GROUPS or counts.positives.ndim > 1:
         return np.arange(count)
-    orders = [np.argsort(end - expected) for end in share_interval(counts, confidence)]
-    chosen = [
-        part
-        for order in orders
-        for part in (order[:_EXTREME_GROUPS], order[-_EXTREME_GROUPS:])
-    ]
+    chosen = []
+    for end in share_interval(counts, confidence):
+        order = np.argsort(end - expected)
+        chosen += [order[:_EXTREME_GROUPS], order[-_EXTREME_GROUPS:]]
     return np.unique(np.concatenate(chosen))
 
 
@@ -317,27 +305,32 @@ def share_score(counts: EffectiveCounts, share: Reals) -> Reals:
     """Standard errors by which a share lies above this one."""
     rates, sizes = counts.seen_from(share)
     return _cautious(
-        rates - share,
-        share * (1 - share) / sizes,
-        counts.deviance(share),
-        counts.sparsity,
+        distance=rates - share,
+        variance=share * (1 - share) / sizes,
+        deviance=counts.deviance(share),
+        sparsity=counts.sparsity,
     )
 
 
 def ratio_score(first: EffectiveCounts, second: EffectiveCounts, ratio: Reals) -> Reals:
-    """Standard errors by which p₁ / p₂ lies above a ratio ρ; under the hypothesis p₁ =
-    ρ p₂.
+    """Standard errors by which p₁ / p₂ lies above a ratio ρ.
+
+    Under the hypothesis p₁ = ρ p₂.
     """
 
     def likeliest(one: Working, other: Working) -> tuple[Reals, Reals]:
         # The smaller root of a quadratic (Koopman 1984).
-        positives = one[0] * one[1] + other[0] * other[1]
-        linear = ratio * (one[1] + other[0] * other[1]) + other[1] + one[0] * one[1]
-        root = np.sqrt(
-            np.maximum(linear**2 - 4 * ratio * (one[1] + other[1]) * positives, 0.0)
-        )
-        rate = np.clip(2 * positives / (linear + root), 0.0, np.minimum(1.0, 1 / ratio))
-        return ratio * rate, rate
+        rate, size = one
+        other_rate, other_size = other
+        having = rate * size
+        other_having = other_rate * other_size
+        positives = having + other_having
+        linear = ratio * (size + other_having) + other_size + having
+        discriminant = linear**2 - 4 * ratio * (size + other_size) * positives
+        root = np.sqrt(np.maximum(discriminant, 0.0))
+        second_rate = 2 * positives / (linear + root)
+        second_rate = np.clip(second_rate, 0.0, np.minimum(1.0, 1 / ratio))
+        return ratio * second_rate, second_rate
 
     return _two_rates(first, second, likeliest, ratio, 0.0, 0.0)
 
@@ -348,39 +341,39 @@ def difference_score(
     difference: Reals,
     added: Real = 0.0,
 ) -> Reals:
-    """Standard errors by which p₁ − p₂ lies above a difference δ; `added` is variance
-    beyond that of the two rates.
+    """Standard errors by which p₁ − p₂ lies above a difference δ.
+
+    `added` is variance beyond that of the two rates.
     """
     delta = np.clip(difference, -1.0, 1.0)
 
     def likeliest(one: Working, other: Working) -> tuple[Reals, Reals]:
-        bounds = np.maximum(delta, 0.0), np.minimum(1.0, 1 + delta)
-        rate = np.clip(_likeliest_of_difference(one, other, delta), *bounds)
+        rate = _likeliest_of_difference(one, other, delta)
+        rate = np.clip(rate, np.maximum(delta, 0.0), np.minimum(1.0, 1 + delta))
         return rate, np.clip(rate - delta, 0.0, 1.0)
 
     return _two_rates(first, second, likeliest, 1.0, difference, added)
 
 
 def _likeliest_of_difference(one: Working, other: Working, delta: Reals) -> Reals:
-    """p₁ of greatest likelihood given p₁ − p₂: a root of a cubic, in closed form
-    (Farrington and Manning 1990).
+    """p₁ of greatest likelihood given p₁ − p₂ (Farrington and Manning 1990).
+
+    A root of a cubic, in closed form.
     """
-    theta = other[1] / one[1]
+    p, size = one
+    q, other_size = other
+    theta = other_size / size
     a = 1 + theta
-    b = -(1 + theta + one[0] + theta * other[0] + delta * (theta + 2))
-    c = delta**2 + delta * (2 * one[0] + theta + 1) + one[0] + theta * other[0]
-    d = -one[0] * delta * (1 + delta)
+    b = -(1 + theta + p + theta * q + delta * (theta + 2))
+    c = delta**2 + delta * (2 * p + theta + 1) + p + theta * q
+    d = -p * delta * (1 + delta)
     half = b**3 / (27 * a**3) - b * c / (6 * a**2) + d / (2 * a)
-    radius = np.copysign(
-        np.sqrt(np.maximum(b**2 / (9 * a**2) - c / (3 * a), 0.0)), half
-    )
-    cosine = np.divide(
-        half, radius**3, out=np.zeros_like(half), where=np.abs(radius) > 1e-100
-    )
-    return np.asarray(
-        2 * radius * np.cos((np.pi + np.arccos(np.clip(cosine, -1.0, 1.0))) / 3)
-        - b / (3 * a)
-    )
+    radius = np.sqrt(np.maximum(b**2 / (9 * a**2) - c / (3 * a), 0.0))
+    radius = np.copysign(radius, half)
+    is_apart = np.abs(radius) > 1e-100
+    cosine = np.divide(half, radius**3, out=np.zeros_like(half), where=is_apart)
+    angle = (np.pi + np.arccos(np.clip(cosine, -1.0, 1.0))) / 3
+    return np.asarray(2 * radius * np.cos(angle) - b / (3 * a))
 
 
 def _two_rates(
@@ -391,22 +384,22 @@ def _two_rates(
     delta: Real,
     added: Real,
 ) -> Reals:
-    """Score of p₁ − factor · p₂ − δ, which is 0 under the hypothesis, given how to find
-    the likeliest two rates.
+    """Score of p₁ − factor · p₂ − δ, which is 0 under the hypothesis.
+
+    Given how to find the likeliest two rates.
     """
     one, other = likeliest((first.rates, first.sizes), (second.rates, second.sizes))
     if (first.weight_ratio != 1).any() or (second.weight_ratio != 1).any():
         for _ in range(_STEPS):
             one, other = likeliest(first.seen_from(one), second.seen_from(other))
-    (rate, size), (other_rate, other_size) = (
-        first.seen_from(one),
-        second.seen_from(other),
-    )
-    variance = one * (1 - one) / size + factor**2 * other * (1 - other) / other_size
-    deviance = first.deviance(one) + second.deviance(other)
-    distance = rate - factor * other_rate - delta
+    rate, size = first.seen_from(one)
+    other_rate, other_size = second.seen_from(other)
     return _cautious(
-        distance, variance, deviance, first.sparsity + second.sparsity, added
+        distance=rate - factor * other_rate - delta,
+        variance=one * (1 - one) / size + factor**2 * other * (1 - other) / other_size,
+        deviance=first.deviance(one) + second.deviance(other),
+        sparsity=first.sparsity + second.sparsity,
+        added=added,
     )
 
 
@@ -417,8 +410,9 @@ def _cautious(
     sparsity: Reals,
     added: Real = 0.0,
 ) -> Reals:
-    """The smaller of the score and the root of the likelihood ratio, reduced if counts
-    are small.
+    """The smaller of the score and the root of the likelihood ratio.
+
+    Reduced if counts are small.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         squared_error = np.fmax(variance, distance**2 / deviance) + added

@@ -1,6 +1,4 @@
-"""A scorer for model selection: how good a model is, less what it falls short of a
-wanted fairness.
-"""
+"""A scorer for model selection: how good a model is, less what fairness it lacks."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -40,20 +38,22 @@ def _rate_of_predictions(
     favourable: Any,
     **how: Any,
 ) -> float:
-    """The statistical rate of predictions; an outcome that nobody is predicted to have
-    treats all the same way.
+    """The statistical rate of predictions.
+
+    An outcome that nobody is predicted to have treats all the same way.
     """
-    outcomes, predicted = (
-        factorize(column)[1].to_list() for column in (outcome, predictions)
-    )
-    both = list(dict.fromkeys([*outcomes, *predicted]))
-    levels = [both[code] for code in favourable_codes(both, favourable)]
-    compared = [level for level in levels if code_of(predicted, level) is not None]
-    rates = [
-        float(statistical_rate(frame, predictions, protected, favourable=level, **how))
-        for level in compared
-    ]
-    return min(rates, default=1.0)
+    _, outcomes = factorize(outcome)
+    _, predicted = factorize(predictions)
+    both = list(dict.fromkeys([*outcomes.to_list(), *predicted.to_list()]))
+    rates = [1.0]
+    for code in favourable_codes(both, favourable):
+        level = both[code]
+        if code_of(predicted.to_list(), level) is not None:
+            rate = statistical_rate(
+                frame, predictions, protected, favourable=level, **how
+            )
+            rates.append(float(rate))
+    return min(rates)
 
 
 _OF_PREDICTIONS: dict[FairnessMetric, Callable[..., SupportsFloat]] = {
@@ -65,8 +65,7 @@ _OF_PREDICTIONS: dict[FairnessMetric, Callable[..., SupportsFloat]] = {
 
 @dataclass(frozen=True, eq=False)
 class FairScorer:
-    """A scorer for scikit-learn that rewards good models whose predictions are fair
-    enough.
+    """A scorer for scikit-learn: rewards good models that predict fairly enough.
 
     The score is that of `base`, minus `penalty` times what the fairness of the
     predictions falls short of `rate`, which is above 0 and at most 1. A model that is
@@ -134,41 +133,38 @@ class FairScorer:
         people = _people(X, self.protected, sensitive_features)
         frame = nw.from_native(people, eager_only=True)
         predictions = outcome_column(frame, estimator.predict(X))
-        if frames.is_table(y):
+        flat = y
+        if frames.is_table(y):  # scikit-learn also takes tables of one column
             flat = frames.columns_of(y, frame.implementation)[0].to_native()
-        else:
-            flat = y
-        # scikit-learn also takes tables of one column
         outcomes = outcome_column(frame, flat, what="outcomes")
         weight = None
+        weighted = {}
         if sample_weight is not None:
             weight = np.asarray(sample_weight)
-        options: dict[str, Any] = {
-            "favourable": self.favourable,
-            "groups": self.groups,
-            "weight": weight,
-        }
-        fairness = float(
-            _OF_PREDICTIONS[self.metric](
-                people, outcomes, predictions, list(frame.columns), **options
-            )
+            weighted = {"sample_weight": sample_weight}
+        found = _OF_PREDICTIONS[self.metric](
+            people,
+            outcomes,
+            predictions,
+            list(frame.columns),
+            favourable=self.favourable,
+            groups=self.groups,
+            weight=weight,
         )
+        fairness = float(found)
         if self.base is None:
             return fairness
         from sklearn.metrics import get_scorer  # slow to import
 
-        if sample_weight is None:
-            weighted = {}
-        else:
-            weighted = {"sample_weight": sample_weight}
         score = float(get_scorer(self.base)(estimator, X, y, **weighted))
         return score - self.penalty * max(0.0, self.rate - fairness)
 
     def set_score_request(
         self, *, sample_weight: Any = None, sensitive_features: Any = True
     ) -> "FairScorer":
-        """Say what metadata routing should pass on: ``sample_weight=True``, or the name
-        under which it comes.
+        """Say what metadata routing should pass on.
+
+        ``sample_weight=True``, or the name under which it comes.
         """
         return replace(self, requests=(sample_weight, sensitive_features))
 
@@ -176,11 +172,10 @@ class FairScorer:
         """Tell scikit-learn what to pass on."""
         from sklearn.utils.metadata_routing import MetadataRequest
 
+        sample_weight, sensitive_features = self.requests
         request = MetadataRequest(owner=self)
-        for name, alias in zip(
-            ("sample_weight", "sensitive_features"), self.requests, strict=True
-        ):
-            request.score.add_request(param=name, alias=alias)
+        request.score.add_request(param="sample_weight", alias=sample_weight)
+        request.score.add_request(param="sensitive_features", alias=sensitive_features)
         return request
 
     def _accept_sample_weight(self) -> bool:
@@ -196,12 +191,9 @@ def _people(X: Any, protected: Any, sensitive_features: Any) -> Any:
     if sensitive_features is not None:
         return _as_table(sensitive_features, X)
     if protected is None:
-        advice = (
-            "name columns of X, e.g. fair_scorer('sex', …), or pass sensitive_features"
-            " by metadata routing"
-        )
         raise InputError(
-            f"no protected column; {advice}:"
+            "no protected column; name columns of X, e.g. fair_scorer('sex', …), or"
+            " pass sensitive_features by metadata routing:"
             " sklearn.set_config(enable_metadata_routing=True)"
         )
     if hasattr(protected, "loc"):
@@ -211,37 +203,32 @@ def _people(X: Any, protected: Any, sensitive_features: Any) -> Any:
             or not protected.index.is_unique
             or not index.isin(protected.index).all()
         ):
-            what = (
+            raise InputError(
+                Option("protected"),
                 " must have every index of X once; take it from the same pandas table"
-                " as X, before splitting"
+                " as X, before splitting",
             )
-            raise InputError(Option("protected"), what)
         return _as_table(protected.loc[index], X)
+    names: Any = protected
     if isinstance(protected, str | int | np.integer):
-        names: Any = [protected]
-    else:
-        names = protected
+        names = [protected]
     if not isinstance(names, Sequence):
-        advice = "pass names or positions of columns of X, or a pandas series or table"
         raise ColumnError(
-            Option("protected"), f" is a {type(protected).__name__}; {advice}"
+            Option("protected"),
+            f" is a {type(protected).__name__}; pass names or positions of columns of"
+            " X, or a pandas series or table",
         )
-    table = nw.dependencies.is_into_dataframe(X)
-    frame = frames.open_frame(
-        X
-        if table
-        else frames.load_library("pandas").DataFrame(np.asarray(X)).add_prefix("x")
-    )
+    if not nw.dependencies.is_into_dataframe(X):
+        pandas = frames.load_library("pandas")
+        X = pandas.DataFrame(np.asarray(X)).add_prefix("x")
+    frame = frames.open_frame(X)
     count = len(frame.columns)
-    columns = [
-        (
-            frame.columns[name]
-            if not isinstance(name, str) and -count <= name < count
-            else name
-        )
-        for name in names
-    ]
-    return frames.build({name: frames.column(frame, name) for name in columns})
+    columns = {}
+    for name in names:
+        if not isinstance(name, str) and -count <= name < count:
+            name = frame.columns[name]
+        columns[name] = frames.column(frame, name)
+    return frames.build(columns)
 
 
 def _as_table(columns: Any, X: Any) -> Any:

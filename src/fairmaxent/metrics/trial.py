@@ -1,5 +1,4 @@
-"""Scores of models on people they have not seen, each with the range in which it will
-be measured on other people.
+"""A trial: scores of models on people they have not seen, each with its range.
 
 Each fold of the people is decided about by a model that learned from the others, and
 scores are taken from all decisions together. The range is a 95 % prediction interval
@@ -33,8 +32,9 @@ Scores = dict[str, dict[str, Reals]]  # by quantity, and by grouping or OVERALL
 
 @dataclass(frozen=True)
 class Score:
-    """A score, and the range in which it will be measured on other people; both NaN if
-    nothing can be compared.
+    """A score, and the range in which it will be measured on other people.
+
+    Both NaN if nothing can be compared.
     """
 
     value: float
@@ -47,8 +47,9 @@ ExpectedScores = dict[str, dict[str, Score]]
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One round of decisions about everybody: the fold of each person, and the
-    probabilities predicted for them.
+    """One round of decisions about everybody.
+
+    The fold of each person, and the probabilities predicted for them.
     """
 
     fold: Indices  # (people,)
@@ -57,8 +58,9 @@ class Run:
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """People, their outcomes, and what models that had not seen them predicted, in one
-    or more rounds.
+    """People, their outcomes, and what models that had not seen them predicted.
+
+    In one or more rounds.
     """
 
     truth: Indices  # Y of each person
@@ -85,13 +87,13 @@ class Trial:
 
         found: ExpectedScores = {}
         for quantity, by_name in values.items():
+            found[quantity] = {}
             for name, value in by_name.items():
-                score = with_range(
-                    float(value[0]),
-                    drawn[quantity][name] + spread[quantity][name] * noise,
-                )
-                score = Score(score.value, max(score.low, 0.0), min(score.high, 1.0))
-                found.setdefault(quantity, {})[name] = score
+                elsewhere = drawn[quantity][name] + spread[quantity][name] * noise
+                score = with_range(float(value[0]), elsewhere)
+                low = max(score.low, 0.0)
+                high = min(score.high, 1.0)
+                found[quantity][name] = Score(score.value, low, high)
         return found
 
     def sums(self) -> Reals:
@@ -99,21 +101,20 @@ class Trial:
         return self._total(self._mean_features, np.ones((1, len(self.truth))))
 
     def replicates(self, count: int, *, elsewhere: bool = True) -> Reals:
-        """Sums in replicates of the table; ``elsewhere``: over as many other people as
-        a fold holds.
+        """Sums in replicates of the table.
+
+        ``elsewhere``: over as many other people as a fold holds.
         """
         rng = np.random.default_rng([_STREAM, 0])
         people = len(self.truth)
         times = _multiplicities(1.0 / self.folds if elsewhere else None)
         step = max(1, _AT_ONCE // max(people, 1))
-        shapes = [(min(step, count - start), people) for start in range(0, count, step)]
-        drawn = (
-            times[rng.integers(0, len(times), shape, dtype=np.uint16)]
-            for shape in shapes
-        )
-        return np.concatenate(
-            [self._total(self._mean_features, part) for part in drawn]
-        )
+        parts = []
+        for start in range(0, count, step):
+            shape = (min(step, count - start), people)
+            drawn = times[rng.integers(0, len(times), shape, dtype=np.uint16)]
+            parts.append(self._total(self._mean_features, drawn))
+        return np.concatenate(parts)
 
     @property
     def folds(self) -> int:
@@ -121,25 +122,20 @@ class Trial:
         return int(self.runs[0].fold.max()) + 1
 
     def scores(self, sums: Reals) -> Scores:
-        """All scores as functions of sums over people, for each element of the first
-        axis.
-        """
+        """All scores as functions of sums over people, for each sample (first axis)."""
         mass, correct, decided, chance, actual, hits, above, below = np.moveaxis(
             sums, 1, 0
         )
         everybody = mass[:, 0].sum(axis=-1)
-        sides = ((above, actual), (below, mass - actual))
-        area = (_over(total.sum(axis=-1), among.sum(axis=-1)) for total, among in sides)
+        won = _over(above.sum(axis=-1), actual.sum(axis=-1))
+        lost = _over(below.sum(axis=-1), (mass - actual).sum(axis=-1))
         _, _, _, _, positives, _, placed, _ = self.sums()[0]
-        # less the AUC of all
-        areas = sum(area) - _over(placed.sum(axis=-1), positives.sum(axis=-1))
+        area_of_all = _over(placed.sum(axis=-1), positives.sum(axis=-1))
+        areas = won + lost - area_of_all
+        area = _over(np.nansum(areas, axis=-1), (~np.isnan(areas)).sum(axis=-1))
         result: Scores = {
             "accuracy": {OVERALL: _over(correct[:, 0].sum(axis=-1), everybody)},
-            "auc": {
-                OVERALL: _over(
-                    np.nansum(areas, axis=-1), (~np.isnan(areas)).sum(axis=-1)
-                )
-            },
+            "auc": {OVERALL: area},
             "decided": {OVERALL: _over(decided.sum(axis=-1).min(axis=-1), everybody)},
         }
         for name, group_of in self.groupings.items():
@@ -161,8 +157,9 @@ class Trial:
         return result
 
     def _by_stratum(self, sums: Reals) -> Reals:
-        """Lay sums (samples, outcomes, groups) out so that the last axis has the groups
-        of one stratum.
+        """Lay sums out so that the last axis has the groups of one stratum.
+
+        They come as (samples, outcomes, groups).
         """
         samples, outcomes, groups = sums.shape
         full = np.pad(sums, ((0, 0), (0, 0), (0, -groups % self.strata)))
@@ -170,17 +167,14 @@ class Trial:
         return np.asarray(parts.reshape(samples, -1, parts.shape[-1]))
 
     def _between_models(self, drawn: Scores) -> dict[str, dict[str, float]]:
-        """Standard deviation of each score over models: of the folds of a round, beyond
-        what their people explain.
+        """Standard deviation of each score over models.
+
+        Of the folds of a round, beyond what their people explain.
         """
-        members = [
-            (run.fold == np.arange(self.folds)[:, None]).astype(np.float64)
-            for run in self.runs
-        ]
-        sums = [
-            self._total(features, times)
-            for features, times in zip(self._features, members, strict=True)
-        ]
+        sums = []
+        for run, features in zip(self.runs, self._features, strict=True):
+            members = run.fold == np.arange(self.folds)[:, None]
+            sums.append(self._total(features, members.astype(np.float64)))
         by_fold = self.scores(np.concatenate(sums))
         # Replicates vary with the table's people too, by 1/n; folds by one fold's
         # people only, by folds/n.
@@ -191,10 +185,9 @@ class Trial:
             complete = per_round[~np.isnan(per_round).any(axis=1)]
             if not len(complete) or np.isnan(replicates).all():
                 return 0.0
-            if complete.shape[1] > 1:
-                variance = complete.var(axis=1, ddof=1).mean()
-            else:
-                variance = 0.0
+            if complete.shape[1] < 2:
+                return 0.0
+            variance = complete.var(axis=1, ddof=1).mean()
             return float(np.sqrt(max(0.0, variance - people * np.nanvar(replicates))))
 
         return {
@@ -206,8 +199,9 @@ class Trial:
         }
 
     def _total(self, features: Reals, times: Reals) -> Reals:
-        """Sum the features of people, each met so many times, by group: (samples,
-        kinds, outcomes, groups).
+        """Sum the features of people, each met so many times, by group.
+
+        (samples, kinds, outcomes, groups)
         """
         count = len(next(iter(self.groupings.values())))
         order = np.argsort(self.group, kind="stable")
@@ -224,8 +218,9 @@ class Trial:
 
     @cached_property
     def _features(self) -> list[Reals]:
-        """What each person adds to the sums in each round, times their weight: (people,
-        kinds × outcomes).
+        """What each person adds to the sums in each round, times their weight.
+
+        (people, kinds × outcomes)
         """
         features = []
         for run in self.runs:
@@ -236,50 +231,47 @@ class Trial:
                 decided = predicted == y
                 chance = run.chances[:, y]
                 above, below = _placements(actual, chance, self.weights)
-                ones = np.ones(len(actual))
-                correct = predicted == self.truth
-                kinds.append(
-                    [
-                        ones,
-                        correct,
-                        decided,
-                        chance,
-                        actual,
-                        decided & actual,
-                        above,
-                        below,
-                    ]
-                )
-            # (people, kinds, outcomes)
-            columns = np.array(kinds, dtype=np.float64).transpose(2, 1, 0)
-            features.append(
-                columns.reshape(len(self.truth), -1) * self.weights[:, None]
-            )
+                kind = [
+                    np.ones(len(actual)),
+                    predicted == self.truth,
+                    decided,
+                    chance,
+                    actual,
+                    decided & actual,
+                    above,
+                    below,
+                ]
+                kinds.append(kind)
+            columns = np.array(kinds, dtype=np.float64)  # (outcomes, kinds, people)
+            by_person = columns.transpose(2, 1, 0).reshape(len(self.truth), -1)
+            features.append(by_person * self.weights[:, None])
         return features
 
 
 def predict_outcomes(
     chances: Reals, favourable: Sequence[int], threshold: float
 ) -> Codes:
-    """Predict the likeliest outcome; of two, a single favourable one if its probability
-    is above `threshold`.
+    """Predict the likeliest outcome.
+
+    Of two, a single favourable one if its probability is above `threshold`.
     """
     if chances.shape[1] == 2 and len(favourable) == 1:
         (wanted,) = favourable
         return np.where(chances[:, wanted] > threshold, wanted, 1 - wanted)
     if threshold != 0.5:
-        here = f"{chances.shape[1]} outcomes here, {len(favourable)} of them favourable"
-        what = (
+        raise InputError(
+            Option("threshold"),
             " decides between two outcomes, one of them favourable, but there are"
-            f" {here}; leave it at 0.5"
+            f" {chances.shape[1]} outcomes here, {len(favourable)} of them favourable;"
+            " leave it at 0.5",
         )
-        raise InputError(Option("threshold"), what)
     return np.asarray(chances.argmax(axis=1))
 
 
 def _multiplicities(share: float | None) -> Reals:
-    """Quantiles of Poisson(1), or with a share of Poisson(share·k), with k from
-    Poisson(1).
+    """Quantiles of Poisson(1), or with a share, of Poisson(share·k).
+
+    Where k is from Poisson(1).
     """
 
     def poisson(mean: float) -> Reals:
@@ -290,22 +282,22 @@ def _multiplicities(share: float | None) -> Reals:
     if share is not None:
         chances = np.array([poisson(share * k) for k in range(_MOST_TIMES)]).T @ chances
     middle = (np.arange(_FINE) + 0.5) / _FINE
-    return np.minimum(
-        np.searchsorted(np.cumsum(chances), middle), _MOST_TIMES - 1
-    ).astype(np.float64)
+    times = np.searchsorted(np.cumsum(chances), middle)
+    return np.minimum(times, _MOST_TIMES - 1).astype(np.float64)
 
 
 def _placements(positive: Mask, score: Reals, weights: Reals) -> tuple[Reals, Reals]:
-    """Of each positive, the share of negatives it scores above; of each negative, of
-    positives that it is below.
+    """Of each person, the share of the other class that is on the right side.
+
+    Of a positive, of negatives it scores above; of a negative, of positives it is
+    below.
     """
     # The means of either are the AUC. In a sample of the people, the sum of the two
     # means minus the AUC of all is its AUC to first order (DeLong et al. 1988), so that
     # the AUC of any sample is a function of sums over people.
     _, rank = np.unique(score, return_inverse=True)
-    positives, negatives = (
-        np.bincount(rank, weights * rows) for rows in (positive, ~positive)
-    )
+    positives = np.bincount(rank, weights * positive)
+    negatives = np.bincount(rank, weights * ~positive)
     below = np.cumsum(negatives) - negatives / 2
     above = positives.sum() - np.cumsum(positives) + positives / 2
     won = below[rank] / max(negatives.sum(), 1e-300)
@@ -319,23 +311,22 @@ def _over(sums: Reals, mass: Reals) -> Reals:
 
 
 def _worst(rates: Reals, *, by_ratio: bool = True) -> Reals:
-    """Worst over the outcomes of the lowest group's rate over the highest's, or of the
-    difference between them.
-    """
+    """The worst ratio of two groups, or the worst difference, over the outcomes."""
     # NaN unless at least two groups, or the only one, have a rate.
-    span = np.fmax.reduce(rates, axis=-1) - np.fmin.reduce(rates, axis=-1)
     is_comparable = (~np.isnan(rates)).sum(axis=-1) >= min(2, rates.shape[-1])
-    values = np.where(
-        is_comparable, smallest_over_largest(rates) if by_ratio else span, np.nan
-    )
-    return np.asarray((np.fmin if by_ratio else np.fmax).reduce(values, axis=-1))
+    if by_ratio:
+        ratios = np.where(is_comparable, smallest_over_largest(rates), np.nan)
+        return np.asarray(np.fmin.reduce(ratios, axis=-1))
+    span = np.fmax.reduce(rates, axis=-1) - np.fmin.reduce(rates, axis=-1)
+    return np.asarray(np.fmax.reduce(np.where(is_comparable, span, np.nan), axis=-1))
 
 
 def with_range(
     value: float, replicates: Reals, confidence: float = CONFIDENCE
 ) -> Score:
-    """A score with the middle of what other people may give; without a range if there
-    is none.
+    """A score with the middle of what other people may give.
+
+    Without a range if there is none.
     """
     drawn = replicates[~np.isnan(replicates)]
     if np.isnan(value) or not len(drawn):

@@ -175,7 +175,7 @@ class Raking:
             if self.survey.weight is not None:
                 weighed = weighed.drop(self.survey.weight)
             learned = learn_domain(weighed, weight=name)
-            domain, _ = without_identifiers(learned, self.survey.domain.names)
+            domain, _ = learned.without_identifiers(self.survey.domain.names)
             blocks = self._blocks(domain)
             rows = Rows.of(blocks, count_rows(weighed, domain, blocks, name))
             return Distribution(domain, blocks, rows, np.zeros(blocks.width))
