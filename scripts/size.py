@@ -128,13 +128,13 @@ def typed_options(text: str) -> set[str]:
 
 def option_names() -> list[str]:
     """Every option of a request."""
-    from fairmaxent.fit.option_values import Estimate, Relabel
+    from fairmaxent.fit.option_values import Estimate
     from fairmaxent.fit.request import Request
 
     return sorted(
         {
             field.name
-            for record in (Request, Relabel, Estimate)
+            for record in (Request, Estimate)
             for field in fields(record)
         }
     )

@@ -13,7 +13,6 @@ import numpy as np
 from fairmaxent.data.table import Mask, Reals
 from fairmaxent.errors import ColumnError, InputError, check_choice, did_you_mean
 from fairmaxent.fit.fit import Fit
-from fairmaxent.fit.option_values import RelabelOption
 from fairmaxent.fit.pipeline import debias
 from fairmaxent.fit.request import Request
 from fairmaxent.options import storing_options_of
@@ -58,10 +57,9 @@ class FairMaxEntPreprocessing:
     output
         ``"weights"``: the rows as they are, with new instance weights; ``"rows"``: the
         same number of new rows in their place. Either way, the total weight stays the
-        same. `relabel` needs ``"rows"``.
+        same.
     """
 
-    relabel: RelabelOption | None
     fit_: Fit
     # of each attribute that is one-hot coded, its columns
     _one_hot: Mapping[str, Sequence[str]]
@@ -77,12 +75,6 @@ class FairMaxEntPreprocessing:
         output: Output = "weights",
     ) -> None:
         check_choice("output", output, Output)
-        if self.relabel is not None and output == "weights":
-            raise InputError(
-                "relabelling gives each row a weight for every label, but an AIF360"
-                " data set has one label per row; pass output='rows', or use"
-                " fairmaxent.debias(...).weigh(frame) outside AIF360"
-            )
         self.unprivileged_groups = unprivileged_groups
         self.privileged_groups = privileged_groups
         self.output = output

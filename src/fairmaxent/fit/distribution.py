@@ -232,21 +232,22 @@ class Distribution:
         component = rows_of(self.prior)
         if component is None or not positions:
             return self
+        kept = dict(positions)
         if profiles is not None:
-            positions = {
-                index: column
-                for index, column in positions.items()
-                if index != self.blocks.members[0][0]
-            }
+            kept.pop(self.blocks.members[0][0], None)  # outcomes were changed
         table = rows.collect()
-        if design is None:
+        weights = design
+        if weights is None:
             weights = np.ones(len(table.inverse))
-        else:
-            weights = design
-        return replace(
-            self,
-            details=Details(positions, weights, component, table, profiles, by_cell),
-        )
+        details = Details(kept, weights, component, table, profiles, by_cell)
+        return replace(self, details=details)
+
+    @property
+    def positions(self) -> Positions | None:
+        """The raw values of real rows; None: they are not kept."""
+        if self.details is None:
+            return None
+        return self.details.positions
 
     @cached_property
     def tilted(self) -> Tilted:

@@ -27,7 +27,7 @@ from fairmaxent.progress import Progress, silent
 from fairmaxent.relabelling.labellers import TREE, Labeller, choose_labeller, name_of
 from fairmaxent.relabelling.people import Lesson, People
 
-FOLDS = 3
+ESTIMATE_FOLDS = 3
 MOST_PEOPLE = 50_000  # of a larger table, that many represent all
 # up to so many are split into folds more than once, unless models learn slowly
 _FEW_PEOPLE = 5_000
@@ -66,7 +66,7 @@ def represented(data: Reading, most: int = MOST_PEOPLE) -> Reading:
     weights = None
     if data.weight_column is not None:
         weights = (table.counts / np.maximum(table.rows, 1.0))[distinct]
-    return _of(replace(data, positions=None), table, distinct, weights)
+    return _of_distinct(replace(data, positions=None), table, distinct, weights)
 
 
 def some_rows(data: Reading, rows: Indices) -> Reading:
@@ -79,7 +79,9 @@ def some_rows(data: Reading, rows: Indices) -> Reading:
     weights = None
     if data.design is not None:
         weights = data.design[rows]
-    return _of(replace(data, positions=positions), table, table.inverse[rows], weights)
+    return _of_distinct(
+        replace(data, positions=positions), table, table.inverse[rows], weights
+    )
 
 
 def fold_of_each(people: People, folds: int, *, seed: int) -> Indices:
@@ -99,7 +101,7 @@ def fold_of_each(people: People, folds: int, *, seed: int) -> Indices:
     return fold
 
 
-def _of(
+def _of_distinct(
     data: Reading, table: Table, distinct: Indices, weights: Reals | None
 ) -> Reading:
     codes = np.asfortranarray(table.codes[distinct])
@@ -148,10 +150,7 @@ class Tryout:
         """How many times people are split into folds: more than once where that takes
         little time.
         """
-        relabelling = self.request.relabelling
-        if len(self.people.size) > _FEW_PEOPLE or (
-            relabelling is not None and relabelling.labeller != TREE
-        ):
+        if len(self.people.size) > _FEW_PEOPLE or self.request.relabelling is not None:
             return 1
         return 3 if self.plan.student == TREE else 2
 
@@ -168,13 +167,16 @@ class Tryout:
         runs = []
         measure = self.fit.certificate.measure
         for number in range(rounds):
-            fold = fold_of_each(people, FOLDS, seed=number)
+            fold = fold_of_each(people, ESTIMATE_FOLDS, seed=number)
             chances = np.empty((len(people.size), people.outcomes))
-            for held in range(FOLDS):
-                progress("estimate", (number * FOLDS + held) / (rounds * FOLDS))
+            for held in range(ESTIMATE_FOLDS):
+                progress(
+                    "estimate",
+                    (number * ESTIMATE_FOLDS + held) / (rounds * ESTIMATE_FOLDS),
+                )
                 asked = np.flatnonzero(fold == held)
                 student = self.student.learn(
-                    lesson(fold != held, number * FOLDS + held)
+                    lesson(fold != held, number * ESTIMATE_FOLDS + held)
                 )
                 chances[asked] = student(people.inputs.take(asked))
             runs.append(Run(fold, chances))
@@ -245,14 +247,14 @@ def estimate_model(tryout: Tryout, progress: Progress) -> ModelEstimate:
     return ModelEstimate(
         student=name_of(tryout.student),
         output=output,
-        folds=FOLDS,
+        folds=ESTIMATE_FOLDS,
         threshold=_THRESHOLD,
         before=_scores(before),
         after=_scores(after),
         blind=tryout.plan.blind,
         rounds=rounds,
         people=len(people.size),
-        measured_on=round(len(people.size) / FOLDS),
+        measured_on=round(len(people.size) / ESTIMATE_FOLDS),
     )
 
 

@@ -29,8 +29,7 @@ from fairmaxent.relabelling.labellers import STUDENTS, StudentName, check_model
 
 RateOption = float | Mapping[str, float | None] | None
 ForbidOption = Sequence[Mapping[str, object]]
-ParityOption = Literal["probabilities"]
-ModelParity = Literal["decisions", "opportunity"]
+ParityOption = Literal["decisions", "opportunity", "probabilities"]
 DecidedOption = Literal["keep", "best"]
 OutputOption = Literal["rows", "weights"]
 MODELS = STUDENTS
@@ -69,6 +68,11 @@ RELABELLED = (
     " split between the outcomes according to a model of the table and the wanted"
     " rates."
 )
+# What a model decides has no meaning where its probabilities are to be equal.
+FOR_DECISIONS: dict[str, tuple[object, ...]] = {
+    "train": ("given",),
+    "parity": (None, "decisions", "opportunity"),
+}
 SHARED = (
     "The rows can be shared: none is a copy, and values that fewer than 10 rows have"
     " were replaced."
@@ -77,28 +81,6 @@ SHARED = (
 
 # ---------------------------------------------------------------- options that are
 # records
-
-
-@documented
-@dataclass(frozen=True, kw_only=True)
-class Relabel:
-    """How rows are split between outcomes, so that a model trained on the result is
-    fair to the people in the table.
-    """
-
-    labeller: Any = option(
-        None,
-        doc=(
-            "Classifier with ``fit`` and ``predict_proba`` whose cross-fitted"
-            ' probabilities relabelling starts from, or the name of one: ``"boosting"``'
-            ' (scikit-learn\'s histogram gradient boosting), ``"logistic"`` (its'
-            ' logistic regression) or ``"tree"`` (the rooted tree). By default boosting'
-            " if scikit-learn is installed, otherwise the tree."
-        ),
-    )
-
-    def __post_init__(self) -> None:
-        check_model("labeller", self.labeller)
 
 
 @documented
@@ -118,18 +100,21 @@ class Model:
         ),
     )
     _: KW_ONLY
-    parity: ModelParity = option(
+    parity: ParityOption = option(
         "decisions",
-        choices=get_args(ModelParity),
+        choices=get_args(ParityOption),
         label="Equal for all groups",
         only_if={"train": ("given",)},
         choice_labels={
             "decisions": "its good decisions",
             "opportunity": "those about people with the good outcome",
+            "probabilities": "its mean probabilities",
         },
         help=(
             "Of the model of --train: equal shares of good decisions, or (opportunity)"
-            " equal shares among those whose outcome is good: the true positive rates."
+            " equal shares among those whose outcome is good: the true positive rates;"
+            " or (probabilities) equal mean probabilities, by rows that are split"
+            " between the outcomes."
         ),
     )
     sees_protected: bool = option(
@@ -138,7 +123,7 @@ class Model:
         param="hide_protected",
         on=False,
         label="It does not see the groups",
-        only_if={"train": ("given",)},
+        only_if=FOR_DECISIONS,
         help="The model of --train does not see the protected columns.",
         doc=(
             "Whether it sees the protected columns, which it then needs when it"
@@ -149,7 +134,7 @@ class Model:
         0.5,
         text="number",
         label="Decision threshold",
-        only_if={"train": ("given",)},
+        only_if=FOR_DECISIONS,
         slider=(0.05, 0.95, 0.01),
         help=(
             "The probability of the good outcome from which the model of --train"
@@ -160,7 +145,7 @@ class Model:
         "keep",
         choices=get_args(DecidedOption),
         label="How many it decides for",
-        only_if={"train": ("given",)},
+        only_if=FOR_DECISIONS,
         choice_labels={
             "keep": "as many as now",
             "best": "as many as makes it most accurate",
@@ -183,7 +168,7 @@ class Model:
                 f"parity is {shown(self.parity)}; equalised odds cannot be reached:"
                 f" {why} of them"
             )
-        errors.check_choice("parity", self.parity, ModelParity)
+        errors.check_choice("parity", self.parity, ParityOption)
         errors.check_flag("sees_protected", self.sees_protected)
         wanted = "be a probability between 0 and 1, such as 0.5"
         threshold = errors.checked_number(
@@ -191,6 +176,23 @@ class Model:
         )
         object.__setattr__(self, "threshold", threshold)
         errors.check_choice("decided", self.decided, DecidedOption)
+        if self.parity == "probabilities":
+            self._refuse_decisions()
+
+    def _refuse_decisions(self) -> None:
+        """Equal probabilities are for a model by name, and nothing is decided."""
+        asked = Option("parity", self.parity)
+        if not isinstance(self.estimator, str | None):
+            names = ", ".join(map(repr, STUDENTS))
+            raise InputError(asked, f" is for a model by name: {names}")
+        for name in ("sees_protected", "threshold", "decided"):
+            if getattr(self, name) != getattr(Model, name):
+                raise InputError(
+                    asked,
+                    " makes probabilities equal, not decisions; leave ",
+                    Option(name),
+                    " out",
+                )
 
 
 @documented
@@ -206,7 +208,12 @@ class Estimate:
     )
     student: Any = option(
         None,
-        doc="The model, given in the same way as the labeller of :class:`Relabel`.",
+        doc=(
+            "The model: a classifier with ``fit`` and ``predict_proba``, or a name:"
+            ' ``"boosting"`` (scikit-learn\'s histogram gradient boosting),'
+            ' ``"logistic"`` (its logistic regression) or ``"tree"`` (the rooted tree).'
+            " By default boosting if scikit-learn is installed, otherwise the tree."
+        ),
     )
     blind: bool = option(False, doc="Hide the protected columns from the model.")
 
@@ -216,7 +223,6 @@ class Estimate:
         errors.check_flag("blind", self.blind)
 
 
-RelabelOption = ParityOption | Relabel
 ModelOption = StudentName | Model
 EstimateOption = OutputOption | Estimate
 
@@ -309,24 +315,21 @@ def checked_model(request: Any) -> Model | str | None:
     given = request.model
     if given is None:
         return None
-    for name in (
-        "relabel",
-        "estimate",
-        "means",
-        "largest_weight",
-        "privacy",
-        "also",
-        "target",
-        "forbid",
-    ):
-        if getattr(request, name):
-            only = " makes the table for one model, and is not available with "
-            raise InputError(Option("model"), only, Option(name))
-    if isinstance(given, str) and Model(given):
-        return given
+    for name in ("means", "largest_weight", "privacy", "also", "target", "forbid"):
+        _refuse_beside_model(request, name)
     if isinstance(given, Model):
-        return given
-    return Model(given)
+        plan = given
+    else:
+        plan = Model(given)
+    if plan.parity != "probabilities":  # what it decides is estimated anyway
+        _refuse_beside_model(request, "estimate")
+    return given if isinstance(given, str) else plan
+
+
+def _refuse_beside_model(request: Any, name: str) -> None:
+    if getattr(request, name):
+        only = " makes the table for one model, and is not available with "
+        raise InputError(Option("model"), only, Option(name))
 
 
 # ---------------------------------------------------------------- what they mean for
@@ -490,8 +493,11 @@ def within_words(request: Any) -> Iterator[str]:
         yield f"Each stratum of {columns} keeps its size{kept}."
 
 
-def model_words(plan: Any) -> Iterator[str]:
+def model_words(plan: Model) -> Iterator[str]:
     """What is asked of a model."""
+    if plan.parity == "probabilities":
+        yield RELABELLED
+        return
     whom = (
         "those whose outcome is good in each group"
         if plan.parity == "opportunity"

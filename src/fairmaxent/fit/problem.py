@@ -52,13 +52,6 @@ def _cell_values(request: Request, data: Reading) -> Reals:
             asked,
             f" needs an outcome of numbers, but {outcome.name!r} is {outcome.kind}",
         )
-    if request.relabelling is not None:
-        raise InputError(
-            asked,
-            " is not available with ",
-            Option("relabel"),
-            "; leave one of the two out",
-        )
     levels = outcome.scores().reshape(-1, *(1,) * (len(shape) - 1))
     if outcome.is_value_coded:
         return np.asarray(np.broadcast_to(levels, shape))
@@ -305,17 +298,13 @@ class Problem:
         empirical = self.empirical
         self._refuse_nothing_to_compare()
         wanted = self.wanted()
-        asked = any(rate is not None for rate in self.representation) or any(
-            self.root_targets.keys() - {0}
-        )
-        # t(z) is that of the data, for all z together
-        if self.relabels and not asked and len(wanted.groupings) > 1:
+        keeps_sizes = all(rate is None for rate in self.representation)
+        if self.relabels and keeps_sizes and len(wanted.groupings) > 1:
+            # t(z) is that of the data, for all z together
+            every_axis = tuple(range(1, 1 + len(self.roles.protected)))
             wanted = replace(
                 wanted,
-                groupings=(
-                    *wanted.groupings,
-                    tuple(range(1, 1 + len(self.roles.protected))),
-                ),
+                groupings=(*wanted.groupings, every_axis),
                 representation=(*wanted.representation, None),
                 statistical=(*wanted.statistical, None),
             )
@@ -334,17 +323,11 @@ class Problem:
         keep their sizes.
         """
         # Limits are shares of all rows, as weights are: those that a rule forbids leave
-        # the others more to carry. A row that is split between outcomes counts t(z) /
-        # e(z) times, over all of them.
-        whole, data = (
-            table.sum(axis=0, keepdims=True) if self.relabels else table
-            for table in (fair, self.empirical)
-        )
+        # the others more to carry.
+        data = self.empirical
         rows = data * self.counted.total / self.table.total
-        sizes, old = (
-            _marginal(table, self.roles.strata_axes, keepdims=True)
-            for table in (whole, data)
-        )
+        sizes = _marginal(fair, self.roles.strata_axes, keepdims=True)
+        old = _marginal(data, self.roles.strata_axes, keepdims=True)
         data = data * np.divide(sizes, old, out=np.zeros_like(sizes), where=old > 0)
         least = float(
             np.divide(data, rows, out=np.zeros_like(rows), where=rows > 0).max()
@@ -358,14 +341,11 @@ class Problem:
                 Option("largest_weight", largest),
                 f" is too low: {why}; allow more than that",
             )
-        limited = capped(
-            whole,
+        return capped(
+            fair,
             data,
             np.where(rows > 0, largest * rows, np.inf),
-            self._kept_marginals(whole, data),
-        )
-        return np.asarray(
-            fair * np.divide(limited, whole, out=np.zeros_like(whole), where=whole > 0)
+            self._kept_marginals(fair, data),
         )
 
     def _kept_marginals(self, fair: Reals, data: Reals) -> list[tuple[int, ...]]:

@@ -245,27 +245,6 @@ class Request:
         page_help="About this share of rows may match nobody in the data.",
         doc=values.BASES_DOC,
     )
-    relabel: values.RelabelOption | None = option(
-        None,
-        has_none=True,
-        choices=get_args(values.ParityOption),
-        label="How rows change",
-        choice_labels={
-            "none": "reweigh",
-            "probabilities": "relabel, for equal probabilities",
-        },
-        help=(
-            "none: change how much each row counts. Otherwise split each row between"
-            " outcomes, so that a model trained on the result has equal mean"
-            " probabilities for all groups."
-        ),
-        doc=(
-            'None: rows keep their outcome and count more or less. ``"probabilities"``,'
-            " or :class:`Relabel`: each row is split between outcomes, so that a model"
-            " trained on the result has equal mean probabilities for all groups."
-        ),
-        words=lambda request: values.RELABELLED,
-    )
     model: values.ModelOption | None = option(
         None,
         flags=("--train",),
@@ -282,9 +261,10 @@ class Request:
             ' tree"``, a classifier of yours, or a Pipeline that takes the columns of'
             " your table; :class:`Model` says more about it. The table is made for it,"
             " so that it decides equally often for all groups, and :meth:`Fit.model` is"
-            " the trained model."
+            ' the trained model. With ``Model("boosting", parity="probabilities")``'
+            " its mean probabilities are equal instead."
         ),
-        words=lambda request: values.model_words(request.training),
+        words=lambda request: values.model_words(request.model_plan),
     )
     estimate: values.EstimateOption | None = option(
         None,
@@ -436,23 +416,8 @@ class Request:
         if self.means is not None and self.statistical_rate == 1:
             self._set(statistical_rate=None)
         check_seed(self.random_state)
-        self.kept_names  # noqa: B018 (which refuses what names no columns)
-        plans = {
-            "relabel": (values.Relabel, values.ParityOption),
-            "estimate": (values.Estimate, values.OutputOption),
-        }
-        for name, (kind, choice) in plans.items():
-            plan = getattr(self, name)
-            allowed = f"pass one of the choices, {kind.__name__}(…), or None"
-            if not isinstance(plan, str | kind | None):
-                raise InputError(Option(name), f" is {shown(plan)}; {allowed}")
-            if isinstance(plan, str):
-                check_choice(name, plan, choice)
-            if plan is not None and self.also_names:
-                raise InputError(
-                    Option(name),
-                    " is for a single outcome; name only one, or leave this out",
-                )
+        read_columns("keep_columns", self.keep_columns or [])
+        self._check_estimate()
         self._set(model=values.checked_model(self), **for_release(self))
         if self.forbid is None:
             rules = ()
@@ -466,6 +431,22 @@ class Request:
                 " 'Male'}]"
             )
             raise ForbiddenError(Option("forbid"), f" is {shown(rules)}; {wanted}")
+
+    def _check_estimate(self) -> None:
+        """Refuse what is no plan of an estimate, or one beside several outcomes."""
+        plan = self.estimate
+        if not isinstance(plan, str | values.Estimate | None):
+            raise InputError(
+                Option("estimate"),
+                f" is {shown(plan)}; pass one of the choices, Estimate(…), or None",
+            )
+        if isinstance(plan, str):
+            check_choice("estimate", plan, values.OutputOption)
+        if plan is not None and self.also_names:
+            raise InputError(
+                Option("estimate"),
+                " is for a single outcome; name only one, or leave this out",
+            )
 
     def _set(self, **checked: object) -> None:
         for name, value in checked.items():
@@ -518,18 +499,26 @@ class Request:
         return [*self.role_names, *map(str, mentioned), *self.kept_names]
 
     @property
-    def relabelling(self) -> values.Relabel | None:
-        """How outcomes are relabelled; None: rows keep theirs and are reweighed."""
-        if isinstance(self.relabel, str):
-            return values.Relabel()
-        return self.relabel
-
-    @property
-    def training(self) -> values.Model | None:
+    def model_plan(self) -> values.Model | None:
         """The model that the table is made for."""
         if isinstance(self.model, str):
             return values.Model(self.model)
         return self.model
+
+    @property
+    def relabelling(self) -> values.Model | None:
+        """The model whose probabilities shall be equal, which outcomes are split for."""
+        plan = self.model_plan
+        if plan is not None and plan.parity == "probabilities":
+            return plan
+        return None
+
+    @property
+    def training(self) -> values.Model | None:
+        """The model whose decisions shall be equal, which has to be trained."""
+        if self.relabelling is None:
+            return self.model_plan
+        return None
 
     @property
     def estimating(self) -> values.Estimate | None:
@@ -541,7 +530,7 @@ class Request:
     def words(self) -> Iterator[str]:
         """What was asked for besides rates, one sentence each."""
         target = self.target or {}
-        free = self.means is not None or self.model is not None
+        free = self.means is not None or self.training is not None
         others = [
             name
             for name in (self.outcome, *self.also_names)

@@ -96,18 +96,13 @@ class Solved:
         "it holds"; all have some.
         """
         size = f"{self.table.size:,}"
-        details = self.distribution.details
         if self.request.privacy is not None:
             return (
                 f"no row of the data, but {size} drawn from noisy counts; it is private"
                 f" with {self.request.privacy}"
             )
-        if details is None:
-            exact = []
-        else:
-            exact = [
-                repr(self.domain.names[index]) for index in sorted(details.positions)
-            ]
+        positions = self.distribution.positions or {}
+        exact = [repr(self.domain.names[index]) for index in sorted(positions)]
         if len(exact) > 4:
             more = f" and {len(exact) - 3} more columns"
         else:

@@ -115,7 +115,6 @@ def save(
 
 def _packed(fit: Solved) -> tuple[Record, Arrays]:
     weighted = fit.weighted.collect()
-    details = fit.distribution.details
     prior = fit.optimum.dual.prior
     base = {}
     in_use = None
@@ -128,6 +127,7 @@ def _packed(fit: Solved) -> tuple[Record, Arrays]:
     elif prior.rows != np.count_nonzero(weighted.counts):
         every_row = Rows.of(fit.roles.blocks, weighted)
         in_use = match_rows(prior.codes, every_row.codes, prior.blocks.levels) >= 0
+    positions = fit.distribution.positions or {}
     stored = _Model(
         **{
             field.name: getattr(fit, field.name)
@@ -137,11 +137,7 @@ def _packed(fit: Solved) -> tuple[Record, Arrays]:
         base=base,
         rows_in_use=in_use,
         solution=fit.optimum.solution,
-        positions=(
-            {}
-            if details is None
-            else {str(index): rows for index, rows in details.positions.items()}
-        ),
+        positions={str(index): rows for index, rows in positions.items()},
     )
     arrays: Arrays = {}
     return {"format": FORMAT, "version": VERSION, **pack(stored, arrays)}, arrays
@@ -166,6 +162,7 @@ def load(
     try:
         with np.errstate(all="ignore"):  # of numbers that are refused below
             stated = record.pop("certificate")
+            _drop_relabel(path, record["request"])
             model = {
                 name: part
                 for name, part in record.items()
@@ -183,12 +180,21 @@ def load(
             require("its header holds something that is no part of a model", same)
             _check_distribution(fit)
             return fit, _certified(fit, stated)
-    except DependencyError:
+    except (DependencyError, StorageError):
         raise
     except BaseException as problem:
         if isinstance(problem, Exception) or frames.is_foreign(problem):
             raise damaged(path, problem) from problem
         raise
+
+
+def _drop_relabel(path: object, request: Record) -> None:
+    """Read files of the time when relabelling was an option of its own."""
+    if request.pop("relabel", None) is not None:
+        raise StorageError(
+            f"{path} was made with relabel=, which is gone; fit and save again with"
+            " model=Model('boosting', parity='probabilities')"
+        )
 
 
 def _restored(stored: _Model) -> Solved:
@@ -442,7 +448,7 @@ def _check_told(fit: Solved, told: Told) -> None:
         require("the ledger spends more than the privacy budget", within)
         rows = (
             fit.table.keeps_rows
-            or fit.distribution.details is not None
+            or fit.distribution.positions is not None
             or fit.weight_column is not None
         )
         require("a private model keeps rows", not rows)

@@ -31,7 +31,7 @@ from fairmaxent.relabelling.people import (
     seen_columns,
 )
 
-FOLDS = 5
+LABEL_FOLDS = 5
 # Models by name. The rooted tree is ours; the others are scikit-learn's, boosting with
 # its own handling of categories.
 ModelName = Literal["tree", "boosting", "logistic"]
@@ -87,13 +87,22 @@ def choose_labeller(
             f"the model {model!r} needs scikit-learn, which is not installed; pip"
             " install scikit-learn"
         )
-    if named and model == LOGISTIC:
-        from sklearn.linear_model import LogisticRegression
+    if named and model == BOOSTING:
+        model = None
+    elif named:
+        model = _classifier(model)
+    return ScikitLabeller(roles, model, blind=blind)
 
-        model = LogisticRegression(max_iter=1000)
-    return ScikitLabeller(
-        roles, None if named and model == BOOSTING else model, blind=blind
-    )
+
+def _classifier(name: str) -> Any:
+    """Logistic regression or a decision tree, by name."""
+    from sklearn import linear_model, tree
+
+    if name == LOGISTIC:
+        return linear_model.LogisticRegression(max_iter=1000)
+    # A leaf has 1 % of the rows: a model that decides by a few people decides otherwise
+    # about the next ones.
+    return tree.DecisionTreeClassifier(min_samples_leaf=0.01, random_state=0)
 
 
 def check_model(
@@ -128,7 +137,9 @@ def name_of(labeller: Labeller) -> str:
     return type(labeller.model).__name__
 
 
-def cross_fit(labeller: Labeller, people: People, *, folds: int = FOLDS) -> HeldOut:
+def cross_fit(
+    labeller: Labeller, people: People, *, folds: int = LABEL_FOLDS
+) -> HeldOut:
     """Predict the outcomes of everybody by a model that has not seen them."""
     records = []
     weights = []
@@ -435,15 +446,7 @@ class Trained:
 
 def _built(name: str, seen: nw.DataFrame[Any]) -> Any:
     """The model of a name, as a pipeline that prepares the columns it is given."""
-    from sklearn import (
-        compose,
-        ensemble,
-        impute,
-        linear_model,
-        pipeline,
-        preprocessing,
-        tree,
-    )
+    from sklearn import compose, ensemble, impute, pipeline, preprocessing
 
     kinds = seen.schema.items()
     numbers = [column for column, kind in kinds if kind.is_numeric()]
@@ -476,15 +479,8 @@ def _built(name: str, seen: nw.DataFrame[Any]) -> Any:
         (pipeline.make_pipeline(stamps, filled), dates),
         (filled, numbers),
     )
-    # A leaf has 1 % of the rows: a model that decides by a few people decides otherwise
-    # about the next ones.
-    rules = tree.DecisionTreeClassifier(min_samples_leaf=0.01, random_state=0)
-    if name == LOGISTIC:
-        model = linear_model.LogisticRegression(max_iter=1000)
-    else:
-        model = rules
     return pipeline.make_pipeline(
-        compose.make_column_transformer(*parts, sparse_threshold=0.0), model
+        compose.make_column_transformer(*parts, sparse_threshold=0.0), _classifier(name)
     )
 
 
