@@ -1,5 +1,4 @@
-"""fairmaxent for users of AIF360: takes one of its data sets and returns one, in place
-of its Reweighing.
+"""fairmaxent for users of AIF360: one of its data sets in, one out, as its Reweighing.
 
 AIF360 itself is not imported: a data set brings everything that is needed.
 """
@@ -88,24 +87,7 @@ class FairMaxEntPreprocessing:
                 f"{type(dataset).__name__} has no favorable_label; pass a"
                 " BinaryLabelDataset of AIF360"
             )
-        conditions = {
-            "privileged": self.privileged_groups,
-            "unprivileged": self.unprivileged_groups,
-        }
-        inside = {
-            level: _members(dataset, groups) for level, groups in conditions.items()
-        }
-        if both := int((inside["privileged"] & inside["unprivileged"]).sum()):
-            raise InputError(
-                f"{both} rows are both privileged and unprivileged; define groups that"
-                " do not overlap"
-            )
-        for level, rows in inside.items():
-            if not rows.any():
-                raise InputError(
-                    f"no row belongs to {level}_groups; name values that the data"
-                    " set has"
-                )
+        inside = self._inside(dataset)
         members = inside["privileged"] | inside["unprivileged"]
         frame, _ = dataset.convert_to_dataframe()
         self._one_hot = _one_hot_columns(dataset, frame)
@@ -122,28 +104,50 @@ class FairMaxEntPreprocessing:
                 )
         group = np.where(inside["privileged"], "privileged", "unprivileged")
         frame = frame.assign(**{GROUP: group, WEIGHT: dataset.instance_weights})
-        options = {
-            name: getattr(self, name)
-            for name in FairMaxEntPreprocessing.__init__.options
-        }  # type: ignore[attr-defined]
+        frame = frame.loc[members]
+        forbid = None
+        if self.output == "rows":
+            forbid = _contradictions(frame, self._groups())
+        names = FairMaxEntPreprocessing.__init__.options  # type: ignore[attr-defined]
         self.fit_ = debias(
-            frame.loc[members],
+            frame,
             dataset.label_names[0],
             GROUP,
             favourable=dataset.favorable_label,
             weight=WEIGHT,
             # the same features afterwards
             keep_columns=[name for name in frame.columns if name != WEIGHT],
-            forbid=(
-                _contradictions(frame.loc[members], conditions)
-                if self.output == "rows"
-                else None
-            ),
-            **options,
+            forbid=forbid,
+            **{name: getattr(self, name) for name in names},
         )
         self._members = members
         self._seen = _contents(dataset)
         return self
+
+    def _groups(self) -> dict[str, Groups]:
+        return {
+            "privileged": self.privileged_groups,
+            "unprivileged": self.unprivileged_groups,
+        }
+
+    def _inside(self, dataset: Any) -> dict[str, Mask]:
+        """The rows of each group, of which none may be in both."""
+        inside = {
+            level: _members(dataset, groups) for level, groups in self._groups().items()
+        }
+        both = int((inside["privileged"] & inside["unprivileged"]).sum())
+        if both:
+            raise InputError(
+                f"{both} rows are both privileged and unprivileged; define groups that"
+                " do not overlap"
+            )
+        for level, rows in inside.items():
+            if not rows.any():
+                raise InputError(
+                    f"no row belongs to {level}_groups; name values that the data"
+                    " set has"
+                )
+        return inside
 
     def transform(self, dataset: Any) -> Any:
         """Return a fair version of the fitted data set, as a new data set."""
@@ -163,18 +167,10 @@ class FairMaxEntPreprocessing:
             result.instance_weights[members] = average * self.fit_.weights()
             return result
         drawn = self.fit_.sample(int(members.sum()))
-        codes = {
-            name: attribute
-            for attribute, names in self._one_hot.items()
-            for name in names
-        }
-        levels = {
-            name: drawn[attribute] == name.partition("=")[2]
-            for name, attribute in codes.items()
-        }
-        drawn = drawn.assign(
-            **{name: column.astype(float) for name, column in levels.items()}
-        )
+        for attribute, names in self._one_hot.items():
+            for name in names:
+                has_level = drawn[attribute] == name.partition("=")[2]
+                drawn = drawn.assign(**{name: has_level.astype(float)})
         result.features[members] = drawn[dataset.feature_names].to_numpy()
         result.labels[members] = drawn[dataset.label_names].to_numpy()
         result.protected_attributes[members] = drawn[
@@ -192,9 +188,7 @@ class FairMaxEntPreprocessing:
 
 
 def _one_hot_columns(dataset: Any, frame: Any) -> dict[str, list[str]]:
-    """The columns ``attribute=level`` of which every row has exactly one, by
-    attribute.
-    """
+    """By attribute, the columns ``attribute=level`` of which every row has one."""
     columns: dict[str, list[str]] = {}
     for name in dataset.feature_names:
         attribute, mark, _ = name.partition("=")
@@ -204,13 +198,12 @@ def _one_hot_columns(dataset: Any, frame: Any) -> dict[str, list[str]]:
             and name not in dataset.protected_attribute_names
         ):
             columns.setdefault(attribute, []).append(name)
-    cells = {attribute: frame[names].to_numpy() for attribute, names in columns.items()}
-    whole = [
-        name
-        for name, part in cells.items()
-        if np.isin(part, (0, 1)).all() and (part.sum(axis=1) == 1).all()
-    ]
-    return {attribute: columns[attribute] for attribute in whole}
+    whole = {}
+    for attribute, names in columns.items():
+        cells = frame[names].to_numpy()
+        if np.isin(cells, (0, 1)).all() and (cells.sum(axis=1) == 1).all():
+            whole[attribute] = names
+    return whole
 
 
 def _members(dataset: Any, groups: Groups) -> Mask:
@@ -235,22 +228,16 @@ def _members(dataset: Any, groups: Groups) -> Mask:
 def _contradictions(
     frame: Any, conditions: Mapping[str, Groups]
 ) -> list[dict[str, object]]:
-    """Name every combination of the groups' attributes with a group it does not belong
-    to.
-    """
+    """Every combination of attributes with a group that it does not belong to."""
     used = sorted(
         {name for groups in conditions.values() for part in groups for name in part}
     )
     values = [sorted(set(frame[name].tolist())) for name in used]
     wrong: list[dict[str, object]] = []
-    for cell in (
-        dict(zip(used, combination, strict=True)) for combination in product(*values)
-    ):
+    for combination in product(*values):
+        cell = dict(zip(used, combination, strict=True))
         for level, groups in conditions.items():
-            if not any(
-                all(cell[name] == value for name, value in part.items())
-                for part in groups
-            ):
+            if not any(part.items() <= cell.items() for part in groups):
                 wrong.append({**cell, GROUP: level})
     return wrong
 

@@ -119,7 +119,7 @@ class AskedOptions:
 
     @classmethod
     def of(cls, **values: Any) -> Self:
-        """The options that were typed; a command that tries models has none for them."""
+        """The options that were typed; a command that tries models has no --train."""
         return cls({"train": None, **values})
 
     def has(self, name: str) -> bool:

@@ -151,7 +151,8 @@ def _private_model(
     # What is wrong with the request is found before anything is spent; that looks at
     # what was declared, and at no row.
     rules = Problem.of(request, replace(data, positions=None, design=None)).rules
-    frames.checked_progress(request.progress)("measure", 0.0)
+    progress = frames.checked_progress(request.progress)
+    progress("measure", 0.0)
     if spending is not None:
         noise = PaidNoise(noise, partial(_pay, spending, request, data))
     privacy = replace(request.privacy, ledger=None, budget=None)

@@ -48,8 +48,8 @@ def relabelled_if_asked(
 ) -> tuple[FairTable, Problem, Labelling]:
     """Make the fair table t(y, z), and relabel the rows if that is asked for.
 
-    Every relabelled profile is there once per outcome, and as common as it was; e(y | z)
-    is t(y | z) exactly. A student may need another table.
+    Every relabelled profile is there once per outcome, and as common as it was; e(y |
+    z) is t(y | z) exactly. A student may need another table.
     """
     fair = problem.fair_table()
     if learned.taught is not None:

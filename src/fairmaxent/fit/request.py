@@ -1,5 +1,4 @@
-"""Request: what was asked for, made once, checked at the door, and read by everything
-after it.
+"""Request: what was asked for, checked at the door, and read by everything after it.
 
 A new option is one field here, with its check, and the code that acts on it: front
 doors and reports read the fields.
@@ -37,6 +36,14 @@ from fairmaxent.options import documented, option, words
 from fairmaxent.privacy.budget import Privacy
 from fairmaxent.privacy.refusals import for_release
 from fairmaxent.progress import Progress
+
+_CHOICES = {
+    "groups": GroupsOption,
+    "missing": MissingOption,
+    "base": BaseKind,
+    "detail": DetailOption,
+    "means": values.MeansOption,
+}
 
 
 @documented
@@ -170,8 +177,9 @@ class Request:
             " If the outcome is in bins, this needs rows in the mixture (``base_share``"
             " below 1), and no ``target`` of another column."
         ),
-        words=lambda asked: (
-            f"The mean of {asked.outcome} is equal in all groups, and overall what it is in the data."
+        words=lambda request: (
+            f"The mean of {request.outcome} is equal in all groups, and overall what it"
+            " is in the data."
         ),
     )
     target: values.TargetOption | None = option(
@@ -219,7 +227,8 @@ class Request:
             " are reached as far as this allows."
         ),
         words=lambda request: (
-            f"No row counts more than {request.largest_weight:g} times as much as before."
+            f"No row counts more than {request.largest_weight:g} times as much as"
+            " before."
         ),
     )
     base: BaseKind = option(
@@ -323,7 +332,8 @@ class Request:
             " unless another option names them."
         ),
         words=lambda request: (
-            f"Kept, even if they look like identifiers: {', '.join(request.kept_names)}."
+            "Kept, even if they look like identifiers: "
+            + f"{', '.join(request.kept_names)}."
         ),
     )
     privacy: Privacy | None = option(
@@ -338,7 +348,8 @@ class Request:
             " people comes on top, so save this one, and draw from it."
         ),
         words=lambda request: (
-            f"The result is private with {request.privacy}: everything is learned from noisy counts."
+            f"The result is private with {request.privacy}: everything is learned from"
+            " noisy counts."
         ),
     )
     release: bool = option(
@@ -386,30 +397,18 @@ class Request:
     )
 
     def __post_init__(self) -> None:
-        self._set(
-            **{name: plain_option(name, value) for name, value in vars(self).items()}
-        )
-        if isinstance(self.outcome, list | tuple):
-            if not self.outcome:
-                raise ColumnError(
-                    "no outcome column was named; pass at least one as ",
-                    Option("outcome"),
-                )
-            first, *rest = read_columns("outcome", self.outcome)
-            self._set(outcome=first, also=[*rest, *self.also_names] or None)
+        plain = {name: plain_option(name, value) for name, value in vars(self).items()}
+        self._set(**plain)
+        self._name_outcomes()
         check_roles(self.outcome, self.role_names[1:], self.weight)
-        choices = {
-            "groups": GroupsOption,
-            "missing": MissingOption,
-            "base": BaseKind,
-            "detail": DetailOption,
-        }
-        for name, choice in {**choices, "means": values.MeansOption}.items():
-            # some are None by default
-            if getattr(self, name) is not getattr(Request, name):
-                check_choice(name, getattr(self, name), choice)
-        self._set(base_share=values.check_share("base_share", self.base_share))
-        self._set(largest_weight=values.checked_largest(self))
+        for name, choice in _CHOICES.items():
+            value = getattr(self, name)
+            if value is not getattr(Request, name):  # some are None by default
+                check_choice(name, value, choice)
+        self._set(
+            base_share=values.check_share("base_share", self.base_share),
+            largest_weight=values.checked_largest(self),
+        )
         for name in ("representation_rate", "statistical_rate"):
             self._set(**{name: values.checked_rates(name, getattr(self, name))})
         # equal rates would leave nothing to move
@@ -419,18 +418,33 @@ class Request:
         read_columns("keep_columns", self.keep_columns or [])
         self._check_estimate()
         self._set(model=values.checked_model(self), **for_release(self))
+        self._check_rules()
+
+    def _name_outcomes(self) -> None:
+        """Of several outcomes, the first stays, and the others join `also`."""
+        if not isinstance(self.outcome, list | tuple):
+            return
+        if not self.outcome:
+            raise ColumnError(
+                "no outcome column was named; pass at least one as ", Option("outcome")
+            )
+        first, *rest = read_columns("outcome", self.outcome)
+        self._set(outcome=first, also=[*rest, *self.also_names] or None)
+
+    def _check_rules(self) -> None:
+        """Refuse what is no list of combinations."""
         if self.forbid is None:
-            rules = ()
-        else:
-            rules = self.forbid
-        if not isinstance(rules, list | tuple) or not all(
-            isinstance(rule, Mapping) and rule for rule in rules
+            return
+        if not isinstance(self.forbid, list | tuple) or not all(
+            isinstance(rule, Mapping) and rule for rule in self.forbid
         ):
             wanted = (
                 "pass a list of combinations, none of them empty, e.g. [{'sex':"
                 " 'Male'}]"
             )
-            raise ForbiddenError(Option("forbid"), f" is {shown(rules)}; {wanted}")
+            raise ForbiddenError(
+                Option("forbid"), f" is {shown(self.forbid)}; {wanted}"
+            )
 
     def _check_estimate(self) -> None:
         """Refuse what is no plan of an estimate, or one beside several outcomes."""
@@ -507,7 +521,7 @@ class Request:
 
     @property
     def relabelling(self) -> values.Model | None:
-        """The model whose probabilities shall be equal, which outcomes are split for."""
+        """The model whose probabilities shall be equal: outcomes are split for it."""
         plan = self.model_plan
         if plan is not None and plan.parity == "probabilities":
             return plan
@@ -529,14 +543,11 @@ class Request:
 
     def words(self) -> Iterator[str]:
         """What was asked for besides rates, one sentence each."""
-        target = self.target or {}
-        free = self.means is not None or self.training is not None
-        others = [
-            name
-            for name in (self.outcome, *self.also_names)
-            if not free and name not in target
-        ]
-        yield from values.share_words({**target, **dict.fromkeys(others)})
+        shares = dict(self.target or {})
+        if self.means is None and self.training is None:  # outcomes keep their shares
+            for name in (self.outcome, *self.also_names):
+                shares.setdefault(name, None)
+        yield from values.share_words(shares)
         yield from words(self)
         yield "Otherwise the result is as close to the data as possible."
         if self.privacy is None:
@@ -547,9 +558,7 @@ class Request:
             yield f"{base}; it makes combinations possible that no row has."
 
     def has_labels_of(self, other: "Request") -> bool:
-        """Whether relabelling gives the same labels, because only what comes after them
-        is asked differently.
-        """
+        """Whether labels are the same: only what comes after is asked differently."""
         after = {
             name: getattr(other, name)
             for name in ("base", "base_share", "estimate", "detail", "random_state")
@@ -557,18 +566,15 @@ class Request:
         return replace(self, **after) == other
 
     def kept(self) -> "Request":
-        """Return what a fit keeps of its request: a copy, so that the caller's lists
-        and mappings can change.
-        """
+        """What a fit keeps of its request: a copy, as the caller's lists may change."""
         asked: dict[str, Any] = {
             name: value
             for name, value in vars(self).items()
             if isinstance(value, Collection)
         }
-        if self.privacy is None:
-            privacy = None
-        else:
-            privacy = replace(self.privacy, ledger=None, budget=None)
+        privacy = self.privacy
+        if privacy is not None:
+            privacy = replace(privacy, ledger=None, budget=None)
         return replace(
             self, **copy.deepcopy(asked), privacy=privacy, domain=None, progress=None
         )
