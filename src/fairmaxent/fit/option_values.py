@@ -294,7 +294,7 @@ def check_share(name: str, share: float) -> float:
 
 
 def checked_model(request: Any) -> Model | str | None:
-    """The model of a request, by name or as a record; refuse what is asked beside it."""
+    """The model of a request, by name or as a record; refuse what it rules out."""
     given = request.model
     if given is None:
         return None

@@ -1,8 +1,8 @@
 """Records in a file, and back: any frozen dataclass, by its annotations.
 
-The file is a zip archive. It holds ``header.json``, an ``.npy`` member for each array, and ``SHA256SUMS``. Nothing
-is trusted: sizes are added up before anything is inflated, nothing is unpickled, and
-records have exactly their fields, of the annotated types.
+The file is a zip archive of ``header.json``, an ``.npy`` member for each array, and
+``SHA256SUMS``. Nothing is trusted: sizes are added up before anything is inflated,
+nothing is unpickled, and records have exactly their fields, of the annotated types.
 """
 
 import hashlib
