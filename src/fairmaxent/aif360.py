@@ -87,6 +87,7 @@ class FairMaxEntPreprocessing:
                 f"{type(dataset).__name__} has no favorable_label; pass a"
                 " BinaryLabelDataset of AIF360"
             )
+
         inside = self._inside(dataset)
         members = inside["privileged"] | inside["unprivileged"]
         frame, _ = dataset.convert_to_dataframe()
@@ -102,6 +103,7 @@ class FairMaxEntPreprocessing:
                     f"the data set has a column {name!r}, which the fit has itself;"
                     " rename the column"
                 )
+
         group = np.where(inside["privileged"], "privileged", "unprivileged")
         frame = frame.assign(**{GROUP: group, WEIGHT: dataset.instance_weights})
         frame = frame.loc[members]
@@ -141,6 +143,7 @@ class FairMaxEntPreprocessing:
                 f"{both} rows are both privileged and unprivileged; define groups that"
                 " do not overlap"
             )
+
         for level, rows in inside.items():
             if not rows.any():
                 raise InputError(
@@ -160,12 +163,14 @@ class FairMaxEntPreprocessing:
             raise InputError(
                 "this is not the data set that was fitted; call fit_transform with it"
             )
+
         result = dataset.copy(deepcopy=True)
         members = self._members
         average = self.fit_.weight_scale
         if self.output == "weights":
             result.instance_weights[members] = average * self.fit_.weights()
             return result
+
         drawn = self.fit_.sample(int(members.sum()))
         for attribute, names in self._one_hot.items():
             for name in names:
@@ -198,6 +203,7 @@ def _one_hot_columns(dataset: Any, frame: Any) -> dict[str, list[str]]:
             and name not in dataset.protected_attribute_names
         ):
             columns.setdefault(attribute, []).append(name)
+
     whole = {}
     for attribute, names in columns.items():
         cells = frame[names].to_numpy()

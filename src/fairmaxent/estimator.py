@@ -153,6 +153,7 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
                     f"more than one column {name!r} in X, sensitive_features and y;"
                     " keep or rename one"
                 )
+
         own = {name: features.get_column(name) for name in features.columns}
         table = frames.build(own | extra | outcome)
         asked = FairMaxEnt.__init__.options  # type: ignore[attr-defined]
@@ -226,6 +227,7 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
                 "a relabelled row has a weight for each outcome; fit_weigh(X, y) gives"
                 " rows with weights to train on, and fit_.weights() the weights alone"
             )
+
         try:
             return fitted.weights()
         except InfeasibleError as problem:
@@ -279,6 +281,7 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
                 " only with sklearn.set_config(enable_metadata_routing=True) and"
                 " FairMaxEnt().set_fit_resample_request(sensitive_features=True)"
             )
+
         columns: Any = self.protected
         if columns is None:
             columns = extra
@@ -340,17 +343,20 @@ class _InputForm:
             if self.names == self.labels:
                 return table
             return table.set_axis(self.labels, axis=1)
+
         column = drawn.get_column(self.names[0])
         if self.kind == "series":
             label = self.labels[0]
             if isinstance(label, str):
                 return column.alias(label).to_native()
             return column.to_native().rename(label)
+
         values = (column if self.flat else drawn.select(self.names)).to_numpy()
         if self.dtype is not None:
             values = values.astype(self.dtype)
         if self.kind == "list":
             return values.tolist()
+
         return values
 
 
@@ -376,6 +382,7 @@ def _read_columns(
                 f" {backend.value}; pass both from one library, or {default} as an"
                 " array"
             )
+
     form = _InputForm(kind, names, labels, dtype, flat=True)
     return dict(zip(names, columns, strict=True)), form
 
@@ -400,12 +407,14 @@ def _check_outcome(outcome: Mapping[str, frames.Column], *, private: bool) -> No
         )
     if private:
         return
+
     column = next(iter(outcome.values()))
     codes, classes = factorize(column)
     if codes.min() < 0:
         raise LevelError(
             "y has missing values; drop those rows, or give them their own class"
         )
+
     check_classification_targets(column.to_numpy())
     if len(classes) < 2:
         raise LevelError(

@@ -151,6 +151,7 @@ def _fair_weights(
     """
     if drawn is not None and drawn[0] == 1.0:  # C = 0 already
         return drawn[1]
+
     problem = solved.problem
     blocks = solved.roles.blocks
     rows = drawn[1].rows if drawn else row_prior(blocks, solved.weighted)
@@ -167,6 +168,7 @@ def _fair_weights(
             return rows.tilt(features.potentials(solution.multipliers))
     if drawn is not None and (others or filled):
         return drawn[1]
+
     return rows.tilt(np.zeros(blocks.width))
 
 
@@ -177,6 +179,7 @@ def _spreads(solved: Solved, tilted: Tilted) -> tuple[Spread, Spread]:
     if solved.soft is None:
         cells = row_spread(problem.table, tilted).shaped(shape)
         return cells, cells.over((0,))
+
     parts = _by_outcome(problem, tilted)
     rows = problem.counted.collect()
     _, groups = root_shape(problem.blocks)

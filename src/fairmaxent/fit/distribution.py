@@ -227,6 +227,7 @@ class Distribution:
         component = rows_of(self.prior)
         if component is None or not positions:
             return self
+
         kept = dict(positions)
         if profiles is not None:
             kept.pop(self.blocks.members[0][0], None)  # outcomes were changed
@@ -280,6 +281,7 @@ class Distribution:
         """
         if given is not None:
             return self.condition(given).marginal(columns)
+
         names = read_columns("columns", columns)
         table = self.joint([self.domain.index(name) for name in names])
         if "probability" in names:
@@ -287,6 +289,7 @@ class Distribution:
                 "a column named 'probability' cannot be shown beside the probabilities;"
                 " rename it"
             )
+
         cells = np.unravel_index(np.arange(table.size), table.shape)
         shown = {
             name: self.domain.attribute(name).column_of(cell)
@@ -306,6 +309,7 @@ class Distribution:
                 f"a marginal of {names} was asked for; name each column once, and at"
                 " least one"
             )
+
         wanted = sorted({self.blocks.block_of(attribute) for attribute in attributes})
         cells = int(np.prod([float(self.blocks.levels[block]) for block in wanted]))
         if cells > LARGEST_MARGINAL:
@@ -313,6 +317,7 @@ class Distribution:
                 f"this marginal would have {cells:,} cells (at most"
                 f" {LARGEST_MARGINAL:,}); ask for fewer columns"
             )
+
         members = [
             attribute for block in wanted for attribute in self.blocks.members[block]
         ]
@@ -331,6 +336,7 @@ class Distribution:
         """Return the mean of a numeric, boolean or date column where it is known."""
         if given:
             return self.condition(given).expectation(column)
+
         scores = self.domain.attribute(column).scores()
         levels = self.joint([self.domain.index(column)])
         present = ~np.isnan(scores)
@@ -339,6 +345,7 @@ class Distribution:
                 f"given this, column {column!r} is always missing, so it has no mean;"
                 " relax the evidence"
             )
+
         total = levels[present] @ scores[present] + self._kept_beyond(column, scores)
         return float(total / levels[present].sum())
 
@@ -355,6 +362,7 @@ class Distribution:
             or probabilities is None
         ):
             return 0.0
+
         raw = frames.to_numbers(self.domain.attributes[index].values)[
             details.positions[index]
         ]
@@ -366,6 +374,7 @@ class Distribution:
         added = float(probabilities[drawn] @ beyond[drawn])
         if not details.fills(index):
             return added
+
         roots = self.blocks.slices[0]
         copied = tally(
             rows.codes[:, 0].astype(np.intp), probabilities, self.blocks.levels[0]
@@ -386,6 +395,7 @@ class Distribution:
             raise InputError(
                 f"given is {given!r}; fix columns by name, e.g. {{'sex': 'Female'}}"
             )
+
         changed = {}
         for name, value in given.items():
             values = [value]
@@ -398,6 +408,7 @@ class Distribution:
                 )
             attribute = self.domain.attribute(name)
             changed[self.domain.index(name)] = attribute.narrowed(values)
+
         share = {}
         with np.errstate(divide="ignore", invalid="ignore"):
             # P(evidence | level): less than one where only some of a level's raw values
@@ -419,6 +430,7 @@ class Distribution:
                 BASE_SHARE,
                 " > 0 every combination that is not forbidden is possible.",
             )
+
         return narrowed
 
     def sample(
@@ -474,6 +486,7 @@ class Distribution:
         rows = rows_of(self.prior)
         if self.details is None or rows is None:
             return self
+
         weights = self.details.weights.copy()
         # keeps rows whose raw values can still be drawn
         for index in changed.keys() & self.details.positions.keys():

@@ -56,6 +56,7 @@ def represented(data: Reading, most: int = MOST_PEOPLE) -> Reading:
             return data
         order = np.lexsort((rng.permutation(len(rows)), table.codes[table.inverse, 0]))
         return some_rows(data, np.sort(order[_steps(len(rows), most, rng)]))
+
     # distinct rows are sorted by outcome and group
     people = np.cumsum(np.round(table.rows).astype(np.int64))
     total = int(people[-1])
@@ -88,6 +89,7 @@ def fold_of_each(people: People, folds: int, *, seed: int) -> Indices:
             f"{len(people.size)} rows are too few to learn from in {folds} folds; use ",
             Option("estimate", None),
         )
+
     # Equal rows are not spread evenly over the folds: a model would then learn from as
     # many of each kind as it is asked about, and seem to know people whom it has not
     # seen.
@@ -177,6 +179,7 @@ class Tryout:
                 )
                 chances[asked] = student(people.inputs.take(asked))
             runs.append(Run(fold, chances))
+
         # Of people whose outcome is missing, nobody can say whether a decision about
         # them is right.
         unknown = [level for axis, level in measure.left_out if axis == 0]

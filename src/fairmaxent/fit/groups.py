@@ -161,6 +161,7 @@ def _intervals(
     # the noise in its counts is no part of them: they would be far too short
     if fit.request.privacy is not None:
         return np.full(shape, np.nan)
+
     sums = (table.astype(float).tobytes() for table in compared)
     return _ends(*sums, len(compared[0]), confidence).reshape(shape)
 

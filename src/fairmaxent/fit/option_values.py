@@ -157,6 +157,7 @@ class Model:
                 " they ask for two rates, and a model has one threshold in each group;"
                 " ask for 'opportunity', the first of them"
             )
+
         errors.check_choice("parity", self.parity, ParityOption)
         errors.check_flag("sees_protected", self.sees_protected)
         wanted = "be a probability between 0 and 1, such as 0.5"
@@ -174,6 +175,7 @@ class Model:
         if not isinstance(self.estimator, str | None):
             names = ", ".join(map(repr, STUDENTS))
             raise InputError(asked, f" is for a model by name: {names}")
+
         for name in ("sees_protected", "threshold", "decided"):
             if getattr(self, name) != getattr(Model, name):
                 raise InputError(
@@ -254,6 +256,7 @@ def checked_rates(name: str, option: RateOption) -> RateOption:
     if not isinstance(option, Mapping):
         unchanged = ("; use ", Option(name, None), " to leave it as it is in the data")
         return check_rate(Option(name), option, hint=unchanged)
+
     left_out = "; leave the column out to keep its rate as it is in the data"
     rates: dict[str, float | None] = {}
     for column, rate in option.items():
@@ -298,6 +301,7 @@ def checked_model(request: Any) -> Model | str | None:
     given = request.model
     if given is None:
         return None
+
     for name in ("means", "largest_weight", "privacy", "also", "target", "forbid"):
         _refuse_beside_model(request, name)
     if isinstance(given, Model):
@@ -327,6 +331,7 @@ def read_rates(
     groupings = roles.groupings(groups)
     if not isinstance(option, Mapping):
         return (option,) * len(groupings) * len(outcomes)
+
     several = name == "statistical_rate" and len(outcomes) > 1
     if several and not {*option}.isdisjoint(outcomes):
         _refuse_other_names(name, option, outcomes, "an outcome")
@@ -334,6 +339,7 @@ def read_rates(
     if groups == "joint":
         only = " there is one rate for all intersections; pass a number or None"
         raise InputError(Option(name), ": with ", Option("groups", "joint"), only)
+
     _refuse_other_names(name, option, columns, "protected")
     return tuple(option.get(column) for column in columns) * len(outcomes)
 
@@ -373,6 +379,7 @@ def read_target(roles: Roles, target: TargetOption | None) -> dict[int, Reals | 
             f" is {shown(target)}; pass the wanted shares by column: {{column: {{level:"
             " share}}",
         )
+
     domain = roles.domain
     result: dict[int, Reals | None] = {}
     for name, wanted in (target or {}).items():
@@ -393,6 +400,7 @@ def _read_shares(attribute: Attribute, wanted: Mapping[object, float] | Free) ->
             f" is {shown(wanted)}; give each level its share: {{level: share}}; only an"
             f" outcome can be {FREE!r}",
         )
+
     result = np.zeros(attribute.size)
     for value, probability in wanted.items():
         if not isinstance(probability, Real) or not (
@@ -404,6 +412,7 @@ def _read_shares(attribute: Attribute, wanted: Mapping[object, float] | Free) ->
                 f" 0 and 1, and the smallest is {LEAST_SHARE:g}; use 0 for none",
             )
         result[attribute.exact_level(value)] += float(probability)
+
     if abs(result.sum() - 1) > _SLACK:
         unnamed = [
             repr(label)
@@ -417,6 +426,7 @@ def _read_shares(attribute: Attribute, wanted: Mapping[object, float] | Free) ->
             option,
             f" adds up to {result.sum():.6g}, not 1{hint}. Give every level its share.",
         )
+
     return np.asarray(result / result.sum())
 
 
@@ -454,6 +464,7 @@ def within_words(request: Any) -> Iterator[str]:
             f"Only strata with {name} = {', '.join(map(str, levels))} are compared;"
             " all others stay as they are."
         )
+
     if target.keys().isdisjoint(asked):
         kept = ""
         if request.outcome not in target:
@@ -470,6 +481,7 @@ def model_words(plan: Model) -> Iterator[str]:
             " wanted rates."
         )
         return
+
     whom = "each group"
     if plan.parity == "opportunity":
         whom = "those whose outcome is good in each group"

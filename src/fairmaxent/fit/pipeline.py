@@ -189,6 +189,7 @@ def _without_rare_values(frame: Any, request: Request) -> tuple[Any, tuple[str, 
             Option("release"),
             " needs the table in memory; collect it first, or declare its domain",
         )
+
     named = [request.outcome, *request.protected_names]
     return shareable(
         frames.open_frame(frame), named, request.kept_names, request.weight
@@ -277,6 +278,7 @@ def _base(
         assert data.tree is not None
         tree = rerooted(data.tree, root, problem.rules)
         return tree, np.ones(problem.blocks.levels[0])
+
     base = build_base(
         request.base,
         problem.blocks,
@@ -325,6 +327,7 @@ def _learned(fit: Fit, request: Request) -> Labelling:
             Option("model"),
             " has to be trained again for that; call debias() with the table",
         )
+
     table = fit.distribution.root_table
     return Labelling(taught=Taught(table, decisions, fit.student, fit.labels))
 
@@ -342,6 +345,7 @@ def with_estimate(
             " is available for fits made by debias(), not for the paper's own"
             " configurations",
         )
+
     request = replace(fit.request, estimate=estimate)
     plan = request.estimating
     assert plan is not None

@@ -59,9 +59,11 @@ def _cell_values(request: Request, data: Reading) -> Reals:
             Option("means", request.means),
             f" needs an outcome of numbers, but {outcome.name!r} is {outcome.kind}",
         )
+
     levels = outcome.scores().reshape(-1, *(1,) * (len(shape) - 1))
     if outcome.is_value_coded:
         return np.asarray(np.broadcast_to(levels, shape))
+
     positions = _exact_outcomes(request, data)
     _refuse_uneven_bins(request, data)
     numbers = frames.to_numbers(outcome.values)[positions]
@@ -95,6 +97,7 @@ def _exact_outcomes(request: Request, data: Reading) -> Codes:
             replace(BASE_SHARE, value=1),
             "; use a lower share",
         )
+
     return data.positions[data.roles.outcome]
 
 
@@ -302,6 +305,7 @@ class Problem:
         )
         if self.weight_limit is None:
             return fair
+
         return replace(fair, table=self._limited(fair.table, self.weight_limit))
 
     def _limited(self, fair: Reals, largest: float) -> Reals:
@@ -325,6 +329,7 @@ class Problem:
                 " is too low: forbidden rows, or the sizes of strata, leave rows that"
                 f" have to count {least:.3g} times on average; allow more than that",
             )
+
         return capped(
             fair,
             data,
@@ -398,6 +403,7 @@ class Problem:
             if outcome_shares is not None:
                 kept[0] = outcome_shares
             return fair_table(table, wanted, kept)
+
         left_out = {
             axis: level for axis, level in wanted.left_out.items() if axis not in strata
         }
@@ -428,6 +434,7 @@ class Problem:
     def _refuse_nothing_to_compare(self) -> None:
         if not self.measure.strata:
             return
+
         counts = self.group_counts()
         for grouping, (_, groups) in zip(self.groupings, counts, strict=False):
             if not (groups > 1).any():

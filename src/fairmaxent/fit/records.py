@@ -107,6 +107,7 @@ def pack(
         return value
     if isinstance(value, Real) and not isinstance(value, int):
         return float(value)
+
     return str(value)
 
 
@@ -171,6 +172,7 @@ def unpack(
         return from_storage(name, record, unnest(path, arrays))
     if origin is None or origin is Literal:
         return _unpack_plain(value, hint)
+
     return _unpack_container(value, hint, arrays, path)
 
 
@@ -194,6 +196,7 @@ def _unpack_plain(value: Any, hint: Any) -> Any:
         fits = isinstance(value, hint)
     if not fits:
         raise ValueError(f"expected {wanted}, found {type(value).__name__}")
+
     return value
 
 
@@ -312,17 +315,20 @@ def _label_fits(attribute: Attribute, level: int, values: list[Any]) -> bool:
     plain = _MARKED.sub("", label)
     if level == attribute.missing:
         return plain == "missing"
+
     inside = values[attribute.level_starts[level] : attribute.level_starts[level + 1]]
     texts = {cut(value_text(value)) for value in inside}
     if not texts.isdisjoint((label, plain)):  # a text may itself end like a mark
         return edges is None or len(set(map(frames.number_of, inside))) == 1
     if edges is None:
         return len(inside) > 1 and plain == "other"
+
     ends = []
     if attribute.kind == "numeric":
         ends = [float(text) for text in _NUMBER.findall(plain)]
     if not ends:  # times, or all values
         return attribute.kind == "date" or not len(edges)
+
     # Labels have four digits or more, and what follows a value that stands alone begins
     # just above it.
     return all(
@@ -390,6 +396,7 @@ def read_archive(
             f"cannot read {path}: it is not an ordinary file; pass a file written by"
             " fit.save()"
         )
+
     try:
         with zipfile.ZipFile(path) as archive:
             _check_sizes(path, archive.infolist(), max_bytes)
@@ -423,6 +430,7 @@ def read_archive(
         raise StorageError(
             f"{path} is not a fairmaxent model; pass a file written by fit.save()"
         )
+
     return header, arrays
 
 
@@ -436,6 +444,7 @@ def _check_sizes(
     sizes = {member.filename: member.file_size for member in members}
     if len(sizes) < len(members):
         raise ValueError("it holds two members of the same name")
+
     total = sum(sizes.values())
     if total > max_bytes:
         raise StorageError(
@@ -470,6 +479,7 @@ def _inflated(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytearray:
             size += len(chunk)
     if size != member.file_size or size != len(content):
         raise ValueError("a member has another size than it declares")
+
     return content
 
 
@@ -485,6 +495,7 @@ def _read_array(content: bytearray) -> NDArray[Any]:
     count = math.prod(shape)
     if dtype.kind not in "biuf" or dtype.itemsize * count != len(content) - start:
         raise ValueError("the size or type of an array does not match what it holds")
+
     flat = np.empty(0, dtype)
     if count:
         flat = np.frombuffer(content, dtype=dtype, count=count, offset=start)

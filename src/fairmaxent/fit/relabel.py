@@ -54,6 +54,7 @@ def relabelled_if_asked(
     fair = problem.fair_table()
     if learned.taught is not None:
         return _taught_by(learned.taught, problem, fair)
+
     plan = request.relabelling
     if plan is None:
         return fair, problem, NO_LABELS

@@ -94,6 +94,7 @@ class Solved:
                 f"no row of the data, but {size} drawn from noisy counts; it is private"
                 f" with {self.request.privacy}"
             )
+
         positions = self.distribution.positions or {}
         exact = [repr(self.domain.names[index]) for index in sorted(positions)]
         how = "as levels"
@@ -120,6 +121,7 @@ def spread_over_rows(fit: Solved, fair: Reals | None = None) -> Reals:
         counts = fit.table.collect().counts
         # rows of design weight zero stay at zero
         return np.asarray(fair / np.where(counts > 0, counts, 1.0))
+
     parts = fit.problem.profiles.by_row(fair)
     return np.asarray(
         np.where(parts > _NOTHING * parts.sum(axis=1, keepdims=True), parts, 0.0)
@@ -151,6 +153,7 @@ def weigh_rows(fit: Solved, weights: Reals, frame: nw.DataFrame[Any], name: str)
             " show; turn it into levels before the fit, or use ",
             _MODE_ROWS,
         )
+
     table = fit.table.collect()
     blocks = fit.roles.blocks
     distinct_row = match_rows(
@@ -162,6 +165,7 @@ def weigh_rows(fit: Solved, weights: Reals, frame: nw.DataFrame[Any], name: str)
             f"row {row} was not in the fitted table; pass that table, with its rows in"
             " any order"
         )
+
     raw = read_weights(frame, fit.request.weight)
     by_row = with_design(
         weights[distinct_row], None if raw is None else raw / fit.weight_scale
@@ -169,6 +173,7 @@ def weigh_rows(fit: Solved, weights: Reals, frame: nw.DataFrame[Any], name: str)
     like = frame.get_column(outcome)
     if fit.soft is None:
         return frame.with_columns(frames.number_column(name, by_row, like)).to_native()
+
     parts = []
     for level in range(by_row.shape[1]):
         kept = np.flatnonzero(by_row[:, level] > 0)
@@ -189,6 +194,7 @@ def weigh_lazily(fit: Solved, weights: Reals | None, lazy: Lazy, name: str) -> A
             " there once per outcome; pass the collected table, or use ",
             _MODE_ROWS,
         )
+
     for column in fit.columns:
         check_column(lazy, column)
     check_weight_name(name, names_of(lazy))
@@ -207,6 +213,7 @@ def weigh_lazily(fit: Solved, weights: Reals | None, lazy: Lazy, name: str) -> A
             scale=scale,
             name=name,
         )
+
     # Where the distinct rows are on workers, there are no ``weights``; each row is
     # weighed by its levels alone: w(α)/n_α is a factor that depends on its cell.
     from fairmaxent.engines.cluster_output import weigh_rows
@@ -269,6 +276,7 @@ def rows_alone(fit: Solved) -> Distribution:
     rows = rows_of(prior) or row_prior(fit.distribution.blocks, fit.weighted)
     if rows is prior:  # C = 0 already
         return fit.distribution
+
     features = fit.optimum.dual.features
     target = fit.target
     if isinstance(fit.request, Request):
@@ -308,12 +316,14 @@ def missing_rows(fit: Solved, sums: Sums) -> NDArray[np.intp]:
             *instead,
             ".",
         )
+
     average = old.sum() / fit.table.size * fit.weight_scale
     if not 0.2 <= average <= 5:
         raise WeightError(
             f"each added row has weight 1, but the design weights are {average:.3g} on"
             " average; scale them to an average of about 1 before fitting"
         )
+
     # 2.4999999999999996 is meant to be 2.5
     rows = np.round(np.round(old * fit.weight_scale, 9))
     fullest = np.max((rows - 1) / np.where(fair > 0, fair, np.inf))
@@ -326,6 +336,7 @@ def missing_rows(fit: Solved, sums: Sums) -> NDArray[np.intp]:
             wanted = fit.distribution.root_table * total
             lacking = held_counts(counts, wanted, rows, sums) - rows
             return np.asarray(lacking.astype(np.intp))
+
     raise InfeasibleError(
         f"meeting the fair table takes at least {more:,} more rows (the limit is"
         f" {LARGEST_TOP_UP:,}), because a group must become far rarer than it is. Use ",
@@ -352,6 +363,7 @@ def fair_counts(fair: Reals, total: int, least: Reals) -> Reals | None:
     open_cells = np.flatnonzero(counts < most)
     if (counts > most).any() or not 0 <= short <= len(open_cells):
         return None
+
     largest = open_cells[
         np.argsort((counts - wanted)[open_cells], kind="stable")[:short]
     ]

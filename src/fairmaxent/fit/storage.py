@@ -164,6 +164,7 @@ def load(
             f" fairmaxent reads version {VERSION}; upgrade fairmaxent, or fit and save"
             " again"
         )
+
     _drop_relabel(path, record.get("request"))
     try:
         with np.errstate(all="ignore"):  # of numbers that are refused below
@@ -339,6 +340,7 @@ def _restored_positions(stored: _Model, blocks: Blocks) -> Positions | None:
     """Raw values of the input rows, each inside the level that the row has."""
     if not stored.positions:
         return None
+
     codes = blocks.unpool(stored.table.codes)[stored.table.inverse]
     positions = {int(index): array for index, array in stored.positions.items()}
     shape = (len(codes),)
@@ -360,6 +362,7 @@ def _relabelled(stored: _Model, problem: Problem) -> Problem:
     # before there is an array of that many columns
     if soft.shape[1:] != (problem.blocks.shape(0)[0],):
         raise ValueError("soft labels are about other outcomes")
+
     profiles = problem.profiles
     for shares in (soft, labels):
         totals = masses(shares, *profiles.counts.shape).sum(axis=1)
@@ -386,6 +389,7 @@ def _check_distribution(fit: Solved) -> None:
                 "a probability is outside its range",
                 bool(((part >= 0) & (part <= 1 + 1e-9)).all()),
             )
+
     dual = fit.optimum.dual
     solution = fit.optimum.solution
     parts: Sequence[Prior] = (dual.prior,)

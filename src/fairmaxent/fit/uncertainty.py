@@ -131,6 +131,7 @@ def measure_uncertainty(
             ", because every replicate would have to train it again; the certificate"
             " has intervals of what it decides",
         )
+
     problem = fit.problem
     cells = _cells(problem)
     before = [problem.data_table]
@@ -143,12 +144,14 @@ def measure_uncertainty(
             continue
         after.append(fair.table)
         before.append(replicate.data_table)
+
     feasible = len(after) - 1
     if feasible < fewest:
         raise InfeasibleError(
             f"no fair table exists for {count - feasible:,} of {count:,} replicates,"
             " too many for intervals; ask for lower rates, or merge small groups"
         )
+
     tail = (1 - confidence) / 2
     # the same cells in both, as they are read side by side
     seen = np.any([*before, *after], axis=0)
@@ -177,6 +180,7 @@ def _cells(problem: Problem) -> Table:
         codes = np.zeros((len(present), len(blocks.levels)), dtype=np.intp)
         codes[:, 0] = present
         return Table(codes, counts[present], people[present], squares[present])
+
     table = in_memory(problem.table)
     keys = table.codes[:, 0].astype(np.intp) * 2 + break_any(problem.rules, table.codes)
     _, first, cell = np.unique(keys, return_index=True, return_inverse=True)
@@ -230,6 +234,7 @@ def _spans(problem: Problem, tables: Reals, seen: Mask, tail: float) -> TableSpa
         )
         for level, label in enumerate(roles.attributes[axis].labels):
             outcomes[f"{roles.names[axis]} = {label}"] = span(shares[:, level])
+
     groups = {}
     representation = {}
     statistical = {}
@@ -243,6 +248,7 @@ def _spans(problem: Problem, tables: Reals, seen: Mask, tail: float) -> TableSpa
         statistical[name] = _smallest_ratio(
             _compared_rates(measure, axes, tables), tail
         )
+
     cells = {
         roles.describe_cell(cell): span(tables[(..., *cell)])
         for cell in np.ndindex(seen.shape)

@@ -206,6 +206,7 @@ class TreeLabeller:
                     for y in range(outcomes)
                 ]
                 logs = np.logaddexp(logs, np.column_stack(by_outcome))
+
             # For somebody with a level that was never seen, only the group is
             # informative.
             unseen = np.isneginf(logs).all(axis=1)
@@ -248,6 +249,7 @@ class ScikitLabeller:
         if len(np.unique(outcome)) < 2 or not matrix.shape[1]:
             shares = lesson.weights.sum(axis=0) / lesson.weights.sum()
             return lambda inputs: np.tile(shares, (len(inputs), 1))
+
         # In single precision: a boosting's rules can turn on the last digit, which
         # differs between kinds of machines.
         weights = lesson.weights[person, outcome].astype(np.float32).astype(np.float64)
@@ -281,6 +283,7 @@ class ScikitLabeller:
             from sklearn.base import clone
 
             return clone(self.model, safe=False)
+
         from sklearn.ensemble import HistGradientBoostingClassifier
 
         columns = seen_columns(self.roles, blind=self.blind)
@@ -366,6 +369,7 @@ class Classroom:
             raise DependencyError(
                 "training a model needs scikit-learn; pip install scikit-learn"
             )
+
         seen = frame.drop([outcome, *hidden])
         if not seen.columns:
             raise InputError(
@@ -443,6 +447,7 @@ def _built(name: str, seen: nw.DataFrame[Any]) -> Any:
             categorical_features=categorical, random_state=0
         )
         return pipeline.make_pipeline(compose.make_column_transformer(*parts), model)
+
     levels = pipeline.make_pipeline(
         known, preprocessing.OneHotEncoder(handle_unknown="ignore")
     )
