@@ -66,7 +66,7 @@ BASES_DOC = (
 # What a model decides has no meaning where its probabilities are to be equal.
 FOR_DECISIONS: dict[str, tuple[object, ...]] = {
     "train": ("given",),
-    "parity": (None, "decisions", "opportunity"),
+    "parity": (None, "opportunity", "decisions"),
 }
 SHARED = (
     "The rows can be shared: none is a copy, and values that fewer than 10 rows have"
