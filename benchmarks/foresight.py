@@ -131,13 +131,15 @@ def expected_and_measured(
             model = learner.build(encoder)
             # The library's own gradient boosting, or the user's classifier.
             student = None if name == "gradient boosting" else model
-            parity = ASKED[asked]
+            wanted = None
+            if ASKED[asked] is not None:
+                wanted = fairmaxent.Model("boosting", parity=ASKED[asked])
             fit = fairmaxent.debias(
                 fold.train,
                 fold.outcome,
                 fold.protected,
                 favourable=fold.favourable,
-                relabel=parity,
+                model=wanted,
                 estimate=fairmaxent.Estimate(output="weights", student=student),
             )
             weighed = fit.weigh(fold.train, name="fair_weight")

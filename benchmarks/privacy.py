@@ -429,9 +429,6 @@ def main() -> None:
         help="five runs of Adult with ε = 1, and nothing written",
     )
     parser.add_argument(
-        "--relabel", action="store_true", help="the same for relabelled decisions"
-    )
-    parser.add_argument(
         "--table",
         metavar="NAME",
         help="measure one table only, and keep what is known of the others",
@@ -443,13 +440,10 @@ def main() -> None:
         help="judge rows of MST in this folder, too",
     )
     given = parser.parse_args()
-    if given.quick or given.relabel:
-        wishes = (
-            {"relabel": "probabilities", "favourable": 1}
-            if given.relabel
-            else {"statistical_rate": None}
-        )
-        runs = [measured(adult(), 1.0, seed, **wishes) for seed in range(RUNS)]
+    if given.quick:
+        runs = [
+            measured(adult(), 1.0, seed, statistical_rate=None) for seed in range(RUNS)
+        ]
         for run in (*runs, mean_of(runs)):
             print({name: round(value, 4) for name, value in run.items()}, flush=True)
         return

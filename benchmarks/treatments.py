@@ -150,6 +150,13 @@ def _given(fold: Fold, *, output: str, **options: Any) -> Training:
     return Training(frame.drop(columns=_WEIGHT), frame[_WEIGHT].to_numpy())
 
 
+def _equal_probabilities(fold: Fold, *, output: str) -> Training:
+    from fairmaxent import Model
+
+    model = Model("boosting", parity="probabilities")
+    return _given(fold, output=output, model=model)
+
+
 def _debias(fold: Fold, **options: Any) -> Any:
     import fairmaxent
 
@@ -209,7 +216,7 @@ TREATMENTS: Mapping[str, Treatment] = {
     },
     **{
         relabelled(output): Treatment(
-            partial(_given, output=output, relabel="probabilities"), ours=True
+            partial(_equal_probabilities, output=output), ours=True
         )
         for output in ("weights", "rows")
     },

@@ -144,11 +144,7 @@ def _is_same(shown: str, printed: str) -> bool:
 
 
 def _relabels(line: str) -> bool:
-    return (
-        "--relabel" in line
-        or "--train" in line
-        or line.startswith("fairmaxent compare ")
-    )
+    return "--train" in line or line.startswith("fairmaxent compare ")
 
 
 def _is_near(shown: str, printed: str) -> bool:
@@ -196,7 +192,7 @@ PARTS = {
     r"\bFairMaxEnt\(|\bfair_scorer\(": "scikit-learn",
     r"\.plot\(": "matplotlib",
     r"datasets\.load\((?!.*library=)": "pandas",
-    r"\bmodel=|relabel=|student=": "scikit-learn",
+    r"\bmodel=|student=": "scikit-learn",
 }
 
 

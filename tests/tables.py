@@ -6,6 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from fairmaxent import Model
+
+EQUAL_PROBABILITIES = Model("logistic", parity="probabilities")  # rows are relabelled
 SHARE = 1.0  # of the repetitions; conftest lowers it where slow tests are left out
 
 

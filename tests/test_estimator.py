@@ -29,9 +29,8 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import fairmaxent
-from fairmaxent import Relabel
 from fairmaxent.estimator import FairMaxEnt
-from tables import as_table, random_frame, rates_of
+from tables import EQUAL_PROBABILITIES, as_table, random_frame, rates_of
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 # Of all checks, scikit-learn's and imbalanced-learn's, these two are not met.
@@ -385,7 +384,7 @@ def test_the_worked_example_runs_and_the_fair_models_are_fairer():
 
 def test_relabelled_rows_come_with_weights(frame, parts):
     X, y = parts
-    options = {"relabel": Relabel(labeller="tree"), "favourable": "o1"}
+    options = {"model": EQUAL_PROBABILITIES, "favourable": "o1"}
     sampler = FairMaxEnt("z0", random_state=0, **options)
     rows, labels, weights = sampler.fit_weigh(X, y)
     fit = fairmaxent.debias(frame, "y", "z0", random_state=0, **options)
@@ -414,7 +413,7 @@ def test_weighed_arrays_and_lists_come_back_as_such(kind):
         [1, 7],
     ] * 4
     y = [0, 1, 0, 1, 0, 1, 0, 1, 1, 1] * 4
-    rows, labels, weights = FairMaxEnt(0, relabel="probabilities").fit_weigh(
+    rows, labels, weights = FairMaxEnt(0, model=EQUAL_PROBABILITIES).fit_weigh(
         kind(X), kind(y)
     )
     assert type(rows) is type(kind(X))
@@ -422,9 +421,7 @@ def test_weighed_arrays_and_lists_come_back_as_such(kind):
 
 
 def test_one_weight_per_row_is_refused_where_a_row_has_several(parts):
-    sampler = FairMaxEnt(
-        "z0", relabel=Relabel(labeller=LogisticRegression(max_iter=1000))
-    ).fit(*parts)
+    sampler = FairMaxEnt("z0", model=EQUAL_PROBABILITIES).fit(*parts)
     assert sampler.fit_.weights().ndim == 2
     with pytest.raises(fairmaxent.InfeasibleError, match="fit_weigh"):
         _ = sampler.sample_weight_

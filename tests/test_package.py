@@ -75,7 +75,6 @@ FRONT_PAGE = {
 FRONT_PAGE |= {"FairMaxEnt", "Domain", "Privacy"}
 BESIDE_IT = {
     "Model",
-    "Relabel",
     "Estimate",
     "FairMaxEntError",
     "InputError",

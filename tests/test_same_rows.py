@@ -11,6 +11,7 @@ from click.testing import CliRunner
 import fairmaxent
 from clifiles import ROLES, biased_table
 from fairmaxent.cli.group import group
+from tables import EQUAL_PROBABILITIES
 
 SEED = 11
 ROWS = 300
@@ -73,9 +74,7 @@ def test_the_command_line(table, expected, tmp_path):
     assert pl.read_csv(tmp_path / "fair.csv").to_dicts() == expected
 
 
-@pytest.mark.parametrize(
-    "asked", [{"base_share": 1}, {"relabel": fairmaxent.Relabel(labeller="tree")}]
-)
+@pytest.mark.parametrize("asked", [{"base_share": 1}, {"model": EQUAL_PROBABILITIES}])
 def test_the_order_of_columns_changes_no_base_and_no_folds(asked):
     rng = np.random.default_rng(0)
     first = rng.integers(0, 3, 600)

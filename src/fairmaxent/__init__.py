@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fairmaxent.estimator import FairMaxEnt
     from fairmaxent.evaluation.evaluation import evaluate
     from fairmaxent.fit.fit import load
-    from fairmaxent.fit.option_values import Estimate, Model, Relabel
+    from fairmaxent.fit.option_values import Estimate, Model
     from fairmaxent.fit.pipeline import debias
     from fairmaxent.fit.storage import verify
     from fairmaxent.gate import check
@@ -36,7 +36,6 @@ __all__ = [
     "Privacy",
 ]
 __all__ += [
-    "Relabel",
     "aif360",
     "baselines",
     "check",
@@ -58,7 +57,7 @@ _NAMES = {
     "estimator": ("FairMaxEnt",),
     "evaluation.evaluation": ("evaluate",),
     "fit.fit": ("load",),
-    "fit.option_values": ("Estimate", "Model", "Relabel"),
+    "fit.option_values": ("Estimate", "Model"),
     "fit.pipeline": ("debias",),
     "fit.storage": ("verify",),
     "gate": ("check",),

@@ -1,5 +1,4 @@
-"""fairmaxent for users of AIF360: takes one of its data sets and returns one, in place
-of its Reweighing.
+"""fairmaxent for users of AIF360: one of its data sets in, one out, as its Reweighing.
 
 AIF360 itself is not imported: a data set brings everything that is needed.
 """
@@ -13,7 +12,6 @@ import numpy as np
 from fairmaxent.data.table import Mask, Reals
 from fairmaxent.errors import ColumnError, InputError, check_choice, did_you_mean
 from fairmaxent.fit.fit import Fit
-from fairmaxent.fit.option_values import RelabelOption
 from fairmaxent.fit.pipeline import debias
 from fairmaxent.fit.request import Request
 from fairmaxent.options import storing_options_of
@@ -58,10 +56,9 @@ class FairMaxEntPreprocessing:
     output
         ``"weights"``: the rows as they are, with new instance weights; ``"rows"``: the
         same number of new rows in their place. Either way, the total weight stays the
-        same. `relabel` needs ``"rows"``.
+        same.
     """
 
-    relabel: RelabelOption | None
     fit_: Fit
     # of each attribute that is one-hot coded, its columns
     _one_hot: Mapping[str, Sequence[str]]
@@ -77,12 +74,6 @@ class FairMaxEntPreprocessing:
         output: Output = "weights",
     ) -> None:
         check_choice("output", output, Output)
-        if self.relabel is not None and output == "weights":
-            raise InputError(
-                "relabelling gives each row a weight for every label, but an AIF360"
-                " data set has one label per row; pass output='rows', or use"
-                " fairmaxent.debias(...).weigh(frame) outside AIF360"
-            )
         self.unprivileged_groups = unprivileged_groups
         self.privileged_groups = privileged_groups
         self.output = output
@@ -96,24 +87,8 @@ class FairMaxEntPreprocessing:
                 f"{type(dataset).__name__} has no favorable_label; pass a"
                 " BinaryLabelDataset of AIF360"
             )
-        conditions = {
-            "privileged": self.privileged_groups,
-            "unprivileged": self.unprivileged_groups,
-        }
-        inside = {
-            level: _members(dataset, groups) for level, groups in conditions.items()
-        }
-        if both := int((inside["privileged"] & inside["unprivileged"]).sum()):
-            raise InputError(
-                f"{both} rows are both privileged and unprivileged; define groups that"
-                " do not overlap"
-            )
-        for level, rows in inside.items():
-            if not rows.any():
-                raise InputError(
-                    f"no row belongs to {level}_groups; name values that the data"
-                    " set has"
-                )
+
+        inside = self._inside(dataset)
         members = inside["privileged"] | inside["unprivileged"]
         frame, _ = dataset.convert_to_dataframe()
         self._one_hot = _one_hot_columns(dataset, frame)
@@ -128,30 +103,54 @@ class FairMaxEntPreprocessing:
                     f"the data set has a column {name!r}, which the fit has itself;"
                     " rename the column"
                 )
+
         group = np.where(inside["privileged"], "privileged", "unprivileged")
         frame = frame.assign(**{GROUP: group, WEIGHT: dataset.instance_weights})
-        options = {
-            name: getattr(self, name)
-            for name in FairMaxEntPreprocessing.__init__.options
-        }  # type: ignore[attr-defined]
+        frame = frame.loc[members]
+        forbid = None
+        if self.output == "rows":
+            forbid = _contradictions(frame, self._groups())
+        names = FairMaxEntPreprocessing.__init__.options  # type: ignore[attr-defined]
         self.fit_ = debias(
-            frame.loc[members],
+            frame,
             dataset.label_names[0],
             GROUP,
             favourable=dataset.favorable_label,
             weight=WEIGHT,
             # the same features afterwards
             keep_columns=[name for name in frame.columns if name != WEIGHT],
-            forbid=(
-                _contradictions(frame.loc[members], conditions)
-                if self.output == "rows"
-                else None
-            ),
-            **options,
+            forbid=forbid,
+            **{name: getattr(self, name) for name in names},
         )
         self._members = members
         self._seen = _contents(dataset)
         return self
+
+    def _groups(self) -> dict[str, Groups]:
+        return {
+            "privileged": self.privileged_groups,
+            "unprivileged": self.unprivileged_groups,
+        }
+
+    def _inside(self, dataset: Any) -> dict[str, Mask]:
+        """The rows of each group, of which none may be in both."""
+        inside = {
+            level: _members(dataset, groups) for level, groups in self._groups().items()
+        }
+        both = int((inside["privileged"] & inside["unprivileged"]).sum())
+        if both:
+            raise InputError(
+                f"{both} rows are both privileged and unprivileged; define groups that"
+                " do not overlap"
+            )
+
+        for level, rows in inside.items():
+            if not rows.any():
+                raise InputError(
+                    f"no row belongs to {level}_groups; name values that the data"
+                    " set has"
+                )
+        return inside
 
     def transform(self, dataset: Any) -> Any:
         """Return a fair version of the fitted data set, as a new data set."""
@@ -164,25 +163,19 @@ class FairMaxEntPreprocessing:
             raise InputError(
                 "this is not the data set that was fitted; call fit_transform with it"
             )
+
         result = dataset.copy(deepcopy=True)
         members = self._members
         average = self.fit_.weight_scale
         if self.output == "weights":
             result.instance_weights[members] = average * self.fit_.weights()
             return result
+
         drawn = self.fit_.sample(int(members.sum()))
-        codes = {
-            name: attribute
-            for attribute, names in self._one_hot.items()
-            for name in names
-        }
-        levels = {
-            name: drawn[attribute] == name.partition("=")[2]
-            for name, attribute in codes.items()
-        }
-        drawn = drawn.assign(
-            **{name: column.astype(float) for name, column in levels.items()}
-        )
+        for attribute, names in self._one_hot.items():
+            for name in names:
+                has_level = drawn[attribute] == name.partition("=")[2]
+                drawn = drawn.assign(**{name: has_level.astype(float)})
         result.features[members] = drawn[dataset.feature_names].to_numpy()
         result.labels[members] = drawn[dataset.label_names].to_numpy()
         result.protected_attributes[members] = drawn[
@@ -200,9 +193,7 @@ class FairMaxEntPreprocessing:
 
 
 def _one_hot_columns(dataset: Any, frame: Any) -> dict[str, list[str]]:
-    """The columns ``attribute=level`` of which every row has exactly one, by
-    attribute.
-    """
+    """By attribute, the columns ``attribute=level`` of which every row has one."""
     columns: dict[str, list[str]] = {}
     for name in dataset.feature_names:
         attribute, mark, _ = name.partition("=")
@@ -212,13 +203,13 @@ def _one_hot_columns(dataset: Any, frame: Any) -> dict[str, list[str]]:
             and name not in dataset.protected_attribute_names
         ):
             columns.setdefault(attribute, []).append(name)
-    cells = {attribute: frame[names].to_numpy() for attribute, names in columns.items()}
-    whole = [
-        name
-        for name, part in cells.items()
-        if np.isin(part, (0, 1)).all() and (part.sum(axis=1) == 1).all()
-    ]
-    return {attribute: columns[attribute] for attribute in whole}
+
+    whole = {}
+    for attribute, names in columns.items():
+        cells = frame[names].to_numpy()
+        if np.isin(cells, (0, 1)).all() and (cells.sum(axis=1) == 1).all():
+            whole[attribute] = names
+    return whole
 
 
 def _members(dataset: Any, groups: Groups) -> Mask:
@@ -243,22 +234,16 @@ def _members(dataset: Any, groups: Groups) -> Mask:
 def _contradictions(
     frame: Any, conditions: Mapping[str, Groups]
 ) -> list[dict[str, object]]:
-    """Name every combination of the groups' attributes with a group it does not belong
-    to.
-    """
+    """Every combination of attributes with a group that it does not belong to."""
     used = sorted(
         {name for groups in conditions.values() for part in groups for name in part}
     )
     values = [sorted(set(frame[name].tolist())) for name in used]
     wrong: list[dict[str, object]] = []
-    for cell in (
-        dict(zip(used, combination, strict=True)) for combination in product(*values)
-    ):
+    for combination in product(*values):
+        cell = dict(zip(used, combination, strict=True))
         for level, groups in conditions.items():
-            if not any(
-                all(cell[name] == value for name, value in part.items())
-                for part in groups
-            ):
+            if not any(part.items() <= cell.items() for part in groups):
                 wrong.append({**cell, GROUP: level})
     return wrong
 

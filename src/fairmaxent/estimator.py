@@ -1,6 +1,4 @@
-"""FairMaxEnt: the front door as a scikit-learn estimator and an imbalanced-learn
-sampler.
-"""
+"""FairMaxEnt: the front door as a scikit-learn estimator, and a sampler."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -56,14 +54,14 @@ _Kind = Literal["table", "series", "array", "list"]
 
 
 class _NoWeightsError(InfeasibleError, AttributeError):
-    """No weight per row is fair; also an AttributeError, so that code that looks at
-    every attribute skips this one.
+    """No weight per row is fair.
+
+    It is an AttributeError, too: code that looks at every attribute skips this one.
     """
 
 
 class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
-    """Draw a fair table in place of the one given, or weigh its rows:
-    `fairmaxent.debias` for pipelines.
+    """`fairmaxent.debias` for pipelines: draw a fair table, or weigh the rows.
 
     `fit_resample` gives new rows, `sample_weight_` weights for the rows as they are,
     and `fit_weigh` rows with weights to train on, which works for relabelled outcomes
@@ -96,7 +94,8 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
     Examples
     --------
     >>> import numpy as np
-    >>> X = np.array([[0, 5], [0, 6], [0, 5], [1, 6], [1, 5], [1, 6], [1, 5], [1, 6]] * 8)
+    >>> groups = [0, 0, 0, 1, 1, 1, 1, 1]
+    >>> X = np.column_stack([groups * 8, [5, 6, 5, 6, 5, 6, 5, 6] * 8])
     >>> y = np.array([0, 0, 1, 0, 1, 1, 1, 1] * 8)
     >>> X_fair, y_fair = FairMaxEnt(protected=0, random_state=0).fit_resample(X, y)
     >>> [float(y_fair[X_fair[:, 0] == group].mean()) for group in (0, 1)]
@@ -141,13 +140,11 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
         _check_outcome(outcome, private=self.privacy is not None)
         # the types of X and y come from the rows, e.g. the length of the longest text
         if self.privacy is not None:
-            self._x_form, self._y_form = (
-                replace(form, dtype=None) for form in (self._x_form, self._y_form)
-            )
-        if sensitive_features is None:
-            extra = {}
-        else:
-            extra = _read_columns(sensitive_features, "sensitive_feature", backend)[0]
+            self._x_form = replace(self._x_form, dtype=None)
+            self._y_form = replace(self._y_form, dtype=None)
+        extra: dict[str, frames.Column] = {}
+        if sensitive_features is not None:
+            extra, _ = _read_columns(sensitive_features, "sensitive_feature", backend)
         # X comes back as it came, so all of it is kept
         names = [*features.columns, *extra, *outcome]
         for name, times in Counter(names).items():
@@ -156,12 +153,11 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
                     f"more than one column {name!r} in X, sensitive_features and y;"
                     " keep or rename one"
                 )
-        table = frames.build(
-            {name: features.get_column(name) for name in features.columns}
-            | extra
-            | outcome
-        )
-        options = {name: getattr(self, name) for name in FairMaxEnt.__init__.options}  # type: ignore[attr-defined]
+
+        own = {name: features.get_column(name) for name in features.columns}
+        table = frames.build(own | extra | outcome)
+        asked = FairMaxEnt.__init__.options  # type: ignore[attr-defined]
+        options = {name: getattr(self, name) for name in asked}
         protected = self._protected_names(features.columns, list(extra))
         self.fit_ = debias(
             table, self._y_form.names[0], protected, keep_columns=names, **options
@@ -171,11 +167,11 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
     def fit_weigh(
         self, X: Any, y: Any, *, sensitive_features: Any = None
     ) -> tuple[Any, Any, Reals]:
-        """Learn the fair distribution and return X, y and weights to train on: ``fit(X,
-        y, sample_weight=weights)``.
+        """Learn the fair distribution; return X, y and weights to train on.
 
-        Rows stay as they are; if they are relabelled, each appears once for each
-        outcome that it has a weight for.
+        A model takes them by ``fit(X, y, sample_weight=weights)``. Rows stay as they
+        are; if they are relabelled, each appears once for each outcome that it has a
+        weight for.
         """
         table = self._learn(X, y, sensitive_features)
         weighed = self.fit_.weigh(table, name=_WEIGHT)
@@ -187,16 +183,13 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
     def fit_resample(
         self, X: Any, y: Any, *, sensitive_features: Any = None
     ) -> tuple[Any, Any]:
-        """Learn the fair distribution and draw rows from it: X and y of the same kinds,
-        `rows` long.
-        """
+        """Learn the fair distribution and draw X and y from it, `rows` long."""
         self.fit(X, y, sensitive_features=sensitive_features)
-        drawn = self.fit_.sample(
-            self.fit_.table.size if self.rows is None else self.rows
-        )
-        outcomes = nw.from_native(drawn, eager_only=True).get_column(
-            self._y_form.names[0]
-        )
+        rows = self.rows
+        if rows is None:
+            rows = self.fit_.table.size
+        drawn = self.fit_.sample(rows)
+        outcomes = nw.from_native(drawn, eager_only=True)[self._y_form.names[0]]
         self.sampling_strategy_ = dict(Counter(outcomes.to_list()))
         return self._restored(drawn)
 
@@ -208,8 +201,9 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
         random_state: RandomState = None,
         iid: bool = False,
     ) -> tuple[Any, Any]:
-        """Draw `n` new rows as X and y; the options are those of
-        :meth:`fairmaxent.fit.fit.Fit.sample`.
+        """Draw `n` new rows as X and y.
+
+        The options are those of :meth:`fairmaxent.fit.fit.Fit.sample`.
         """
         check_is_fitted(self)
         return self._restored(
@@ -222,8 +216,9 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def sample_weight_(self) -> Reals:
-        """One weight per row of X, 1 on average; raises `InfeasibleError` if weights
-        alone cannot be fair.
+        """One weight per row of X, 1 on average.
+
+        Raises `InfeasibleError` if weights alone cannot be fair.
         """
         check_is_fitted(self)
         fitted: Fit = self.fit_
@@ -232,6 +227,7 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
                 "a relabelled row has a weight for each outcome; fit_weigh(X, y) gives"
                 " rows with weights to train on, and fit_.weights() the weights alone"
             )
+
         try:
             return fitted.weights()
         except InfeasibleError as problem:
@@ -250,10 +246,7 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
 
     def _open_features(self, X: Any, y: Any) -> nw.DataFrame[Any]:
         """X as a table, checked and recorded the way scikit-learn does it."""
-        if frames.is_table(X):
-            kind: _Kind = "table"
-        else:
-            kind = "list" if isinstance(X, list) else "array"
+        kind = _kind_of(X)
         table = X
         dtype = None
         if kind != "table":
@@ -288,14 +281,12 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
                 " only with sklearn.set_config(enable_metadata_routing=True) and"
                 " FairMaxEnt().set_fit_resample_request(sensitive_features=True)"
             )
-        if self.protected is None:
-            given: Any = extra
-        else:
-            given = self.protected
-        if isinstance(given, Sequence) and not isinstance(given, str):
-            columns = given
-        else:
-            columns = [given]
+
+        columns: Any = self.protected
+        if columns is None:
+            columns = extra
+        elif isinstance(columns, str) or not isinstance(columns, Sequence):
+            columns = [columns]
         for column in columns:
             is_whole = isinstance(column, int | np.integer) and not isinstance(
                 column, bool
@@ -322,15 +313,15 @@ class _FrameTags(InputTags):  # type: ignore[misc]
 
 
 class _SamplerTags(Tags):  # type: ignore[misc]
-    """Tags with the one that imbalanced-learn adds: whether rows are picked from those
-    given. These are new ones.
+    """Tags with the one that imbalanced-learn adds.
+
+    It says whether rows are picked from those given. These are new ones.
     """
 
     sampler_tags = SimpleNamespace(sample_indices=False)
 
 
-# ---------------------------------------------------------------- the form of X and y,
-# and giving it back
+# ---------------------------------------------------------------- the form of X and y
 
 
 @dataclass(frozen=True, eq=False)
@@ -352,42 +343,34 @@ class _InputForm:
             if self.names == self.labels:
                 return table
             return table.set_axis(self.labels, axis=1)
+
         column = drawn.get_column(self.names[0])
         if self.kind == "series":
             label = self.labels[0]
             if isinstance(label, str):
                 return column.alias(label).to_native()
             return column.to_native().rename(label)
+
         values = (column if self.flat else drawn.select(self.names)).to_numpy()
         if self.dtype is not None:
             values = values.astype(self.dtype)
         if self.kind == "list":
             return values.tolist()
+
         return values
 
 
 def _read_columns(
     data: Any, default: str, backend: Any
 ) -> tuple[dict[str, frames.Column], _InputForm]:
-    """Read y or sensitive features: their columns under names that are text, and how
-    they came in.
-    """
-    if frames.is_table(data):
-        kind: _Kind = "table"
-    else:
-        kind = "list" if isinstance(data, list) else "array"
-    if nw.dependencies.is_into_series(data):
-        kind = "series"
+    """Read y or sensitive features: columns under names of text, and how they came."""
+    kind = _kind_of(data)
+    dtype = None
     if kind in ("array", "list"):
         dtype = np.asarray(data).dtype
-    else:
-        dtype = None
     columns = frames.columns_of(data, backend)
     labels = tuple(column.name for column in columns)
-    if len(columns) == 1:
-        plain = default
-    else:
-        plain = default + "{}"
+    plain = default if len(columns) == 1 else default + "{}"
     names = tuple(
         label if label and isinstance(label, str) else plain.format(i)
         for i, label in enumerate(labels)
@@ -399,14 +382,23 @@ def _read_columns(
                 f" {backend.value}; pass both from one library, or {default} as an"
                 " array"
             )
-    return dict(zip(names, columns, strict=True)), _InputForm(
-        kind, names, labels, dtype, flat=True
-    )
+
+    form = _InputForm(kind, names, labels, dtype, flat=True)
+    return dict(zip(names, columns, strict=True)), form
+
+
+def _kind_of(data: Any) -> _Kind:
+    if frames.is_table(data):
+        return "table"
+    if nw.dependencies.is_into_series(data):
+        return "series"
+    return "list" if isinstance(data, list) else "array"
 
 
 def _check_outcome(outcome: Mapping[str, frames.Column], *, private: bool) -> None:
-    """Refuse what scikit-learn does not see as one column of classes; a private fit has
-    its classes declared.
+    """Refuse what scikit-learn does not see as one column of classes.
+
+    A private fit has its classes declared.
     """
     if len(outcome) != 1:
         raise InputError(
@@ -415,12 +407,14 @@ def _check_outcome(outcome: Mapping[str, frames.Column], *, private: bool) -> No
         )
     if private:
         return
+
     column = next(iter(outcome.values()))
     codes, classes = factorize(column)
     if codes.min() < 0:
         raise LevelError(
             "y has missing values; drop those rows, or give them their own class"
         )
+
     check_classification_targets(column.to_numpy())
     if len(classes) < 2:
         raise LevelError(

@@ -9,6 +9,8 @@ import pytest
 import fairmaxent
 from appserver import OPTIONS, downloaded, opened, people, refused, staff
 
+RELABELLED = {"train": "logistic", "parity": "probabilities"}
+
 
 def test_see_shows_what_debias_does(client):
     state, _ = opened(client)
@@ -108,7 +110,7 @@ def test_relabelling_has_its_price_and_a_model_its_warnings(client):
     state, _ = opened(client, frame=staff().with_columns(twin=polars.col("hired")))
     assert client.fit(state, **OPTIONS)["see"]["changed_people"] == 0
     see = client.fit(
-        state, **{**OPTIONS, "protected": ["sex", "region"]}, relabel="probabilities"
+        state, **{**OPTIONS, "protected": ["sex", "region"]}, **RELABELLED
     )["see"]
     assert 10 < see["changed_people"] < 600
     client.fit(state, **OPTIONS, drop=["age", "level", "promoted"])
@@ -156,7 +158,7 @@ def test_a_curve_has_the_numbers_of_the_fit_at_each_rate(client):
     assert (
         client.post("/api/curve", {**client.present(), "kind": "base_share"})[0] == 422
     )
-    client.fit(state, relabel="probabilities")
+    client.fit(state, **RELABELLED)
     assert (
         "all rows"
         in client.done("/api/curve", {**client.present(), "kind": "statistical_rate"})[

@@ -22,7 +22,11 @@ CASES = {
     "rows": {},
     "weights": {"mode": "weights"},
     "top-up": {"mode": "top-up", "representation_rate": 1.0},
-    "relabelled": {"relabel": "probabilities", "mode": "weights"},
+    "relabelled": {
+        "train": "boosting",
+        "parity": "probabilities",
+        "mode": "weights",
+    },
     "for a model": {
         "train": "logistic",
         "threshold": 0.4,

@@ -9,8 +9,8 @@ import pytest
 
 import clifiles
 import fairmaxent
-import fairmaxent.relabelling.labellers
 from clifiles import ROLES, biased_table
+from fairmaxent import Model
 from fairmaxent.baselines import cross_validation
 from fairmaxent.baselines.cross_validation import (
     TriedMethod,
@@ -68,10 +68,6 @@ def test_every_method_is_scored_or_says_why_not(folder):
 def test_relabelling_and_a_table_for_the_classifier_are_tried_anyway(
     folder, monkeypatch
 ):
-    # the tree is quick
-    monkeypatch.setattr(
-        fairmaxent.relabelling.labellers, "has_library", lambda name: False
-    )
     asked = []
     fit_frame = cross_validation.fit_frame
     monkeypatch.setattr(
@@ -80,12 +76,7 @@ def test_relabelling_and_a_table_for_the_classifier_are_tried_anyway(
         lambda frame, request: asked.append(request) or fit_frame(frame, request),
     )
     run("data.csv", *FAVOURED, "--folds", "2", "--classifier", "logistic")
-    assert [request.relabel for request in asked[::2]] == [
-        None,
-        None,
-        "probabilities",
-        None,
-    ]
+    assert asked[4].model == Model("boosting", parity="probabilities")
     assert [type(asked[-1].model.estimator.steps[-1][1]).__name__, asked[0].model] == [
         "LogisticRegression",
         None,
@@ -142,8 +133,8 @@ def test_the_next_step_asks_for_the_chosen_method(folder, monkeypatch):
     shown = run("data.csv", *FAVOURED, "--folds", "2", "--statistical-rate", "0.9")
     assert "Choose 'relabel, probabilities'" in shown
     assert (
-        "'fairmaxent debias --relabel probabilities --mode weights', with the same"
-        " options" in shown
+        "'fairmaxent debias --train boosting --parity probabilities --mode weights',"
+        " with the same options" in shown
     )
     found[0] = TriedMethod("Kamiran-Calders", best, None)
     assert "Next: use it in Python: fairmaxent.baselines.kamiran_calders(frame" in run(

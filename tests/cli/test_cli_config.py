@@ -34,7 +34,6 @@ class Case:
 
 # The options that say how labels change and whether a model is estimated, in one place.
 ABOUT_MODELS = {
-    "relabel": Case("probabilities", "--relabel probabilities"),
     "train": Case("logistic", "--train logistic", {"favourable": ">50K"}),
     "threshold": Case(
         0.3, "--threshold 0.3", {"train": "logistic", "favourable": ">50K"}
@@ -131,7 +130,7 @@ RUN = {
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    # The tree learns in no time; which model labels is not what is tested here.
+    # The tree learns in no time; which model is tried is not what is tested here.
     monkeypatch.setattr(
         fairmaxent.relabelling.labellers, "has_library", lambda name: False
     )

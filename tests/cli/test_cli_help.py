@@ -60,7 +60,7 @@ def test_the_main_options_come_first_and_the_rest_is_under_headings_that_say_wha
     assert set(headings.get(OTHERS, ())) <= {"--config", "-h"}
     for first, others in {
         "What is compared": ["--groups", "--weight"],
-        "What is asked for": ["--relabel", "--threshold", "--target", "--base-share"],
+        "What is asked for": ["--parity", "--threshold", "--target", "--base-share"],
         "What is written": ["--estimate", "--force", "--json"],
     }.items():
         assert set(others) <= set(headings[first])

@@ -14,9 +14,10 @@ import fairmaxent
 from clifiles import QUIET, ROLES, ROWS, biased_table
 from fairmaxent import Model, debias
 from fairmaxent.files.formats import read_table
+from tables import EQUAL_PROBABILITIES
 
 FAVOURED = [*ROLES, "--favourable", ">50K"]
-RELABEL = ["--relabel", "probabilities"]
+RELABEL = ["--train", "logistic", "--parity", "probabilities"]
 
 
 def run(*args):
@@ -63,7 +64,7 @@ def test_weights_stand_beside_each_row_once_per_outcome_that_it_has_with_columns
     shown, fair = run("data.csv", *asked, "-o", "fair.csv"), pl.read_csv("fair.csv")
     assert_frame_equal(
         fair,
-        fit_of(["weight", "age"], relabel="probabilities").weigh(
+        fit_of(["weight", "age"], model=EQUAL_PROBABILITIES).weigh(
             biased_table(), name="w"
         ),
     )

@@ -8,15 +8,13 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from sklearn.naive_bayes import GaussianNB
 
-from fairmaxent import Relabel, datasets, debias, load
+from fairmaxent import datasets, debias, load
 from fairmaxent.fit.costs import Costs
-from tables import random_frame
+from tables import EQUAL_PROBABILITIES, random_frame
 
 # asked for, it moves weights within a cell
 SHIFT = {"x0": {"v0": 0.4, "v1": 0.3, "v2": 0.2, "v3": 0.1}}
-RELABEL = Relabel(labeller=GaussianNB())
 CASES = {
     "weights by cell": {"representation_rate": 1.0},
     "nothing but the outcome": {"representation_rate": None},
@@ -31,16 +29,10 @@ CASES = {
     },
     "intersections": {"representation_rate": 1.0, "groups": "joint"},
     "a rule": {"representation_rate": 1.0, "forbid": [{"z0": "g0", "x0": "v0"}]},
-    "relabelled": {"representation_rate": None, "relabel": RELABEL},
+    "relabelled": {"representation_rate": None, "model": EQUAL_PROBABILITIES},
     "relabelled and resized": {
         "representation_rate": 1.0,
-        "relabel": RELABEL,
-        "target": SHIFT,
-    },
-    "relabelled with a rule": {
-        "representation_rate": 1.0,
-        "relabel": RELABEL,
-        "forbid": [{"x0": "v0", "y": "o1"}],
+        "model": EQUAL_PROBABILITIES,
     },
 }
 

@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, roc_auc_score
 
 from fairmaxent import Estimate, debias
-from fairmaxent.fit.estimate import FOLDS, Tryout, fold_of_each
+from fairmaxent.fit.estimate import ESTIMATE_FOLDS, Tryout, fold_of_each
 from fairmaxent.relabelling.people import People
 
 ROWS = 600
@@ -77,7 +77,7 @@ def fair_weights(frame):
 
 def cross_validated(frame, fold, weights_of):
     chance = np.empty(len(frame))
-    for number in range(FOLDS):
+    for number in range(ESTIMATE_FOLDS):
         rest = frame[fold != number]
         weights = weights_of(rest)
         model = LogisticRegression(max_iter=2000, tol=1e-10)
@@ -103,7 +103,7 @@ def test_the_estimate_is_weighted_cross_validation(monkeypatch):
     people = People.of(
         fit.roles, fit.table, fit.table.counts, positions=None, design=None
     )
-    fold = fold_of_each(people, FOLDS, seed=0)
+    fold = fold_of_each(people, ESTIMATE_FOLDS, seed=0)
     weight = frame["weight"].to_numpy()
     lessons = {
         "before": lambda rest: rest["weight"].to_numpy() * ROWS / weight.sum(),

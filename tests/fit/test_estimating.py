@@ -10,17 +10,19 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.tree import DecisionTreeClassifier
 
-from fairmaxent import Estimate, InputError, Relabel, debias, load
+from fairmaxent import Estimate, InputError, Model, debias, load
 from fairmaxent.errors import DependencyError, InfeasibleError
-from fairmaxent.fit.estimate import FOLDS, Tryout, fold_of_each
+from fairmaxent.fit.estimate import ESTIMATE_FOLDS, Tryout, fold_of_each
 from fairmaxent.fit.pipeline import _reading, with_estimate
 from fairmaxent.fit.request import Request
 from fairmaxent.relabelling import labellers
 from fairmaxent.relabelling.people import People
+from tables import EQUAL_PROBABILITIES
 
 STUDENT = LogisticRegression(solver="newton-cholesky")
 PLAIN = {"favourable": "p", "base_share": 0.0, "representation_rate": None}
 ROUNDS = Tryout.rounds
+BY_HEART = Model("decision tree", parity="probabilities")
 QUICK = {**PLAIN, "estimate": Estimate(output="weights", student=STUDENT)}
 
 
@@ -67,8 +69,8 @@ def cross_validated(fit, frame, weights_of, rounds):
     inputs = pd.get_dummies(frame.drop(columns="y")).astype(float)
     predicted = np.empty((rounds, len(frame)))
     for number in range(rounds):
-        fold = fold_of_each(people, FOLDS, seed=number)
-        for held in range(FOLDS):
+        fold = fold_of_each(people, ESTIMATE_FOLDS, seed=number)
+        for held in range(ESTIMATE_FOLDS):
             long = weights_of(frame[fold != held])
             model = clone(STUDENT)
             model.fit(inputs.loc[long.index], long["y"], sample_weight=long["w"])
@@ -84,16 +86,16 @@ def ratio(values, groups):
 
 
 @pytest.mark.parametrize(
-    "relabel", [None, Relabel(labeller=STUDENT)], ids=["reweigh", "relabel"]
+    "model", [None, EQUAL_PROBABILITIES], ids=["reweigh", "relabel"]
 )
-def test_the_estimate_is_plain_cross_validation(relabel, monkeypatch):
+def test_the_estimate_is_plain_cross_validation(model, monkeypatch):
     monkeypatch.setattr(Tryout, "rounds", 2)
     frame = hiring(rows=600)
-    fit = debias(frame, "y", "z", relabel=relabel, **QUICK)
+    fit = debias(frame, "y", "z", model=model, **QUICK)
     found = fit.certificate.estimate
 
     def fair(rest):
-        again = debias(rest, "y", "z", domain=fit.domain, relabel=relabel, **PLAIN)
+        again = debias(rest, "y", "z", domain=fit.domain, model=model, **PLAIN)
         return again.weigh(rest, name="w")
 
     for scores, weights_of in (
@@ -118,9 +120,12 @@ def test_the_estimate_is_plain_cross_validation(relabel, monkeypatch):
     assert (found.student, found.output, found.folds) == (
         "LogisticRegression",
         "weights",
-        FOLDS,
+        ESTIMATE_FOLDS,
     )
-    assert (found.people, found.measured_on) == (len(frame), len(frame) / FOLDS)
+    assert (found.people, found.measured_on) == (
+        len(frame),
+        len(frame) / ESTIMATE_FOLDS,
+    )
 
 
 def test_the_estimate_sees_the_weights_of_the_fit_with_its_targets():
@@ -158,7 +163,7 @@ def test_noise_teaches_nothing(relabels, output):
         frame,
         "y",
         "z",
-        relabel=Relabel(labeller=learner) if relabels else None,
+        model=BY_HEART if relabels else None,
         estimate=Estimate(output=output, student=learner),
         **{**PLAIN, "base_share": 0.1},
     )
@@ -222,19 +227,18 @@ def test_nothing_is_estimated_unless_somebody_asks(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("rows", "student", "relabel", "rounds"),
+    ("rows", "student", "model", "rounds"),
     [
         (300, None, None, 2),
         (300, "tree", None, 3),
-        (300, "tree", Relabel(labeller="tree"), 3),
-        (300, "logistic", "probabilities", 1),
+        (300, "tree", EQUAL_PROBABILITIES, 1),
         (6_000, "tree", None, 1),
     ],
 )
 def test_people_are_split_more_than_once_where_that_is_quick(
-    rows, student, relabel, rounds
+    rows, student, model, rounds
 ):
-    plan, request = Estimate(student=student), Request("y", "z", relabel=relabel)
+    plan, request = Estimate(student=student), Request("y", "z", model=model)
     data = _reading(debias(hiring(3, rows=rows), "y", "z"))
     assert ROUNDS.fget(Tryout(None, data, request, None, plan)) == rounds
 
@@ -247,7 +251,7 @@ def test_several_groupings_outcomes_and_the_way_back_from_a_file(tmp_path):
         frame,
         "y",
         ["z", "c"],
-        relabel=Relabel(labeller=STUDENT),
+        model=EQUAL_PROBABILITIES,
         estimate=on_rows,
         base_share=0.2,
     )

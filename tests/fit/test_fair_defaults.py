@@ -141,10 +141,6 @@ def test_no_row_counts_more_than_the_limit_and_the_shortfall_is_certified():
         {"weight": "w"},
         {"within": "s", "also": "t"},
         {"missing": "compare", "representation_rate": 1.0},
-        {
-            "relabel": fairmaxent.Relabel(labeller="tree"),
-            "target": {"race": {"a": 0.5, "b": 0.2, "c": 0.3}},
-        },
     ],
 )
 def test_forbidden_rows_count_in_the_limit_and_strata_keep_their_sizes(asked):

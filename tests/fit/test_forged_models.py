@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from fairmaxent import Domain, Relabel, debias, load, verify
+from fairmaxent import Domain, debias, load, verify
 from fairmaxent.errors import StorageError
 from fairmaxent.fit.records import read_archive
 from fairmaxent.fit.storage import FORMAT, VERSION
@@ -28,6 +28,7 @@ from modelfiles import (
     with_header,
     zipped,
 )
+from tables import EQUAL_PROBABILITIES
 
 ROWS = 300
 
@@ -189,7 +190,7 @@ IMPOSSIBLE_LABELS = {
 def test_the_labels_of_relabelled_people_cannot_be_forged(tmp_path):
     frame = pandas_frame()[["hired", "sex", "age"]]
     content = saved(
-        debias(frame, "hired", "sex", relabel=Relabel(labeller="tree"), estimate=None)
+        debias(frame, "hired", "sex", model=EQUAL_PROBABILITIES, estimate=None)
     )
     for change, problem in IMPOSSIBLE_LABELS.values():
         (tmp_path / "fit").write_bytes(with_array(content, "labels", change))
@@ -277,7 +278,7 @@ HEADERS = {
     "an option lost": lambda header: header["request"].pop("groups"),
     "an option that nobody has": lambda header: header["request"].update(luck=1),
     "an option that makes no sense": (
-        lambda header: header["request"].update(relabel="luck")
+        lambda header: header["request"].update(model="luck")
     ),
     "a rule on a column that is not there": (
         lambda header: header["request"].update(forbid=[{"nowhere": "x"}])

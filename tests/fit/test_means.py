@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import fairmaxent
+from tables import EQUAL_PROBABILITIES
 
 PROBLEMS = 6
 
@@ -211,7 +212,7 @@ def test_a_target_of_another_column_would_move_the_numbers_inside_bins():
                 " lower share"
             ),
         ),
-        ({"relabel": "probabilities"}, "not available with relabel"),
+        ({"model": EQUAL_PROBABILITIES}, "not available with means"),
     ],
 )
 def test_refusals(options, words):

@@ -435,7 +435,6 @@ def test_a_student_uses_one_thread_unless_told_otherwise(asked, monkeypatch):
             {"favourable": None},
             "needs to know which outcome is good; name one with favourable",
         ),
-        ({"relabel": "probabilities"}, "is not available with relabel"),
         ({"estimate": "rows"}, "is not available with estimate"),
         ({"largest_weight": 3.0}, "is not available with largest_weight"),
         ({"target": {"town": None}}, "is not available with target"),

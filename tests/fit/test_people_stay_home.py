@@ -17,6 +17,7 @@ from fairmaxent import Domain, debias
 from fairmaxent.cli.group import group
 from fairmaxent.errors import ColumnError, LevelError
 from fairmaxent.report import write_report
+from tables import EQUAL_PROBABILITIES
 
 ROWS = 300
 PERSONAL = ["name", "mail", "phone", "ssn", "patient_id", "note"]
@@ -140,7 +141,7 @@ def test_weights_are_for_all_rows_and_the_users_own_table_keeps_its_columns():
         "hired",
         "sex",
         favourable="yes",
-        relabel="probabilities",
+        model=EQUAL_PROBABILITIES,
         estimate=None,
     )
     assert relabelled.columns == tuple(KEPT)

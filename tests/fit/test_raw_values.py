@@ -9,6 +9,7 @@ import pytest
 
 import fairmaxent
 from fairmaxent.fit.pipeline import refit
+from tables import EQUAL_PROBABILITIES
 
 DRAWS = 4000
 
@@ -95,12 +96,10 @@ def test_the_expectation_of_rows_is_an_exact_weighted_sum(options):
 
 
 @pytest.mark.parametrize(
-    ("detail", "relabel"), [("rows", None), ("bins", None), ("rows", "probabilities")]
+    ("detail", "model"), [("rows", None), ("bins", None), ("rows", EQUAL_PROBABILITIES)]
 )
-def test_the_expectation_is_the_mean_of_what_is_drawn(detail, relabel):
-    fit = fitted(
-        skewed().drop(columns="w"), base_share=0.3, detail=detail, relabel=relabel
-    )
+def test_the_expectation_is_the_mean_of_what_is_drawn(detail, model):
+    fit = fitted(skewed().drop(columns="w"), base_share=0.3, detail=detail, model=model)
     drawn = fit.sample(50_000, random_state=3)["wealth"].dropna()
     assert fit.distribution.expectation("wealth") == pytest.approx(
         drawn.mean(), abs=5 * drawn.sem()

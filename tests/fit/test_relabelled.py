@@ -10,18 +10,13 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.linear_model import LogisticRegression
-from sklearn.naive_bayes import GaussianNB
-from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.tree import DecisionTreeClassifier
 
-import fairmaxent.relabelling.labellers
-from fairmaxent import InputError, Relabel, datasets, debias, load
+import fairmaxent.fit.relabel
+from fairmaxent import InputError, Model, datasets, debias, load
 from fairmaxent.fit.pipeline import refit
-from tables import rates_of
+from tables import EQUAL_PROBABILITIES, rates_of
 
-QUICK = {"relabel": Relabel(labeller=GaussianNB())}
+QUICK = {"model": EQUAL_PROBABILITIES}
 AS_THEY_ARE = {**QUICK, "representation_rate": None, "base_share": 0.0}
 
 
@@ -170,49 +165,17 @@ def test_weights_are_the_distribution_on_the_rows():
     frame = discrete_frame(3, (2,), 3)
     rng = np.random.default_rng(3)
     frame["w"] = rng.integers(0, 4, len(frame)) / 2
-    for extra in ({}, {"target": {"a": {"a0": 0.4, "a1": 0.3, "a2": 0.2, "a3": 0.1}}}):
-        fit = debias(
-            frame, "y", "z0", weight="w", **QUICK | {"base_share": 0.0}, **extra
-        )
-        weights = fit.weights()
-        assert weights.shape == (len(frame), 3)
-        assert weights.sum() == pytest.approx(len(frame), abs=1e-6)
-        assert (weights[frame["w"] == 0] == 0).all()
-        columns = ["z0", "a", "b", "y"]
-        long = laid_out(fit, frame)
-        same_shares(
-            shares(long, columns),
-            shares(enumerated(fit, frame.drop(columns="w")), columns),
-            1e-9,
-        )
-    np.testing.assert_allclose(shares(long, ["a"]), [0.4, 0.3, 0.2, 0.1], atol=1e-8)
-
-
-def test_rows_that_break_a_rule_about_the_outcome_weigh_nothing_and_nobody_is_given_it():
-    frame = discrete_frame(4, (2,), 3)
-    rule = {"y": "o2", "a": "a1"}
-    broken = (frame["y"] == "o2") & (frame["a"] == "a1")
-    assert 0 < broken.sum() < (frame["a"] == "a1").sum()
-    for rules in ([rule], [rule, {"z0": "g0", "b": "b0"}]):
-        fit = debias(
-            frame,
-            "y",
-            "z0",
-            forbid=rules,
-            representation_rate=None,
-            **QUICK | {"base_share": 0.3},
-        )
-        whole = enumerated(fit, frame)
-        assert (
-            whole["probability"][(whole["y"] == "o2") & (whole["a"] == "a1")].max() == 0
-        )
-        weights = fit.weights()
-        assert weights.sum() == pytest.approx(len(frame), abs=1e-6)
-        assert (weights[broken] == 0).all()
-        assert (weights[frame["a"] == "a1", 2] == 0).all()
-        table = shares(laid_out(fit, frame), ["y", "z0"])
-        np.testing.assert_allclose(table, fit.certificate.table.ravel(), atol=1e-8)
-    assert (weights[(frame["z0"] == "g0") & (frame["b"] == "b0")] == 0).all()
+    fit = debias(frame, "y", "z0", weight="w", **QUICK | {"base_share": 0.0})
+    weights = fit.weights()
+    assert weights.shape == (len(frame), 3)
+    assert weights.sum() == pytest.approx(len(frame), abs=1e-6)
+    assert (weights[frame["w"] == 0] == 0).all()
+    columns = ["z0", "a", "b", "y"]
+    same_shares(
+        shares(laid_out(fit, frame), columns),
+        shares(enumerated(fit, frame.drop(columns="w")), columns),
+        1e-9,
+    )
 
 
 def test_a_missing_outcome_is_a_level_if_it_is_compared_and_otherwise_stays_as_common_as_it_is():
@@ -246,7 +209,7 @@ def test_a_missing_outcome_is_a_level_if_it_is_compared_and_otherwise_stays_as_c
 
 def test_save_and_load(tmp_path):
     frame = discrete_frame(11, (2,), 3)
-    fit = debias(frame, "y", "z0", forbid=[{"y": "o2", "a": "a1"}], **QUICK)
+    fit = debias(frame, "y", "z0", **QUICK)
     fit.save(tmp_path / "fit")
     back = load(tmp_path / "fit")
     np.testing.assert_array_equal(back.weights(), fit.weights())
@@ -304,78 +267,58 @@ def test_fitting_again_with_other_rates_keeps_the_soft_labels(monkeypatch):
     np.testing.assert_allclose(again.soft, fit.soft, rtol=1e-14)
 
 
-@pytest.mark.parametrize(
-    "labeller",
-    [
-        make_pipeline(StandardScaler(), LogisticRegression()),
-        DecisionTreeClassifier(random_state=0),  # probabilities of 0 and 1
-        None,
-    ],
-    ids=lambda model: type(model).__name__,
-)
-def test_any_classifier_may_label(labeller):
+@pytest.mark.parametrize("name", ["boosting", "decision tree"])
+def test_any_named_model_may_label(name):
     frame = discrete_frame(15, (2,), 3)
-    fit = debias(
-        frame, "y", "z0", **AS_THEY_ARE | {"relabel": Relabel(labeller=labeller)}
-    )
+    model = Model(name, parity="probabilities")
+    fit = debias(frame, "y", "z0", **AS_THEY_ARE | {"model": model})
     assert rates_of(laid_out(fit, frame), ["z0"], "y")[1] == pytest.approx(1, abs=1e-8)
     np.testing.assert_allclose(fit.weights().sum(axis=1), 1, atol=1e-9)
     assert fit.soft.min() > 0
 
 
-def test_a_classifier_of_nobodys_kind():
-    class Own:
-        def fit(self, inputs, outcome, sample_weight):
-            self.classes_, self.seen = np.unique(outcome), len(inputs)
-
-        def predict_proba(self, inputs):
-            return np.full((len(inputs), 2), 0.5)
-
-    fit = debias(
-        discrete_frame(16),
-        "y",
-        "z0",
-        **AS_THEY_ARE | {"relabel": Relabel(labeller=Own())},
+def test_a_model_without_a_name_is_logistic():
+    frame = discrete_frame(16)
+    unnamed = debias(
+        frame, "y", "z0", **AS_THEY_ARE | {"model": Model(parity="probabilities")}
     )
-    assert fit.certificate.achieved["statistical_rate"]["z0"] == pytest.approx(
-        1, abs=1e-8
-    )
-    for broken in (np.nan, -1.0):
-        monster = Own()
-        monster.predict_proba = lambda inputs, broken=broken: np.full(
-            (len(inputs), 2), broken
-        )
-        with pytest.raises(
-            InputError,
-            match="Own predicted probabilities that are negative or not finite",
-        ):
-            debias(
-                discrete_frame(16),
-                "y",
-                "z0",
-                **AS_THEY_ARE | {"relabel": Relabel(labeller=monster)},
-            )
+    named = debias(frame, "y", "z0", **AS_THEY_ARE)
+    np.testing.assert_array_equal(unnamed.weights(), named.weights())
 
 
 @pytest.mark.parametrize(
     ("plan", "message"),
     [
-        (
-            {"labeller": GaussianNB},
-            "labeller is GaussianNB, which cannot be fitted.*LogisticRegression",
-        ),
-        ({"labeller": "forest"}, "labeller is .*cannot be fitted"),
-        (
-            {"labeller": KNeighborsClassifier()},
-            "KNeighborsClassifier could not be trained .* with sample weights",
-        ),
+        ({"estimator": LogisticRegression()}, "is for a model by name: 'logistic', "),
+        ({"threshold": 0.4}, "probabilities equal, not decisions; leave threshold out"),
+        ({"decided": "best"}, "leave decided out"),
+        ({"sees_protected": False}, "leave sees_protected out"),
     ],
 )
-def test_refusals(plan, message):
+def test_what_only_decisions_have_is_refused(plan, message):
     with pytest.raises(InputError, match=message):
-        debias(
-            discrete_frame(17),
-            "y",
-            "z0",
-            relabel=Relabel(**{"labeller": GaussianNB(), **plan}),
-        )
+        Model(**plan, parity="probabilities")
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"means": "equal"},
+        {"largest_weight": 3.0},
+        {"also": "a"},
+        {"target": {"a": None}},
+        {"forbid": [{"a": "a0"}]},
+    ],
+)
+def test_what_no_model_goes_with_is_refused(asked):
+    (name,) = asked
+    with pytest.raises(InputError, match=f"is not available with {name}"):
+        debias(discrete_frame(17), "y", "z0", **QUICK, **asked)
+
+
+def test_it_is_split_for_and_not_trained():
+    fit = debias(discrete_frame(18), "y", "z0", **QUICK)
+    assert fit.certificate.decisions is None
+    assert any("split between the outcomes" in line for line in fit.request.words())
+    with pytest.raises(InputError, match="no model was trained"):
+        fit.model()

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import fairmaxent
-from fairmaxent import Estimate, InputError, Model, Relabel, debias
+from fairmaxent import Estimate, InputError, Model, debias
 from fairmaxent.errors import ColumnError, ForbiddenError, RateError
 from fairmaxent.fit.option_values import PaperRequest
 from fairmaxent.fit.records import pack, unpack
 from fairmaxent.fit.request import Request
 from fairmaxent.maxent.priors.mixture import Mixture
-from tables import random_frame
+from tables import EQUAL_PROBABILITIES, random_frame
 
 FULL = Request(
     "y",
@@ -24,14 +24,12 @@ FULL = Request(
     statistical_rate=0.8,
     favourable=["o1", 2],
     groups="each",
-    target={"x0": {"a": 0.25, 7: 0.75}, "x1": None},
     base="product",
     base_share=0.3,
-    relabel=Relabel(labeller="tree"),
+    model=EQUAL_PROBABILITIES,
     estimate=Estimate(output="weights", student="tree"),
     detail="bins",
     weight="w",
-    forbid=[{"z0": "a", "y": "o1"}],
     random_state=9,
 )
 
@@ -59,9 +57,6 @@ def frame():
         ({"statistical_rate": {"z": 0}}, RateError, r"statistical_rate\['z'\] is 0"),
         ({"random_state": -1}, InputError, "random_state"),
         ({"detail": "row"}, InputError, "detail"),
-        ({"relabel": "probability"}, InputError, "did you mean 'probabilities'"),
-        ({"relabel": True}, InputError, "Relabel"),
-        ({"relabel": Estimate()}, InputError, "Relabel"),
         ({"estimate": "row"}, InputError, "did you mean 'rows'"),
         ({"estimate": 3}, InputError, "Estimate"),
         ({"forbid": "sex"}, ForbiddenError, "forbid"),
@@ -75,7 +70,14 @@ def test_every_option_is_checked_when_the_request_is_made(options, error, words)
 
 def test_a_request_survives_storage():
     assert unpack(pack(FULL), Request) == FULL
-    plain = Request("y", "z", relabel="probabilities", estimate="rows")
+    wished = Request(
+        "y",
+        "z",
+        target={"x0": {"a": 0.25, 7: 0.75}, "x1": None},
+        forbid=[{"z0": "a", "y": "o1"}],
+    )
+    assert unpack(pack(wished), Request) == wished
+    plain = Request("y", "z", model=EQUAL_PROBABILITIES, estimate="rows")
     assert unpack(pack(plain), Request) == plain
     paper = PaperRequest(
         "y", "z", C=0.5, prior="w", theta="b", tau=0.9, solver="newton", favourable="o1"
@@ -86,14 +88,9 @@ def test_a_request_survives_storage():
 def test_models_inside_a_request_are_not_stored():
     from sklearn.linear_model import LogisticRegression
 
-    asked = Request(
-        "y",
-        "z",
-        relabel=Relabel(labeller=LogisticRegression()),
-        estimate=Estimate(student="tree"),
-    )
+    asked = Request("y", "z", estimate=Estimate(student=LogisticRegression()))
     stored = unpack(pack(asked), Request)
-    assert stored == replace(asked, relabel=Relabel())
+    assert stored == replace(asked, estimate=Estimate())
     own = Request(
         "y", "z", model=Model(LogisticRegression(), threshold=0.4, sees_protected=False)
     )
@@ -152,7 +149,7 @@ def test_front_doors_show_the_fields_as_keywords():
     adapter = set(
         inspect.signature(fairmaxent.aif360.FairMaxEntPreprocessing).parameters
     )
-    assert {"representation_rate", "target", "relabel", "estimate", "output"} < adapter
+    assert {"representation_rate", "target", "estimate", "output"} < adapter
     assert not adapter & {"favourable", "weight", "forbid", "keep_columns", "progress"}
 
 

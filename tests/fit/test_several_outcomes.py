@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import fairmaxent
+from tables import EQUAL_PROBABILITIES
 
 QUICK, MANY = 5, 200
 
@@ -212,7 +213,7 @@ def test_files_reports_summaries_and_other_libraries(tmp_path):
         ({"within": "grade"}, "which is the outcome"),
         ({"favourable": {"grades": "low"}}, "did you mean 'grade'"),
         ({"statistical_rate": {"hired": 1.0, "z": 0.5}}, "not an outcome"),
-        ({"relabel": "probabilities"}, "single outcome"),
+        ({"model": EQUAL_PROBABILITIES}, "not available with also"),
         ({"estimate": "weights"}, "single outcome"),
     ],
 )

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pytest
 from sklearn.naive_bayes import GaussianNB
 
-from fairmaxent import Domain, Estimate, InfeasibleError, Relabel, debias, load, paper
+from fairmaxent import Domain, Estimate, InfeasibleError, debias, load, paper
 from fairmaxent.errors import StorageError
 from fairmaxent.fit.storage import FORMAT, VERSION
 from modelfiles import (
@@ -30,8 +30,10 @@ from modelfiles import (
     saved,
     sealed,
     small_file,
+    with_header,
     zipped,
 )
+from tables import EQUAL_PROBABILITIES
 
 RULES = "rules, targets, rates"
 FITS = {
@@ -163,24 +165,39 @@ def test_a_fit_comes_back_as_it_was_and_saves_to_the_same_bytes(
 
 
 def test_plans_come_back_without_their_models(tmp_path):
-    relabel = Relabel(labeller=GaussianNB())
     estimate = Estimate(output="weights", student=GaussianNB())
     fit = debias(
         pandas_frame()[["hired", "sex", "age"]].assign(hired=lambda frame: frame["hired"] == "yes"),
-        "hired", "sex", favourable=True, relabel=relabel, estimate=estimate,
+        "hired", "sex", favourable=True, model=EQUAL_PROBABILITIES, estimate=estimate,
     )  # fmt: skip
     fit.save(tmp_path / "fit")
     back = load(tmp_path / "fit")
-    assert back.request.relabel == replace(relabel, labeller=None)
+    assert back.request.model == EQUAL_PROBABILITIES
     assert back.request.estimate == replace(estimate, student=None)
     assert back.certificate.estimate == fit.certificate.estimate
-    named = replace(
-        fit.request,
-        relabel="probabilities",
-        estimate=Estimate(output="rows", student="tree"),
-    )
+    named = replace(fit.request, estimate=Estimate(output="rows", student="tree"))
     replace(fit, request=named).save(tmp_path / "named")
     assert load(tmp_path / "named").request == named
+
+
+def test_files_from_before_relabelling_was_for_a_model(tmp_path):
+    path = tmp_path / "fit"
+    fit = debias(pandas_frame()[["hired", "sex", "age"]], "hired", "sex")
+    fit.save(path)
+    content = path.read_bytes()
+    path.write_bytes(
+        with_header(content, lambda header: header["request"].update(relabel=None))
+    )
+    assert load(path).request == fit.request
+    path.write_bytes(
+        with_header(
+            content, lambda header: header["request"].update(relabel="probabilities")
+        )
+    )
+    with pytest.raises(
+        StorageError, match="made with relabel=, which is gone; fit and"
+    ):
+        load(path)
 
 
 def fingerprints():
@@ -195,9 +212,8 @@ def fingerprints():
         )
         digests[f"{library} file"] = digest(saved(fit))
     frame = pandas_frame()[["hired", "sex", "age"]]
-    relabel = Relabel(labeller="tree")  # no boosting, which has fewer trees here
     digests["relabelled"] = digest(
-        saved(debias(frame, "hired", "sex", relabel=relabel))
+        saved(debias(frame, "hired", "sex", model=EQUAL_PROBABILITIES))
     )
     return digests
 

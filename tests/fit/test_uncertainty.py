@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 
 import fairmaxent
-from fairmaxent import InfeasibleError, InputError, Relabel, debias
+from fairmaxent import InfeasibleError, InputError, debias
 from fairmaxent.fit.problem import Problem
+from tables import EQUAL_PROBABILITIES
 
 SHARES = np.array([[0.30, 0.25, 0.02, 0.10], [0.20, 0.08, 0.01, 0.04]])
 
@@ -176,7 +177,7 @@ def test_equal_rates_are_not_called_unequal():
             "forbid": [{"y": "1", "x": "p"}, {"z": "2", "y": "0"}],
             "statistical_rate": None,
         },
-        {"forbid": [{"z": "3", "x": "q"}], "relabel": Relabel(labeller="tree")},
+        {"model": EQUAL_PROBABILITIES},
         {"largest_weight": 1.3, "base_share": 0},
         {"target": {"z": {"0": 0.4, "1": 0.3, "2": 0.1, "3": 0.2}, "y": "free"}},
     ],
@@ -265,7 +266,7 @@ def test_replicates_without_a_fair_table_are_counted(monkeypatch):
 
 def test_what_has_no_intervals_is_refused():
     frame = drawn(10)
-    fit = debias(frame, "y", "z", relabel=Relabel(labeller="tree"), estimate=None)
+    fit = debias(frame, "y", "z", model=EQUAL_PROBABILITIES, estimate=None)
     for options, text in (
         ({"replicates": 10}, "too few"),
         ({"replicates": 0}, "positive whole number"),
@@ -279,6 +280,4 @@ def test_what_has_no_intervals_is_refused():
             frame[frame["z"] < "2"], outcome="y", protected="z", C=0.5
         ).uncertainty()
     with pytest.raises(InputError, match="not available with model"):
-        replace(
-            fit, request=replace(fit.request, relabel=None, model="logistic")
-        ).uncertainty()
+        replace(fit, request=replace(fit.request, model="logistic")).uncertainty()

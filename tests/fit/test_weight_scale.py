@@ -9,11 +9,12 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import fairmaxent
-from fairmaxent import Domain, Estimate, Relabel, debias
+from fairmaxent import Domain, Estimate, debias
 from fairmaxent.data.frames import in_range
 from fairmaxent.errors import WeightError
 from fairmaxent.inspection import inspect
 from fairmaxent.report.delivered import deliver
+from tables import EQUAL_PROBABILITIES
 
 CLOSE = {"rtol": 1e-12, "atol": 1e-14}
 SCALES = (1e-99, 1e99)
@@ -168,7 +169,7 @@ def test_weights_that_no_sum_can_hold_are_refused(weight, lazily):
 @pytest.mark.slow
 def test_relabelled_rows_and_an_estimate():
     options = {
-        "relabel": Relabel(labeller=PLAIN),
+        "model": EQUAL_PROBABILITIES,
         "estimate": Estimate(output="weights", student=PLAIN),
     }
     fit, unit = (

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 import fairmaxent
 from fairmaxent.fit.groups import changes_by_column
-from fairmaxent.relabelling.labellers import TREE
+from tables import EQUAL_PROBABILITIES
 
 QUICK, MANY = 8, 1000
 
@@ -394,7 +394,7 @@ def test_relabelling_keeps_people_and_gives_equal_means_within_strata():
         "decision",
         "group",
         within="label",
-        relabel=fairmaxent.Relabel(labeller=TREE),
+        model=EQUAL_PROBABILITIES,
         estimate=None,
     )
     weights = fit.weights()

@@ -14,8 +14,9 @@ import polars as pl
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from fairmaxent import Domain, Estimate, FairMaxEntError, Privacy, Relabel
+from fairmaxent import Domain, Estimate, FairMaxEntError, Privacy
 from fairmaxent.fit.request import Request
+from tables import EQUAL_PROBABILITIES
 
 TEXTS = [
     "a",
@@ -180,8 +181,7 @@ OPTIONS = {
         st.dictionaries(st.sampled_from(["y", "z", "a", "q"]), LEVELS, max_size=2),
         max_size=2,
     ),
-    "relabel": st.sampled_from([None, "x", Relabel(labeller="tree")]),
-    "model": st.sampled_from([None, None, None, "x", "logistic"]),
+    "model": st.sampled_from([None, None, "x", "logistic", EQUAL_PROBABILITIES]),
     "within": st.sampled_from(
         ["a", ["a", "z2"], {"a": "p"}, {"a": None, "z2": 1}, "y", "nobody", [], 3]
     ),

@@ -32,7 +32,6 @@ from fairmaxent import (
     Estimate,
     FairMaxEntError,
     Privacy,
-    Relabel,
     debias,
     evaluate,
     load,
@@ -138,7 +137,7 @@ SHARES_OF_Z = {"z": {"p": 0.5, "q": 0.5}}
 OTHERS = (
     *(
         (kind, {})
-        for kind in (Estimate, Privacy, Relabel, FIT.distribution.condition, FIT.top_up)
+        for kind in (Estimate, Privacy, FIT.distribution.condition, FIT.top_up)
     ),
     *(
         (FIT.sample, {"n": 5}),

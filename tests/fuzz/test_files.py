@@ -165,9 +165,7 @@ def test_a_mutated_file_beside_the_table_is_read_or_refused(tmp_path, monkeypatc
 
 
 KEYS = [
-    key
-    for key in config_keys()
-    if key not in ("scheduler", "relabel", "estimate", "labeller", "ledger")
+    key for key in config_keys() if key not in ("scheduler", "estimate", "ledger")
 ]  # those train models
 VALUES = (
     *(

@@ -18,11 +18,12 @@ import pytest
 from ends import SEED, mutated, run, soon
 
 import fairmaxent
-from fairmaxent import Estimate, FairMaxEntError, Privacy, Relabel, debias
+from fairmaxent import Estimate, FairMaxEntError, Privacy, debias
 from fairmaxent.errors import StorageError
 from fairmaxent.fit import pipeline
 from modelfiles import array_bytes, members_of, sealed
 from quiet import DOMAIN, Seeded, people
+from tables import EQUAL_PROBABILITIES
 
 MUTANTS = int(os.environ.get("FUZZ_MODELS", "66"))
 KINDS = {
@@ -39,7 +40,7 @@ KINDS = {
     },
     "lazy": {"table": "lazy"},
     "relabelled": {
-        "relabel": Relabel(labeller="tree"),
+        "model": EQUAL_PROBABILITIES,
         "estimate": Estimate(student="tree"),
         "favourable": "yes",
     },

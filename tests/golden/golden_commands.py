@@ -114,13 +114,15 @@ def cli_debias_options():
         }
 
 
-def cli_relabel():
+def cli_equal_probabilities():
     pytest.importorskip("sklearn.ensemble")
     from threadpoolctl import threadpool_limits
 
     roles = ("--outcome", "y", "--protected", "z", "--favourable", "p", "--seed", 1)
-    relabel = (
-        "--relabel",
+    asked = (
+        "--train",
+        "boosting",
+        "--parity",
         "probabilities",
         "--mode",
         "weights",
@@ -131,7 +133,7 @@ def cli_relabel():
     # threads that wait for each other take longer than one
     with temporary_folder(), threadpool_limits(1):
         hiring(300).to_csv("data.csv", index=False)
-        printed = _command("debias", "data.csv", *roles, *NO_ESTIMATE, *relabel)
+        printed = _command("debias", "data.csv", *roles, *NO_ESTIMATE, *asked)
         return without_column("file", pl.read_csv("a.csv"), "fair_weight") | {
             "json": _json_numbers(printed)
         }

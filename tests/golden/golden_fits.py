@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import fairmaxent
-from fairmaxent import Estimate, Relabel, debias
+from fairmaxent import Estimate, Model, debias
 from golden_results import (
     array,
     certificate_numbers,
@@ -160,8 +160,9 @@ def lazy_duckdb():
     return _lazy_outputs(relation, lambda lazy: lazy.pl())
 
 
-def _relabelled(table, protected, *, relabel, **options):
-    fit = debias(table, "y", protected, random_state=2, relabel=relabel, **options)
+def _relabelled(table, protected, **options):
+    model = Model("logistic", parity="probabilities")
+    fit = debias(table, "y", protected, random_state=2, model=model, **options)
     return outputs(fit, table) | {
         "weights": array(fit.weights()),
         **without_column("weighed", fit.weigh(table), "fair_weight"),
@@ -170,26 +171,12 @@ def _relabelled(table, protected, *, relabel, **options):
     }
 
 
-def relabel_probabilities():
-    relabel = Relabel(labeller="tree")
-    return _relabelled(hiring(), ["z"], relabel=relabel, favourable="p")
+def equal_probabilities():
+    return _relabelled(hiring(), ["z"], favourable="p")
 
 
-def relabel_threshold():
-    return _relabelled(
-        hiring(),
-        ["z"],
-        relabel=Relabel(labeller="tree"),
-        favourable="p",
-        statistical_rate=0.9,
-    )
-
-
-def relabel_three_outcomes():
-    relabel = Relabel(labeller="tree")
-    return _relabelled(
-        discrete((2, 2), outcomes=3), ["z0", "z1"], relabel=relabel, groups="joint"
-    )
+def equal_probabilities_three_outcomes():
+    return _relabelled(discrete((2, 2), outcomes=3), ["z0", "z1"], groups="joint")
 
 
 def estimate_rows():
@@ -205,7 +192,6 @@ def estimate_rows():
 
 def save_and_load_relabelled():
     table = people_in_pandas()
-    relabel = Relabel(labeller="tree")
     estimate = Estimate(output="weights", student="tree")
     fit = debias(
         table,
@@ -213,7 +199,7 @@ def save_and_load_relabelled():
         "sex",
         favourable=">50K",
         random_state=4,
-        relabel=relabel,
+        model=Model("logistic", parity="probabilities"),
         estimate=estimate,
     )
     with temporary_folder():

@@ -31,10 +31,9 @@ def test_the_same_cases():
 
 # Each tries models out dozens of times.
 SLOW = (
-    "cli_relabel",
+    "cli_equal_probabilities",
+    "equal_probabilities_three_outcomes",
     "estimate_rows",
-    "relabel_three_outcomes",
-    "relabel_threshold",
     "save_and_load_relabelled",
 )
 

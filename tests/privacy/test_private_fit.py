@@ -30,6 +30,7 @@ from fairmaxent.errors import DependencyError, LevelError, StorageError
 from fairmaxent.fit import pipeline
 from fairmaxent.privacy import measurements as mechanisms
 from quiet import DOMAIN, Deaf, Recording, Seeded, Silence, people
+from tables import EQUAL_PROBABILITIES
 
 ONE = Privacy(epsilon=1.0)
 
@@ -170,10 +171,7 @@ def everything_from(fit, folder):
     return parts | texts | {name: text.encode() for name, text in said.items()}
 
 
-@pytest.mark.parametrize("relabel", [None, fairmaxent.Relabel(labeller="tree")])
-def test_whatever_leaves_is_made_of_the_answers_of_the_mechanisms_only(
-    noise, tmp_path, relabel
-):
+def test_whatever_leaves_is_made_of_the_answers_of_the_mechanisms_only(noise, tmp_path):
     """If the noise were deaf to the rows, two different tables could not be told apart
     by anything that leaves.
     """
@@ -184,9 +182,7 @@ def test_whatever_leaves_is_made_of_the_answers_of_the_mechanisms_only(
     )
     for number, frame in enumerate((people(), other)):
         (tmp_path / str(number)).mkdir()
-        leaving.append(
-            everything_from(private(frame, relabel=relabel), tmp_path / str(number))
-        )
+        leaving.append(everything_from(private(frame), tmp_path / str(number)))
     first, second = leaving
     assert first.keys() == second.keys()
     for name in first:
@@ -331,15 +327,6 @@ def test_certificate_and_overview_say_what_was_spent(noise):
         assert ("is not below 1 divided by the number of rows" in warnings) == warned
 
 
-def test_relabelling_works_on_drawn_rows(noise):
-    fit = private(
-        people(3000), relabel=fairmaxent.Relabel(labeller="tree"), favourable="yes"
-    )
-    assert fit.certificate.achieved["statistical_rate"]["sex"] == pytest.approx(
-        1, abs=1e-6
-    )
-
-
 @pytest.mark.parametrize(
     ("option", "value", "why"),
     [
@@ -439,7 +426,7 @@ def test_an_error_of_an_engine_does_not_show_a_value(noise):
         {"representation_rate": {"job": 0.5}},
         {"within": {"town": "z"}},
         {"means": "equal"},
-        {"also": "job", "relabel": "probabilities"},
+        {"model": EQUAL_PROBABILITIES},
         {"also": "job", "estimate": "rows"},
     ],
 )

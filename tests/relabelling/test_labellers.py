@@ -120,7 +120,7 @@ def test_no_model_labels_a_person_that_it_learned_from():
     people, spy = people_of(some_frame()), Spy()
     held_out = cross_fit(spy, people)
     everybody = Counter(map(tuple, people.inputs.codes.tolist()))
-    assert len(spy.calls) == labellers.FOLDS
+    assert len(spy.calls) == labellers.LABEL_FOLDS
     for taught, asked in spy.calls:
         assert taught + asked == everybody
     assert sorted(held_out.record) == list(range(300))
@@ -162,7 +162,7 @@ def test_too_few_people_are_refused():
     with pytest.raises(
         InputError,
         match=(
-            "8 rows are too few to learn from in 5 folds; use relabel=None and estimate"
+            "8 rows are too few to learn from in 5 folds; use model=None and estimate"
         ),
     ):
         people_of(frame, protected=("z",)).deal(5)

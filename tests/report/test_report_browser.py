@@ -118,7 +118,7 @@ def reports():
             frame, outcome, protected, favourable=favourable, random_state=0, **options
         )
         # one report has them
-        curves = {"trade_off": mode == "weights" and "relabel" not in options}
+        curves = {"trade_off": mode == "weights"}
         return build_report(
             fit, data=frame, mode=mode, source=source, **curves, **(filed or {})
         )

@@ -9,15 +9,14 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from sklearn.naive_bayes import GaussianNB
 
 import fairmaxent
-from fairmaxent import Relabel, debias
+from fairmaxent import debias
 from fairmaxent.document.words import percent
 from fairmaxent.report import Source, build_report
 from fairmaxent.report.delivered import absences, deliver, delivered_rates
 from reportforms import html_report, json_report, markdown_report
-from tables import as_table, random_frame, rates_of
+from tables import EQUAL_PROBABILITIES, as_table, random_frame, rates_of
 
 
 @pytest.fixture(scope="module")
@@ -363,7 +362,6 @@ def report_table(fit, sample):
 
 
 COLUMNS = ["z0", "z1", "y", "x0", "x1", "x2"]
-RELABEL = Relabel(labeller=GaussianNB())
 
 
 def frame_of(seed: int = 0, rows: int = 500) -> pd.DataFrame:
@@ -421,17 +419,15 @@ def test_copies_are_counted_in_the_delivered_rows():
     assert costs.worst_cell.after == pytest.approx(inside[1].mean())
 
 
-@pytest.mark.parametrize(("seed", "relabel"), [(1, RELABEL), (2, None)])
+@pytest.mark.parametrize(("seed", "model"), [(1, EQUAL_PROBABILITIES), (2, None)])
 def test_a_relabelled_copy_may_have_any_outcome_and_old_rows_count_once_more(
-    seed, relabel
+    seed, model
 ):
     frame = frame_of(seed)
-    fit = fitted(frame, relabel=relabel)
-    new = fit.top_up() if relabel is None else fit.sample(len(frame))
-    mode, rows = (
-        ("top-up", pd.concat([frame, new])) if relabel is None else ("rows", new)
-    )
-    profile = [column for column in COLUMNS if column != "y" or relabel is None]
+    fit = fitted(frame, model=model)
+    new = fit.top_up() if model is None else fit.sample(len(frame))
+    mode, rows = ("top-up", pd.concat([frame, new])) if model is None else ("rows", new)
+    profile = [column for column in COLUMNS if column != "y" or model is None]
     for cost in build_report(
         fit, data=frame, delivered=new, mode=mode, trade_off=False
     ).costs.groups:
@@ -538,7 +534,7 @@ def test_within_the_line_there_is_no_warning_but_the_costs_are_on_the_first_page
 
 def test_a_relabelled_report_says_on_its_first_page_whose_outcomes_were_changed():
     frame = frame_of(7)
-    fit = fitted(frame, relabel=RELABEL)
+    fit = fitted(frame, model=EQUAL_PROBABILITIES)
     report = build_report(
         fit, data=frame, delivered=fit.weights(), mode="weights", trade_off=False
     )

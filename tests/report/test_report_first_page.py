@@ -14,7 +14,7 @@ import pytest
 
 import fairmaxent
 from clifiles import ROLES, biased_table, run
-from fairmaxent import InputError, Relabel
+from fairmaxent import InputError
 from fairmaxent.document import Paragraph, Table
 from fairmaxent.document.words import percent
 from fairmaxent.errors import StorageError
@@ -23,6 +23,7 @@ from fairmaxent.report import build_report, write_report
 from fairmaxent.report.first_page import _factor, first_page
 from fairmaxent.report.source import filed
 from reportforms import html_report, markdown_report
+from tables import EQUAL_PROBABILITIES
 
 FAVOURED = [*ROLES, "--favourable", ">50K", "--estimate", "none"]
 
@@ -243,7 +244,7 @@ def test_what_not_to_use_it_for_fits_the_result():
     )
     lines = answers(build_report(fitted(people()), mode="weights"))["not-for"].lines
     assert not any("to say anything about" in line for line in lines)
-    fit = fitted(people(), relabel=Relabel(labeller="tree"))
+    fit = fitted(people(), model=EQUAL_PROBABILITIES)
     assert any(
         "outcomes were changed" in line
         for line in answers(build_report(fit, mode="weights"))["not-for"].lines

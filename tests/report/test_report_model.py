@@ -10,12 +10,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fairmaxent import Estimate, InputError, Model, Relabel, debias
+from fairmaxent import Estimate, InputError, Model, debias
 from fairmaxent.report import build_report
 from fairmaxent.report.delivered import weighted_table
 from fairmaxent.report.refits import trade_off
 from reportforms import html_report, json_report, markdown_report
-from tables import random_frame
+from tables import EQUAL_PROBABILITIES, random_frame
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ def table():
 @pytest.fixture(scope="module")
 def relabelled(table):
     asked = {
-        "relabel": Relabel(labeller="tree"),
+        "model": EQUAL_PROBABILITIES,
         "estimate": Estimate(output="weights", student="tree"),
     }
     return debias(

@@ -33,7 +33,6 @@ READING_NAMES = tuple(
 )
 FILING_NAMES = ("title", "author", "purpose")
 _CHANGE = (
-    "relabel",
     "train",
     "hide_protected",
     "parity",

@@ -389,16 +389,9 @@ class Scenario:
 
     @property
     def needs_rows_in_memory(self) -> bool:
-        """Whether the rows of a Parquet file have to be read: relabelling writes each
-        several times.
-        """
-        is_relabelled = self.wanted.mode == "weights" and self.asked.has("relabel")
+        """Whether the rows of a Parquet file have to be read: a model learns from each."""
         asked = self.asked
-        return (
-            asked.has("train")
-            or is_relabelled
-            or (self.domain_text is None and asked.has("release"))
-        )
+        return asked.has("train") or (self.domain_text is None and asked.has("release"))
 
     @property
     def file(self) -> TableFile:

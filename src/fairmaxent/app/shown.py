@@ -379,7 +379,7 @@ def is_quick(request: Request, data: Reading) -> bool:
         *(name for rule in request.forbid or () for name in rule),
     }
     binned = request.means is not None and not data.roles.attributes[0].is_value_coded
-    slow = (request.relabelling, request.training, request.privacy)
+    slow = (request.model, request.privacy)
     return (
         not binned
         and mentioned <= {*data.roles.names}

@@ -20,7 +20,7 @@ from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain, bound
 from fairmaxent.data.table import Codes
 from fairmaxent.errors import FairMaxEntError, LevelError
-from fairmaxent.fit.option_values import Model, ParityOption
+from fairmaxent.fit.option_values import Model
 from fairmaxent.fit.pipeline import fit_frame
 from fairmaxent.fit.request import Request
 from fairmaxent.metrics.definitions import representation_rate, statistical_rate
@@ -34,6 +34,8 @@ Method = Callable[[Any, Request, int], Training]
 RAW = "raw"
 
 _WEIGHT = "\0weight"  # no column of a user's is called so
+
+_EQUAL_PROBABILITIES = Model("boosting", parity="probabilities")
 
 _BASELINES: Mapping[str, Callable[..., Any]] = {
     RAW: baselines.raw,
@@ -256,7 +258,7 @@ def methods(model: Model | None = None) -> dict[str, Method | str]:
     ours: dict[str, Any] = {
         "fairmaxent, rows": _rows,
         "fairmaxent, weights": _weights,
-        "relabel, probabilities": partial(_weights, relabel="probabilities"),
+        "relabel, probabilities": partial(_weights, model=_EQUAL_PROBABILITIES),
         "model": partial(_weights, model=model),
     }
     ours |= {name: _baseline(call) for name, call in _BASELINES.items()}
@@ -265,12 +267,7 @@ def methods(model: Model | None = None) -> dict[str, Method | str]:
 
 def _rows(train: Any, request: Request, seed: int) -> Training:
     """The same number of new rows."""
-    return (
-        fit_frame(train, replace(request, relabel=None)).sample(
-            len(train), random_state=seed
-        ),
-        None,
-    )
+    return fit_frame(train, request).sample(len(train), random_state=seed), None
 
 
 def _weights(
@@ -278,11 +275,10 @@ def _weights(
     request: Request,
     seed: int,
     *,
-    relabel: ParityOption | None = None,
     model: Model | None = None,
 ) -> Training:
     """The rows with weights, which need no seed."""
-    fit = fit_frame(train, replace(request, relabel=relabel, model=model))
+    fit = fit_frame(train, replace(request, model=model))
     weighed = nw.from_native(fit.weigh(train, name=_WEIGHT), eager_only=True)
     return weighed.drop(_WEIGHT).to_native(), weighed.get_column(_WEIGHT).to_numpy()
 

@@ -213,13 +213,11 @@ def _opened(
                 " that the workers see too"
             ) from problem
         return reading.without_dropped(table), False
-    # Relabelling writes each row several times, and a model learns from each, so all of
-    # them must be in memory.
-    relabelled = asked.has("train") or (
-        asked.has("relabel") and wanted.mode == "weights"
-    )
     scanned = None
-    if not (relabelled or (asked.has("release") and columns_as.declared is None)):
+    # a model learns from each row, so all of them must be in memory
+    if not (
+        asked.has("train") or (asked.has("release") and columns_as.declared is None)
+    ):
         scanned = reading.scan(data)
     if scanned is not None:
         return scanned, True

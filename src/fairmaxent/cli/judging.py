@@ -38,7 +38,9 @@ from fairmaxent.options import option
 _CHOOSING = {
     "fairmaxent, rows": "",
     "fairmaxent, weights": " --mode weights",
-    "relabel, probabilities": " --relabel probabilities --mode weights",
+    "relabel, probabilities": (
+        " --train boosting --parity probabilities --mode weights"
+    ),
     "model": " --train MODEL --mode weights",
 }
 
@@ -217,13 +219,14 @@ def compare_command(
 
     Each method learns from all folds but one. A classifier trained on its result is
     tested on the original rows of the fold left out. Methods that give weights are
-    tried with weights on the original rows; 'relabel' is fairmaxent with --relabel, and
-    'model' with the table made for the classifier (--train). What you ask for applies
-    to fairmaxent only; the other methods have goals of their own, and always compare
-    the intersections of the protected columns. fairlearn's are tried where it is
-    installed. All classifiers see the protected columns; what one that does not will
-    decide, 'fairmaxent debias --train MODEL --hide-protected' says. Without --seed, the
-    seed is 0. Most of the time goes into methods that train many models.
+    tried with weights on the original rows; 'relabel' is fairmaxent with --train
+    boosting --parity probabilities, and 'model' with the table made for the classifier
+    (--train). What you ask for applies to fairmaxent only; the other methods have goals
+    of their own, and always compare the intersections of the protected columns.
+    fairlearn's are tried where it is installed. All classifiers see the protected
+    columns; what one that does not will decide, 'fairmaxent debias --train MODEL
+    --hide-protected' says. Without --seed, the seed is 0. Most of the time goes into
+    methods that train many models.
 
     \b
     fairmaxent compare census.csv --outcome income --protected sex --favourable '>50K'

@@ -375,7 +375,7 @@ class OutputOptions(FileOptions):
         in_files=False,  # whoever runs it can run code here
         only_if={  # what workers do
             **dict.fromkeys(
-                ("report", "pdf", "like_input", "epsilon", "relabel", "train"), (None,)
+                ("report", "pdf", "like_input", "epsilon", "train"), (None,)
             ),
             **{
                 "mode": (None, "rows"),
@@ -385,7 +385,7 @@ class OutputOptions(FileOptions):
         },
         reasons={
             **dict.fromkeys(
-                ("report", "pdf", "epsilon", "relabel", "train", "estimate"), _IN_MEMORY
+                ("report", "pdf", "epsilon", "train", "estimate"), _IN_MEMORY
             ),
             "like_input": "its workers read and write Parquet; leave --like-input out",
             "mode": "its workers draw rows; for weights, use fit.weigh() in Python",

@@ -119,10 +119,8 @@ class AskedOptions:
 
     @classmethod
     def of(cls, **values: Any) -> Self:
-        """The options that were typed; a command that tries relabelling and models has
-        no option for them.
-        """
-        return cls({"relabel": NOTHING, "train": None, **values})
+        """The options that were typed; a command that tries models has no --train."""
+        return cls({"train": None, **values})
 
     def has(self, name: str) -> bool:
         """Whether something is asked for."""
@@ -179,10 +177,6 @@ class AskedOptions:
         values |= {"also": list(also or ()) or None, "favourable": favourable}
         values |= {"groups": roles.groups, "weight": roles.weight}
         values["estimate"] = None  # it belongs to what is written: see `cli.debias`
-        if self.has("relabel"):
-            values["relabel"] = self.values["relabel"]
-        else:
-            values["relabel"] = None
         if self.has("train"):
             values["model"] = Model(self.values["train"], **self._given("model"))
         else:
@@ -220,9 +214,7 @@ REQUEST_NAMES = [source.param for source in _ASKED]
 role_options = taking(RoleOptions, "roles", ROLES)
 request_options = taking(AskedOptions.of, "asked", _ASKED)
 _COMPARED = [
-    source
-    for source in _ASKED
-    if not {"model", "relabel"} & {source.field.name, source.owner}
+    source for source in _ASKED if "model" not in (source.field.name, source.owner)
 ]
 comparison_options = taking(AskedOptions.of, "asked", _COMPARED)
 proposed_role_options = taking(RoleOptions, "roles", ROLES, required=False)

@@ -1,12 +1,14 @@
-"""Costs: what the fair table costs each group, in the numbers that a group-by on the
-delivered rows or weights gives.
+"""Costs: what the fair table costs each group.
+
+The numbers are those that a group-by on the delivered rows or weights gives.
 
 The weight of an input row is 1 on average. In a relabelled fit a row is split between
 outcomes, and its weight is the sum of its parts: one person stays one person.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, replace
+from itertools import permutations
 
 import numpy as np
 
@@ -51,9 +53,7 @@ class GroupCost:
 
     @property
     def times(self) -> float:
-        """How many times one person counts, in weights or in drawn rows, whichever is
-        more.
-        """
+        """How many times one person counts, in weights or in drawn rows."""
         return max(self.most_weight, self.most_copies)
 
     @property
@@ -63,17 +63,14 @@ class GroupCost:
 
     @property
     def beyond_line(self) -> bool:
-        """Whether the group rests on too few people, or one of them counts too
-        often.
-        """
+        """Whether it rests on too few people, or one of them counts too often."""
         few = self.compared and self.effective_rows < FEWEST_ROWS
         return self.after > 0 and (few or self.times > MOST_TIMES)
 
 
 @dataclass(frozen=True)
 class ChangedOutcome:
-    """How many people of a group get another outcome than the recorded one, in one
-    direction.
+    """How many people of a group get one outcome in the place of another.
 
     A relabelled person has each outcome with a probability: their fair weight for it
     divided by their whole weight. ``changed`` is the sum of these over the people
@@ -99,8 +96,9 @@ class Costs:
 
 
 def measure_costs(solved: Solved, *, filled: bool) -> Costs:
-    """Take the costs from the fair weights and the fitted distribution; ``filled``: it
-    needs cells that no row has.
+    """Take the costs from the fair weights and the fitted distribution.
+
+    ``filled``: it needs cells that no row has.
     """
     problem = solved.problem
     table = solved.distribution.root_table
@@ -110,11 +108,7 @@ def measure_costs(solved: Solved, *, filled: bool) -> Costs:
     cells, groups = (spread.scaled(size) for spread in _spreads(solved, fair))
     # Copies are expected draws of an input row itself; a row from the base that happens
     # to equal it comes on top. Input rows that are equal share their copies.
-    if drawn is None:
-        share = 0.0
-        tilted = fair
-    else:
-        share, tilted = drawn
+    share, tilted = drawn or (0.0, fair)
     cell_copies, group_copies = (
         spread.scaled(size * share) for spread in _spreads(solved, tilted)
     )
@@ -124,37 +118,43 @@ def measure_costs(solved: Solved, *, filled: bool) -> Costs:
     worst = tuple(
         int(level) for level in np.unravel_index(int(np.argmax(ties)), table.shape)
     )
-    columns = problem.roles.grouping_name(range(table.ndim))
-    known = problem.cells("rows"), problem.data_table, table
-    measured = *known, cells.effective_rows, cells.largest, cell_copies.largest
+    measured = _Measured(
+        people=problem.cells("rows"),
+        before=problem.data_table,
+        after=table,
+        effective_rows=cells.effective_rows,
+        most_weight=cells.largest,
+        most_copies=cell_copies.largest,
+    )
+    changed: tuple[ChangedOutcome, ...] = ()
+    if solved.soft is not None:
+        changed = tuple(_changed(problem, fair, solved.design_weights))
+    everybody = groups.over(tuple(range(groups.total.ndim)))
     return Costs(
         groups=tuple(_group_costs(problem, table, groups, group_copies)),
-        worst_cell=_cost(columns, problem.roles.describe_cell(worst), worst, measured),
-        effective_rows=float(
-            groups.over(tuple(range(groups.total.ndim))).effective_rows
+        worst_cell=measured.cost(
+            problem.roles.grouping_name(range(table.ndim)),
+            problem.roles.describe_cell(worst),
+            worst,
         ),
-        changed=(
-            tuple(_changed(problem, fair, solved.design_weights))
-            if solved.soft is not None
-            else ()
-        ),
+        effective_rows=float(everybody.effective_rows),
+        changed=changed,
     )
 
 
 def _fair_weights(
     solved: Solved, drawn: tuple[float, RowWeights] | None, *, filled: bool
 ) -> Tilted:
-    """The fair distribution on the rows alone (C = 0), as weights deliver it; if they
-    cannot, the drawn rows.
+    """The fair distribution on the rows alone (C = 0), as weights deliver it.
+
+    If they cannot, it is that of the drawn rows.
     """
     if drawn is not None and drawn[0] == 1.0:  # C = 0 already
         return drawn[1]
+
     problem = solved.problem
     blocks = solved.roles.blocks
-    if drawn is None:
-        rows = row_prior(blocks, solved.weighted)
-    else:
-        rows = drawn[1].rows
+    rows = drawn[1].rows if drawn else row_prior(blocks, solved.weighted)
     # The rows as they are weighted meet the target, unless shares of other columns are
     # asked for or cells are filled.
     others = not problem.chosen.keys() <= set(problem.roles.root)
@@ -168,23 +168,21 @@ def _fair_weights(
             return rows.tilt(features.potentials(solution.multipliers))
     if drawn is not None and (others or filled):
         return drawn[1]
+
     return rows.tilt(np.zeros(blocks.width))
 
 
 def _spreads(solved: Solved, tilted: Tilted) -> tuple[Spread, Spread]:
-    """How weights spread over people: in each cell (y, z) and in each group z, one axis
-    per column.
-    """
+    """How weights spread over people: in each cell (y, z), and in each group z."""
     problem = solved.problem
     shape = solved.roles.blocks.shape(0)
     if solved.soft is None:
         cells = row_spread(problem.table, tilted).shaped(shape)
         return cells, cells.over((0,))
-    parts, rows, (_, groups) = (
-        _by_outcome(problem, tilted),
-        problem.counted.collect(),
-        root_shape(problem.blocks),
-    )
+
+    parts = _by_outcome(problem, tilted)
+    rows = problem.counted.collect()
+    _, groups = root_shape(problem.blocks)
     people = replace(rows, codes=rows.codes[:, :1] % groups)
     by_outcome = [Spread.of(people, part, groups) for part in parts]
     whole = Spread.of(people, np.asarray(parts.sum(axis=0)), groups)
@@ -192,9 +190,7 @@ def _spreads(solved: Solved, tilted: Tilted) -> tuple[Spread, Spread]:
 
 
 def _by_outcome(problem: Problem, tilted: Tilted) -> Reals:
-    """(outcomes, distinct rows): the weights of relabelled people with each outcome;
-    the sum is one.
-    """
+    """(outcomes, distinct rows): the weights of relabelled people; the sum is one."""
     profiles = problem.profiles
     assert isinstance(tilted, TiltedRows)  # relabelled rows are in memory
     return np.asarray(
@@ -227,20 +223,21 @@ def _changed(
     for axes, columns in zip(
         problem.measure.groupings, problem.measure.names, strict=True
     ):
-        by_group = moved.sum(
-            axis=tuple(
-                axis - 1 for axis in range(1, moved.ndim - 1) if axis not in axes
-            )
-        )
+        others = [axis - 1 for axis in range(1, moved.ndim - 1) if axis not in axes]
+        by_group = moved.sum(axis=tuple(others))
         for group in np.ndindex(by_group.shape[:-2]):
             name = problem.roles.describe_group(axes, group)
             people = round(float(by_group[group].sum()))
-            for old, other in (
-                np.argwhere(~np.eye(outcomes, dtype=bool)).tolist() if people else ()
-            ):
-                changed = float(by_group[group][old, other])
+            if not people:
+                continue
+            for old, other in permutations(range(outcomes), 2):
                 yield ChangedOutcome(
-                    columns, name, people, names[old], names[other], changed
+                    grouping=columns,
+                    group=name,
+                    people=people,
+                    old=names[old],
+                    new=names[other],
+                    changed=float(by_group[group][old, other]),
                 )
 
 
@@ -249,32 +246,48 @@ def _group_costs(
 ) -> Iterator[GroupCost]:
     """The groups of each grouping that have rows or a share."""
     rows = problem.cells("rows")
-    tables = (problem.data_table, fair)
     for columns, axes in problem.measure.of_first_outcome:
         # groups have no outcome
         merged = tuple(axis - 1 for axis in range(1, fair.ndim) if axis not in axes)
-        people, before, after = (
-            group_table(rows, axes).sum(axis=0),
-            *(group_shares(t, axes) for t in tables),
-        )
         own = weights.over(merged)
-        drawn = copies.over(merged)
-        measured = people, before, after, own.effective_rows, own.largest, drawn.largest
+        measured = _Measured(
+            people=group_table(rows, axes).sum(axis=0),
+            before=group_shares(problem.data_table, axes),
+            after=group_shares(fair, axes),
+            effective_rows=own.effective_rows,
+            most_weight=own.largest,
+            most_copies=copies.over(merged).largest,
+        )
         targeted = any(axis in problem.root_targets for axis in axes)
-        for group in map(tuple, np.argwhere((people > 0) | (after > 0)).tolist()):
-            name = problem.roles.describe_group(axes, group)
-            compared = problem.measure.is_compared(axes, group)
-            yield _cost(
-                columns, name, group, measured, targeted=targeted, compared=compared
+        present = (measured.people > 0) | (measured.after > 0)
+        for group in map(tuple, np.argwhere(present).tolist()):
+            cost = measured.cost(
+                columns, problem.roles.describe_group(axes, group), group
             )
+            compared = problem.measure.is_compared(axes, group)
+            yield replace(cost, targeted=targeted, compared=compared)
 
 
-def _cost(
-    columns: str,
-    name: str,
-    cell: tuple[int, ...],
-    measured: Sequence[Reals],
-    **flags: bool,
-) -> GroupCost:
-    rows, *numbers = (float(values[cell]) for values in measured)
-    return GroupCost(columns, name, int(rows), *numbers, **flags)
+@dataclass(frozen=True, eq=False)
+class _Measured:
+    """What is known of all groups of a grouping, or all cells: arrays of one shape."""
+
+    people: Reals
+    before: Reals
+    after: Reals
+    effective_rows: Reals
+    most_weight: Reals
+    most_copies: Reals
+
+    def cost(self, columns: str, name: str, group: tuple[int, ...]) -> GroupCost:
+        """The numbers of one of them."""
+        return GroupCost(
+            grouping=columns,
+            name=name,
+            rows=int(self.people[group]),
+            before=float(self.before[group]),
+            after=float(self.after[group]),
+            effective_rows=float(self.effective_rows[group]),
+            most_weight=float(self.most_weight[group]),
+            most_copies=float(self.most_copies[group]),
+        )

@@ -1,6 +1,6 @@
-"""The fitted distribution p*: exact probabilities, marginals and draws, and θ, the
-share that it has of each level.
+"""The fitted distribution p*: exact probabilities, marginals and draws; and θ.
 
+θ is the share that it has of each level.
 Where a level stands for several raw values, such as the numbers in a bin, `Details` say
 which of them real rows have.
 """
@@ -55,8 +55,9 @@ LARGEST_MARGINAL = 10_000_000
 
 @dataclass(frozen=True, eq=False)
 class _Grouped:
-    """Input rows that count, one group after the other; all of them may be there
-    several times, with other weights.
+    """Input rows that count, one group after the other.
+
+    All of them may be there several times, with other weights.
     """
 
     order: NDArray[np.intp]
@@ -70,22 +71,17 @@ class _Grouped:
             np.arange(len(self.starts)),
             np.diff(np.append(self.starts, len(self.order))),
         )
-        if values is None:
-            weights = self.weights
-        else:
-            weights = self.weights * np.resize(values, len(self.weights))
+        weights = self.weights
+        if values is not None:
+            weights = weights * np.resize(values, len(weights))
         return tally(group, weights[self.order], len(self.starts))
 
     def means(self, values: Reals) -> Reals:
         """Mean value of each group; NaN if nobody in it counts."""
         totals = self.totals()
+        unknown = np.full(len(totals), np.nan)
         return np.asarray(
-            np.divide(
-                self.totals(values),
-                totals,
-                out=np.full(len(totals), np.nan),
-                where=totals > 0,
-            )
+            np.divide(self.totals(values), totals, out=unknown, where=totals > 0)
         )
 
     @cached_property
@@ -104,8 +100,9 @@ class _Grouped:
 
 @dataclass(frozen=True, eq=False)
 class Details:
-    """The input rows behind each row of the rows component; if relabelled, also those
-    who were given its outcome.
+    """The input rows behind each row of the rows component.
+
+    If relabelled, these are also those who were given its outcome.
     """
 
     positions: Positions
@@ -119,30 +116,29 @@ class Details:
 
     @cached_property
     def sources(self) -> _Grouped:
-        """Input rows by the row of the component that they are behind; found when rows
-        are drawn.
-        """
-        rows = self.rows
-        table = self.table
-        profiles = self.profiles
-        weights = self.weights
-        if profiles is None:
-            codes = table.codes
-        else:
-            codes = profiles.labelled()
-        # -1: of weight zero
-        component_row = match_rows(rows.codes, codes, rows.blocks.levels)
-        if profiles is None:
-            of_input = component_row[table.inverse]
-        else:  # each input row once per outcome
-            parts = profiles.by_row(rows.tilt(np.zeros(rows.blocks.width)).on(codes))[
-                table.inverse
-            ].T
-            profile = profiles.profile_of_row[table.inverse]
-            behind = component_row.reshape(len(parts), -1)[:, profile]
-            of_input = np.where(parts > 0, behind, -1).ravel()
-            weights = (parts * weights).ravel()
-        return _Grouped(*grouped_rows(of_input, rows.rows), weights, len(table.inverse))
+        """Input rows by the row of the component that they are behind."""
+        if self.profiles is not None:
+            return self._relabelled_sources(self.profiles)
+        inverse = self.table.inverse
+        component_row = self._component_row(self.table.codes)
+        order, starts = grouped_rows(component_row[inverse], self.rows.rows)
+        return _Grouped(order, starts, self.weights, len(inverse))
+
+    def _relabelled_sources(self, profiles: Profiles) -> _Grouped:
+        """The same, with each input row once per outcome."""
+        inverse = self.table.inverse
+        codes = profiles.labelled()
+        mass = self.rows.tilt(np.zeros(self.rows.blocks.width)).on(codes)
+        parts = profiles.by_row(mass)[inverse].T
+        component_row = self._component_row(codes).reshape(len(parts), -1)
+        behind = component_row[:, profiles.profile_of_row[inverse]]
+        of_input = np.where(parts > 0, behind, -1).ravel()
+        order, starts = grouped_rows(of_input, self.rows.rows)
+        return _Grouped(order, starts, (parts * self.weights).ravel(), len(inverse))
+
+    def _component_row(self, codes: Codes) -> NDArray[np.intp]:
+        """Where in the component these rows are; -1: of weight zero."""
+        return match_rows(self.rows.codes, codes, self.rows.blocks.levels)
 
     @cached_property
     def cells(self) -> _Grouped:
@@ -157,9 +153,7 @@ class Details:
         return self.sources.totals()
 
     def fills(self, index: int) -> bool:
-        """Whether rows of the base get raw values of this attribute from the real rows
-        of their cell.
-        """
+        """Whether rows of the base get this attribute from real rows of their cell."""
         return (
             self.by_cell
             and index == self.rows.blocks.members[0][0]
@@ -169,8 +163,9 @@ class Details:
     def draw(
         self, places: NDArray[np.intp], roots: Codes, rng: np.random.Generator
     ) -> Mapping[int, Codes]:
-        """Draw an input row behind each row of the component and return its positions,
-        by attribute; -1 stays -1.
+        """Draw an input row behind each row of the component: its positions.
+
+        They are by attribute; -1 stays -1.
         """
         copied = np.flatnonzero(places >= 0)
         rows = self.sources.draw(places[copied], rng)
@@ -232,21 +227,23 @@ class Distribution:
         component = rows_of(self.prior)
         if component is None or not positions:
             return self
+
+        kept = dict(positions)
         if profiles is not None:
-            positions = {
-                index: column
-                for index, column in positions.items()
-                if index != self.blocks.members[0][0]
-            }
+            kept.pop(self.blocks.members[0][0], None)  # outcomes were changed
         table = rows.collect()
-        if design is None:
+        weights = design
+        if weights is None:
             weights = np.ones(len(table.inverse))
-        else:
-            weights = design
-        return replace(
-            self,
-            details=Details(positions, weights, component, table, profiles, by_cell),
-        )
+        details = Details(kept, weights, component, table, profiles, by_cell)
+        return replace(self, details=details)
+
+    @property
+    def positions(self) -> Positions | None:
+        """The raw values of real rows; None: they are not kept."""
+        if self.details is None:
+            return None
+        return self.details.positions
 
     @cached_property
     def tilted(self) -> Tilted:
@@ -255,18 +252,13 @@ class Distribution:
 
     @property
     def root_table(self) -> Reals:
-        """p(y, z): the exact table of outcome and protected attributes, one axis
-        each.
-        """
+        """p(y, z): the exact table of outcome and protected attributes."""
         return self.tilted.levels[self.blocks.slices[0]].reshape(self.blocks.shape(0))
 
     def probability(self, frame: Any) -> Reals:
-        """Return the probability of each row of a frame; zero if it contradicts the
-        evidence.
-        """
-        result = np.exp(
-            self.density.log_probability(self.blocks.pool(self.domain.encode(frame)))
-        )
+        """Return the probability of each row of a frame; 0 if evidence rules it out."""
+        codes = self.blocks.pool(self.domain.encode(frame))
+        result = np.exp(self.density.log_probability(codes))
         for index in sorted(self.evidence):
             attribute = self.domain.attributes[index]
             codes, values = factorize(
@@ -283,11 +275,13 @@ class Distribution:
     def marginal(
         self, columns: str | Sequence[str], *, given: Evidence | None = None
     ) -> Any:
-        """Return the exact joint distribution of a few columns, as a frame with a
-        column ``probability``.
+        """Return the exact joint distribution of a few columns, as a frame.
+
+        It has a column ``probability``.
         """
         if given is not None:
             return self.condition(given).marginal(columns)
+
         names = read_columns("columns", columns)
         table = self.joint([self.domain.index(name) for name in names])
         if "probability" in names:
@@ -295,6 +289,7 @@ class Distribution:
                 "a column named 'probability' cannot be shown beside the probabilities;"
                 " rename it"
             )
+
         cells = np.unravel_index(np.arange(table.size), table.shape)
         shown = {
             name: self.domain.attribute(name).column_of(cell)
@@ -314,14 +309,15 @@ class Distribution:
                 f"a marginal of {names} was asked for; name each column once, and at"
                 " least one"
             )
+
         wanted = sorted({self.blocks.block_of(attribute) for attribute in attributes})
         cells = int(np.prod([float(self.blocks.levels[block]) for block in wanted]))
         if cells > LARGEST_MARGINAL:
-            most = f"at most {LARGEST_MARGINAL:,}"
             raise InputError(
-                f"this marginal would have {cells:,} cells ({most}); ask for fewer"
-                " columns"
+                f"this marginal would have {cells:,} cells (at most"
+                f" {LARGEST_MARGINAL:,}); ask for fewer columns"
             )
+
         members = [
             attribute for block in wanted for attribute in self.blocks.members[block]
         ]
@@ -337,24 +333,24 @@ class Distribution:
         )
 
     def expectation(self, column: str, *, given: Evidence | None = None) -> float:
-        """Return the mean of a numeric, boolean or date column, over the rows where it
-        is not missing.
-        """
+        """Return the mean of a numeric, boolean or date column where it is known."""
         if given:
             return self.condition(given).expectation(column)
+
         scores = self.domain.attribute(column).scores()
         levels = self.joint([self.domain.index(column)])
         present = ~np.isnan(scores)
         if not levels[present].any():
-            always = f"given this, column {column!r} is always missing"
-            raise EvidenceError(f"{always}, so it has no mean; relax the evidence")
+            raise EvidenceError(
+                f"given this, column {column!r} is always missing, so it has no mean;"
+                " relax the evidence"
+            )
+
         total = levels[present] @ scores[present] + self._kept_beyond(column, scores)
         return float(total / levels[present].sum())
 
     def _kept_beyond(self, column: str, scores: Reals) -> float:
-        """What rows with the exact values of a real row add to the mean, beyond the
-        means of their levels.
-        """
+        """What rows with exact values add to the mean, beyond those of their levels."""
         index = self.domain.index(column)
         details = self.details
         rows = rows_of(self.prior)
@@ -366,6 +362,7 @@ class Distribution:
             or probabilities is None
         ):
             return 0.0
+
         raw = frames.to_numbers(self.domain.attributes[index].values)[
             details.positions[index]
         ]
@@ -377,6 +374,7 @@ class Distribution:
         added = float(probabilities[drawn] @ beyond[drawn])
         if not details.fills(index):
             return added
+
         roots = self.blocks.slices[0]
         copied = tally(
             rows.codes[:, 0].astype(np.intp), probabilities, self.blocks.levels[0]
@@ -387,42 +385,37 @@ class Distribution:
         return added + float(mass[filled] @ beyond[filled])
 
     def condition(self, given: Evidence) -> "Distribution":
-        """Return the distribution given some columns, e.g. ``{"sex": "Female", "race":
-        ["Black", "Other"]}``.
+        """Return the distribution given some columns.
 
-        A column of numbers or dates can be given as a range: ``{"age": slice(18, 65)}``
-        means from 18 up to, but not including, 65, and None leaves an end open.
+        For example, ``{"sex": "Female", "race": ["Black", "Other"]}``. A column of
+        numbers or dates can be given as a range: ``{"age": slice(18, 65)}`` means from
+        18 up to, but not including, 65, and None leaves an end open.
         """
         if not isinstance(given, Mapping):
             raise InputError(
                 f"given is {given!r}; fix columns by name, e.g. {{'sex': 'Female'}}"
             )
+
         changed = {}
         for name, value in given.items():
+            values = [value]
             if isinstance(value, list | tuple | set | frozenset):
                 values = list(value)
-            else:
-                values = [value]
             if not values:
                 raise EvidenceError(
                     f"given names no value for {name!r}; name one or more, or leave the"
                     " column out"
                 )
-            changed[self.domain.index(name)] = self.domain.attribute(name).narrowed(
-                values
-            )
+            attribute = self.domain.attribute(name)
+            changed[self.domain.index(name)] = attribute.narrowed(values)
+
+        share = {}
         with np.errstate(divide="ignore", invalid="ignore"):
             # P(evidence | level): less than one where only some of a level's raw values
             # are meant.
-            share = {
-                index: np.log(
-                    np.nan_to_num(
-                        new.level_counts()
-                        / self.domain.attributes[index].level_counts()
-                    )
-                )
-                for index, new in changed.items()
-            }
+            for index, new in changed.items():
+                before = self.domain.attributes[index].level_counts()
+                share[index] = np.log(np.nan_to_num(new.level_counts() / before))
         narrowed = replace(
             self._with_details_given(changed, share),
             domain=self.domain.with_attributes(changed),
@@ -431,15 +424,13 @@ class Distribution:
         )
         if np.isneginf(narrowed.tilted.log_partition):
             shown = ", ".join(f"{name} = {value!r}" for name, value in given.items())
-            none = (
+            raise EvidenceError(
                 f"given {shown}: this has probability zero under the model, so nothing"
-                " can be drawn. Relax the "
-            )
-            advice = (
+                " can be drawn. Relax the evidence; with ",
                 BASE_SHARE,
                 " > 0 every combination that is not forbidden is possible.",
             )
-            raise EvidenceError(f"{none}evidence; with ", *advice)
+
         return narrowed
 
     def sample(
@@ -450,21 +441,18 @@ class Distribution:
         random_state: RandomState = None,
         iid: bool = False,
     ) -> Any:
-        """Draw ``n`` rows by quota, so that groups have the model's rates up to one
-        row, or independently.
+        """Draw ``n`` rows by quota, or independently.
+
+        By quota, groups have the model's rates up to one row.
         """
         check_flag("iid", iid)
         count = self.room_for(n)
         rng = generator(random_state)
-        if given is None:
-            source = self
-        else:
+        source = self
+        if given is not None:
             source = self.condition(given)
-        return source.draw(
-            cells_of(source.root_table, count, rng, independent=iid),
-            rng,
-            spread=not iid,
-        )
+        cells = cells_of(source.root_table, count, rng, independent=iid)
+        return source.draw(cells, rng, spread=not iid)
 
     def room_for(self, n: int) -> int:
         """Refuse what is no number of rows, or more than memory holds."""
@@ -477,8 +465,7 @@ class Distribution:
     def draw(
         self, cells: NDArray[np.intp], rng: np.random.Generator, *, spread: bool
     ) -> Any:
-        """Draw one row for each wanted cell of the table of outcome and protected
-        columns.
+        """Draw one row for each wanted cell of outcome and protected columns.
 
         ``spread``: each row of the data is drawn in proportion to its weight, up to one
         row, and not independently.
@@ -492,12 +479,14 @@ class Distribution:
     def _with_details_given(
         self, changed: Mapping[int, Attribute], share: Mapping[int, Reals]
     ) -> "Distribution":
-        """Weigh each row of the rows component by how many of the real rows behind it
-        agree with the evidence.
+        """Weigh each row of the rows component by the evidence.
+
+        What counts is how many of the real rows behind it agree.
         """
         rows = rows_of(self.prior)
         if self.details is None or rows is None:
             return self
+
         weights = self.details.weights.copy()
         # keeps rows whose raw values can still be drawn
         for index in changed.keys() & self.details.positions.keys():
@@ -525,25 +514,18 @@ class Distribution:
 
 
 def level_means(blocks: Blocks, rows: Counted) -> Reals:
-    """θ: share of each level among the rows: θ^d by their counts, θ^w where these are
-    the weights w.
+    """θ: the share of each level among the rows.
+
+    It is θ^d by their counts, and θ^w where these are the weights w.
     """
-    return (
-        np.concatenate(
-            rows.tables(
-                [(block,) for block in range(len(blocks.levels))], blocks.levels
-            )
-        )
-        / rows.total
-    )
+    each = [(block,) for block in range(len(blocks.levels))]
+    return np.concatenate(rows.tables(each, blocks.levels)) / rows.total
 
 
 def _with_chosen(
     levels: Reals, data: Reals, blocks: Blocks, chosen: Mapping[int, Reals | None]
 ) -> Reals:
-    """Replace the share of attributes outside the root by the chosen one, or by the
-    data's own (None).
-    """
+    """Replace the share of attributes outside the root by the chosen or data's own."""
     for attribute, wanted in chosen.items():
         if attribute not in blocks.members[0]:
             part = blocks.slices[blocks.block_of(attribute)]
@@ -557,11 +539,10 @@ def _with_chosen(
 def fair_levels(
     problem: Problem, weighted: Counted, fair: Reals, base: Prior, *, borrowed: Reals
 ) -> Reals:
-    """θ: the fair table for the root, the user's own marginals, and for the rest what
-    keeps p(x | y, z).
+    """θ: the fair table for the root, the user's own marginals, and the rest.
 
-    That is θ^w, the mean under the reweighted rows, but for the ``borrowed`` share of
-    each cell (y, z), which has the base's mean in that cell.
+    The rest is what keeps p(x | y, z): θ^w, the mean under the reweighted rows, but for
+    the ``borrowed`` share of each cell (y, z), which has the base's mean in that cell.
     """
     roots = base.blocks.slices[0]
     root = fair.ravel()
@@ -569,10 +550,9 @@ def fair_levels(
     lent = root * borrowed
     levels = np.zeros(blocks.width)
     if (lent < root).any():
+        rows = weighted
         if lent.any():
             rows = weighted.reweighed(1 - borrowed)
-        else:
-            rows = weighted
         levels += (1 - lent.sum()) * level_means(blocks, rows)
     if lent.any():
         # that give the levels of the root these masses instead of the base's
@@ -588,18 +568,18 @@ def fair_levels(
         )
         levels += lent.sum() * base.tilt(potentials).levels
     levels[roots] = root
+    data = levels
     if problem.chosen:
         data = level_means(blocks, problem.table)
-    else:
-        data = levels
     return _with_chosen(levels, data, blocks, problem.chosen)
 
 
 def asked_of_rows(
     problem: Problem, weighted: Counted, levels: Reals
 ) -> tuple[Features, Reals]:
-    """Features and θ for rows alone, given θ for rows and base: θ^w even in small
-    cells, as they cannot borrow.
+    """Features and θ for rows alone, given θ for rows and base.
+
+    It is θ^w even in small cells, as they cannot borrow.
     """
     blocks = problem.blocks
     target = _with_chosen(

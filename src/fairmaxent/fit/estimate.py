@@ -27,7 +27,7 @@ from fairmaxent.progress import Progress, silent
 from fairmaxent.relabelling.labellers import TREE, Labeller, choose_labeller, name_of
 from fairmaxent.relabelling.people import Lesson, People
 
-FOLDS = 3
+ESTIMATE_FOLDS = 3
 MOST_PEOPLE = 50_000  # of a larger table, that many represent all
 # up to so many are split into folds more than once, unless models learn slowly
 _FEW_PEOPLE = 5_000
@@ -44,8 +44,9 @@ _THRESHOLD = 0.5  # probability of the good outcome from which a model decides f
 
 
 def represented(data: Reading, most: int = MOST_PEOPLE) -> Reading:
-    """Everybody or, of more than ``most`` people, that many with the same shares of
-    outcomes and groups, a row each.
+    """Everybody or, of more than ``most`` people, that many to represent them.
+
+    They have the same shares of outcomes and groups, and a row each.
     """
     table = data.table.collect()
     rng = np.random.default_rng([_STREAM, 0])
@@ -55,40 +56,40 @@ def represented(data: Reading, most: int = MOST_PEOPLE) -> Reading:
             return data
         order = np.lexsort((rng.permutation(len(rows)), table.codes[table.inverse, 0]))
         return some_rows(data, np.sort(order[_steps(len(rows), most, rng)]))
+
     # distinct rows are sorted by outcome and group
     people = np.cumsum(np.round(table.rows).astype(np.int64))
     total = int(people[-1])
-    if total <= most:
-        steps = np.arange(total)
-    else:
+    steps = np.arange(total)
+    if total > most:
         steps = _steps(total, most, rng)
     distinct = np.searchsorted(people, steps, side="right")
     weights = None
     if data.weight_column is not None:
         weights = (table.counts / np.maximum(table.rows, 1.0))[distinct]
-    return _of(replace(data, positions=None), table, distinct, weights)
+    return _one_row_each(replace(data, positions=None), table, distinct, weights)
 
 
 def some_rows(data: Reading, rows: Indices) -> Reading:
     """The people in these rows of a reading that keeps them."""
     table = data.table.collect()
-    if data.positions is None:
-        positions = None
-    else:
-        positions = {index: column[rows] for index, column in data.positions.items()}
+    if data.positions is not None:
+        own = {index: column[rows] for index, column in data.positions.items()}
+        data = replace(data, positions=own)
     weights = None
     if data.design is not None:
         weights = data.design[rows]
-    return _of(replace(data, positions=positions), table, table.inverse[rows], weights)
+    return _one_row_each(data, table, table.inverse[rows], weights)
 
 
 def fold_of_each(people: People, folds: int, *, seed: int) -> Indices:
     """Deal people to folds like cards, at random within each group and outcome."""
     if len(people.size) < 2 * folds:
-        few = (
-            f"{len(people.size)} rows are too few to learn from in {folds} folds; use "
+        raise InputError(
+            f"{len(people.size)} rows are too few to learn from in {folds} folds; use ",
+            Option("estimate", None),
         )
-        raise InputError(few, Option("estimate", None))
+
     # Equal rows are not spread evenly over the folds: a model would then learn from as
     # many of each kind as it is asked about, and seem to know people whom it has not
     # seen.
@@ -99,9 +100,10 @@ def fold_of_each(people: People, folds: int, *, seed: int) -> Indices:
     return fold
 
 
-def _of(
+def _one_row_each(
     data: Reading, table: Table, distinct: Indices, weights: Reals | None
 ) -> Reading:
+    """The people of these distinct rows, which may repeat."""
     codes = np.asfortranarray(table.codes[distinct])
     return replace(
         data,
@@ -145,13 +147,8 @@ class Tryout:
 
     @property
     def rounds(self) -> int:
-        """How many times people are split into folds: more than once where that takes
-        little time.
-        """
-        relabelling = self.request.relabelling
-        if len(self.people.size) > _FEW_PEOPLE or (
-            relabelling is not None and relabelling.labeller != TREE
-        ):
+        """How often people are split into folds: more than once where it is quick."""
+        if len(self.people.size) > _FEW_PEOPLE or self.request.relabelling is not None:
             return 1
         return 3 if self.plan.student == TREE else 2
 
@@ -161,31 +158,43 @@ class Tryout:
         rounds: int = 1,
         progress: Progress = silent,
     ) -> Trial:
-        """Let students decide about people they have not seen; a lesson depends on whom
-        it may be about, and a seed.
+        """Let students decide about people they have not seen.
+
+        A lesson depends on whom it may be about, and a seed.
         """
         people = self.people
         runs = []
         measure = self.fit.certificate.measure
         for number in range(rounds):
-            fold = fold_of_each(people, FOLDS, seed=number)
+            fold = fold_of_each(people, ESTIMATE_FOLDS, seed=number)
             chances = np.empty((len(people.size), people.outcomes))
-            for held in range(FOLDS):
-                progress("estimate", (number * FOLDS + held) / (rounds * FOLDS))
+            for held in range(ESTIMATE_FOLDS):
+                progress(
+                    "estimate",
+                    (number * ESTIMATE_FOLDS + held) / (rounds * ESTIMATE_FOLDS),
+                )
                 asked = np.flatnonzero(fold == held)
                 student = self.student.learn(
-                    lesson(fold != held, number * FOLDS + held)
+                    lesson(fold != held, number * ESTIMATE_FOLDS + held)
                 )
                 chances[asked] = student(people.inputs.take(asked))
             runs.append(Run(fold, chances))
+
         # Of people whose outcome is missing, nobody can say whether a decision about
         # them is right.
         unknown = [level for axis, level in measure.left_out if axis == 0]
         shape = self.data.roles.blocks.shape(0)
         weight = people.weight * ~np.isin(people.outcome, unknown)
-        compared = measure.favourable, dict(_groupings(measure, shape)), _THRESHOLD
-        strata = math.prod(shape[len(shape) - measure.strata :])
-        return Trial(people.outcome, people.group, weight, runs, *compared, strata)
+        return Trial(
+            people.outcome,
+            people.group,
+            weight,
+            runs,
+            measure.favourable,
+            dict(_groupings(measure, shape)),
+            _THRESHOLD,
+            strata=math.prod(shape[len(shape) - measure.strata :]),
+        )
 
     def fair_lesson(
         self, kept: Mask, seed: int, *, request: Request, output: OutputOption
@@ -198,18 +207,19 @@ class Tryout:
                 return _weighted_lesson(fit, rest)
             return _drawn_lesson(fit, rest, seed)
         except (InfeasibleError, InputError) as problem:
-            failed = (
-                "the estimate fits the table again without some of its rows, and that"
-                " failed ("
-            )
             raise type(problem)(
-                failed, problem, "); use ", Option("estimate", None)
+                "the estimate fits the table again without some of its rows, and that"
+                " failed (",
+                problem,
+                "); use ",
+                Option("estimate", None),
             ) from problem
 
 
 def _groupings(measure: Measure, shape: tuple[int, ...]) -> Iterator[tuple[str, Codes]]:
-    """Each grouping by name, and which of its groups each combination of levels belongs
-    to; -1: not compared.
+    """Each grouping by name, and the group of each combination of levels.
+
+    -1: it is not compared.
     """
     levels = np.unravel_index(np.arange(math.prod(shape[1:])), shape[1:])
     for name, grouping in zip(measure.names, measure.groupings, strict=True):
@@ -224,11 +234,8 @@ def _groupings(measure: Measure, shape: tuple[int, ...]) -> Iterator[tuple[str, 
 
 
 def estimate_model(tryout: Tryout, progress: Progress) -> ModelEstimate:
-    """Estimate how a student that learns from the fit's rows or weights treats the
-    people in the data.
-    """
+    """Estimate how a student of the fit's rows or weights treats people in the data."""
     people = tryout.people
-    request = tryout.request
     output = tryout.plan.output
     rounds = tryout.rounds
 
@@ -239,20 +246,22 @@ def estimate_model(tryout: Tryout, progress: Progress) -> ModelEstimate:
         lambda kept, _: people.lesson(kept.astype(np.int64)), rounds, part(0.0)
     )
     after = tryout.trial(
-        partial(tryout.fair_lesson, request=request, output=output), rounds, part(0.4)
+        partial(tryout.fair_lesson, request=tryout.request, output=output),
+        rounds,
+        part(0.4),
     )
     progress("estimate", 1.0)
     return ModelEstimate(
         student=name_of(tryout.student),
         output=output,
-        folds=FOLDS,
+        folds=ESTIMATE_FOLDS,
         threshold=_THRESHOLD,
         before=_scores(before),
         after=_scores(after),
         blind=tryout.plan.blind,
         rounds=rounds,
         people=len(people.size),
-        measured_on=round(len(people.size) / FOLDS),
+        measured_on=round(len(people.size) / ESTIMATE_FOLDS),
     )
 
 
@@ -264,9 +273,7 @@ def _people(data: Reading) -> People:
 
 
 def _weighted_lesson(fit: Fit, data: Reading) -> Lesson:
-    """The rows with their fair weights, by outcome; if they keep their outcome, by the
-    one they have.
-    """
+    """The rows with their fair weights, by the outcomes that they get or keep."""
     # A cell that lost its only row to the fold has nothing to weigh; the student learns
     # from the rest.
     filled = bool(fit.certificate.filled_cells)
@@ -288,9 +295,8 @@ def _drawn_lesson(fit: Fit, data: Reading, seed: int) -> Lesson:
     drawn = fit.domain.encode_rows(fit.sample(fit.table.size, random_state=seed))
     table = Table.compress(roles.blocks.pool(drawn.codes), roles.blocks.levels)
     # Models see the numbers of new rows as they see those of people: raw, or as bins.
-    if data.positions is None:
-        positions = None
-    else:
+    positions = None
+    if data.positions is not None:
         positions = drawn.positions
     people = People.of(roles, table, table.counts, positions=positions, design=None)
     return people.lesson(people.size)

@@ -1,6 +1,4 @@
-"""Groups before and after: their shares and rates as numbers, as a frame and as a
-picture.
-"""
+"""Groups before and after: shares and rates as numbers, a frame and a picture."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
@@ -28,10 +26,10 @@ from fairmaxent.metrics.intervals import check_confidence, share_interval
 from fairmaxent.plain_text import visible
 
 _KINDS: dict[Any, Any] = {str: nw.String, int: nw.Int64, float: nw.Float64}
-# ---------------------------------------------------------------- a picture
 Plotted = Literal["rates", "shares"]
-MOST_LINES = 40
-_LONGEST = 40, 100  # characters of a label and of the title
+MOST_LINES = 40  # of a picture
+_LONGEST_LABEL = 40
+_LONGEST_TITLE = 100
 # the colours of the report
 _BEFORE = "#8a94a3"
 _AFTER = "#1f5fa8"
@@ -41,8 +39,9 @@ _PLAIN = {"parse_math": False, "usetex": False}
 
 @dataclass(frozen=True)
 class GroupChange:
-    """One group and one outcome; a number that does not exist is NaN, e.g. the rate of
-    a group without rows.
+    """One group and one outcome.
+
+    A number that does not exist is NaN, e.g. the rate of a group without rows.
     """
 
     # the grouping: a protected column, or several if their intersections are compared
@@ -74,8 +73,7 @@ def group_changes(
     confidence: float = 0.95,
     measure: Measure | None = None,
 ) -> tuple[GroupChange, ...]:
-    """Compare every group that the data or the fair distribution has, for each outcome
-    that is compared.
+    """Compare every group of the data or the fair distribution, for each outcome.
 
     ``after`` is the table of outcome and protected columns that was delivered, by
     default the fair one, and ``measure`` says which groups are compared, by default
@@ -133,9 +131,7 @@ def group_changes(
 def changes_by_column(
     fit: Solved, after: Reals | None = None
 ) -> tuple[GroupChange, ...]:
-    """The same, and before it the groups of each protected column, if they are compared
-    only jointly or in strata.
-    """
+    """The same, and first each protected column alone, if it is not compared so."""
     measure = fit.problem.measure
     alone = fit.roles.groupings("each")
     axes = len(fit.roles.attributes)
@@ -154,8 +150,9 @@ def _intervals(
     axes: Grouping,
     confidence: float,
 ) -> Reals:
-    """Both ends of the interval of each rate in the data, by outcome and group; NaN
-    where groups are not compared.
+    """Both ends of the interval of each rate in the data, by outcome and group.
+
+    NaN where groups are not compared.
     """
     compared = [
         group_table(measure.outcomes_compared(table, axes), axes) for table in tables
@@ -164,6 +161,7 @@ def _intervals(
     # the noise in its counts is no part of them: they would be far too short
     if fit.request.privacy is not None:
         return np.full(shape, np.nan)
+
     sums = (table.astype(float).tobytes() for table in compared)
     return _ends(*sums, len(compared[0]), confidence).reshape(shape)
 
@@ -172,9 +170,9 @@ def _intervals(
 def _ends(
     weights: bytes, squares: bytes, rows: bytes, outcomes: int, confidence: float
 ) -> Reals:
-    weight, square, people = (
-        np.frombuffer(sums).reshape(outcomes, -1) for sums in (weights, squares, rows)
-    )
+    weight = np.frombuffer(weights).reshape(outcomes, -1)
+    square = np.frombuffer(squares).reshape(outcomes, -1)
+    people = np.frombuffer(rows).reshape(outcomes, -1)
     ends = np.full((2, *weight.shape), np.nan)
     seen = weight.sum(axis=0) > 0
     counts = WeightSums(
@@ -196,72 +194,107 @@ def summary_frame(fit: Solved, changes: Sequence[GroupChange]) -> Any:
     """The changes as a frame of the library that the data came in, one row each."""
     backend = fit.domain.attributes[0].values.implementation
     columns = {}
-    for name, kind in (
-        (part.name, part.type) for part in fields(GroupChange) if part.repr
-    ):
+    for part in fields(GroupChange):
+        if not part.repr:
+            continue
         column = nw.new_series(
-            name,
-            [getattr(change, name) for change in changes],
-            _KINDS[kind],
+            part.name,
+            [getattr(change, part.name) for change in changes],
+            _KINDS[part.type],
             backend=backend,
         )
-        if kind is float:
-            columns[name] = column.fill_nan(None)
-        else:
-            columns[name] = column
+        if part.type is float:
+            column = column.fill_nan(None)
+        columns[part.name] = column
     return frames.build(columns)
 
 
 def draw_groups(
     fit: Solved, changes: Sequence[GroupChange], what: Plotted, ax: Any
 ) -> Any:
-    """Draw on ``ax``, or on a new figure; of many groups those that change most. Return
-    the axes.
+    """Draw on ``ax``, or on a new figure, and return the axes.
+
+    Of many groups, those that change most are drawn.
     """
     check_choice("what", what, Plotted)
-    # who is not compared has no interval
-    if what == "rates" and fit.request.privacy is None:
-        changes = [
-            change
-            for change in changes
-            if np.isnan(change.rate_before) or change.rate_before_low >= 0
-        ]
-    names = ", ".join(fit.roles.outcome_names)
-    abouts = {change.about for change in changes}
-    title = (
-        "How often each group has"
-        f" {abouts.pop() if len(abouts) == 1 else f'each of {names}'}"
-    )
-    labels = [
-        f"{change.group}: {change.outcome}" if abouts else change.group
-        for change in changes
-    ]
-    sides = ["rate_before", "rate_after", "rate_before_low", "rate_before_high"]
-    if what == "shares":
-        sides = ["share_before", "share_after"]
-        changes = list(
-            {(change.column, change.group): change for change in changes}.values()
-        )
-        title = "Share of each group"
-        labels = [change.group for change in changes]
-    numbers = np.array(
-        [[getattr(change, side) for side in sides] for change in changes]
-    )
-    moved = np.nan_to_num(np.abs(numbers[:, 1] - numbers[:, 0]), nan=np.inf)
+    lines = _shares(changes) if what == "shares" else _rates(fit, changes)
+    moved = np.nan_to_num(np.abs(lines.numbers[:, 1] - lines.numbers[:, 0]), nan=np.inf)
     shown = np.sort(np.argsort(-moved, kind="stable")[:MOST_LINES])
-    heights, more, (before, after, *interval) = (
-        np.arange(len(shown)),
-        len(changes) - len(shown),
-        numbers[shown].T,
-    )
     axes = ax
     if ax is None:
         frames.load_library("matplotlib")  # or the error that says what to install
         from matplotlib import pyplot
 
-        axes = pyplot.subplots(
-            figsize=(7.0, 1.5 + 0.4 * len(shown)), layout="constrained"
-        )[1]
+        size = (7.0, 1.5 + 0.4 * len(shown))
+        _, axes = pyplot.subplots(figsize=size, layout="constrained")
+    _draw_numbers(axes, lines.numbers[shown])
+    labels = [visible(cut(lines.labels[index], _LONGEST_LABEL)) for index in shown]
+    axes.set_yticks(np.arange(len(shown)), labels, **_PLAIN)
+    title = visible(cut(lines.title, _LONGEST_TITLE))
+    more = len(moved) - len(shown)
+    if more:
+        title += f" ({more} groups with smaller changes are not shown)"
+    axes.set_title(title, fontsize="medium", **_PLAIN)
+    return axes
+
+
+@dataclass(frozen=True, eq=False)
+class _Lines:
+    """What is drawn: a line for each group, and each outcome if there are several."""
+
+    title: str
+    labels: list[str]
+    numbers: (
+        Reals  # of each line: before, after, and the interval before, if it has one
+    )
+
+
+def _shares(changes: Sequence[GroupChange]) -> _Lines:
+    groups = {(change.column, change.group): change for change in changes}
+    return _Lines(
+        title="Share of each group",
+        labels=[change.group for change in groups.values()],
+        numbers=np.array(
+            [[change.share_before, change.share_after] for change in groups.values()]
+        ),
+    )
+
+
+def _rates(fit: Solved, changes: Sequence[GroupChange]) -> _Lines:
+    # who is not compared has no interval
+    if fit.request.privacy is None:
+        changes = [
+            change
+            for change in changes
+            if np.isnan(change.rate_before) or change.rate_before_low >= 0
+        ]
+    abouts = {change.about for change in changes}
+    what = f"each of {', '.join(fit.roles.outcome_names)}"
+    labels = [f"{change.group}: {change.outcome}" for change in changes]
+    if len(abouts) == 1:
+        what = abouts.pop()
+        labels = [change.group for change in changes]
+    return _Lines(
+        title=f"How often each group has {what}",
+        labels=labels,
+        numbers=np.array(
+            [
+                [
+                    change.rate_before,
+                    change.rate_after,
+                    change.rate_before_low,
+                    change.rate_before_high,
+                ]
+                for change in changes
+            ]
+        ),
+    )
+
+
+def _draw_numbers(axes: Any, numbers: Reals) -> None:
+    """Draw a line below the other, with the look of the report."""
+    heights = np.arange(len(numbers))
+    before, after, *interval = numbers.T
     axes.plot(
         before, heights, "o", color=_BEFORE, markersize=7, zorder=3, label="before"
     )
@@ -275,10 +308,7 @@ def draw_groups(
             zorder=2,
             label="95 % interval before",
         )
-    axes.set_yticks(
-        heights, [visible(cut(labels[index], _LONGEST[0])) for index in shown], **_PLAIN
-    )
-    axes.set(ylim=(len(shown) - 0.4, -0.6), xlim=(0, None))
+    axes.set(ylim=(len(heights) - 0.4, -0.6), xlim=(0, None))
     axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g} %")
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.grid(axis="x", color="#dcdfe4", linewidth=0.6, zorder=-1)
@@ -290,8 +320,3 @@ def draw_groups(
         bbox_to_anchor=(0, 0),
         borderaxespad=2.5,
     )
-    title = visible(cut(title, _LONGEST[1])) + (
-        f" ({more} groups with smaller changes are not shown)" if more else ""
-    )
-    axes.set_title(title, fontsize="medium", **_PLAIN)
-    return axes

@@ -1,6 +1,4 @@
-"""The values of options: what they may be, what they mean for the columns of a table,
-and what was asked in words.
-"""
+"""The values of options: what they may be, what they mean for columns, and in words."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -29,8 +27,7 @@ from fairmaxent.relabelling.labellers import STUDENTS, StudentName, check_model
 
 RateOption = float | Mapping[str, float | None] | None
 ForbidOption = Sequence[Mapping[str, object]]
-ParityOption = Literal["probabilities"]
-ModelParity = Literal["decisions", "opportunity"]
+ParityOption = Literal["decisions", "opportunity", "probabilities"]
 DecidedOption = Literal["keep", "best"]
 OutputOption = Literal["rows", "weights"]
 MODELS = STUDENTS
@@ -43,7 +40,9 @@ LEAST_SHARE = 1e-8  # below, a wanted share is lost in rounding, relative to the
 _SLACK = 1e-6  # how far a user's probabilities may be from summing to 1
 
 RATE: dict[str, Any] = {  # what the two rates have in common
-    **{"main": True, "text": "rate", "slider": (0.05, 1, 0.01)},
+    "main": True,
+    "text": "rate",
+    "slider": (0.05, 1, 0.01),
     "doc": (
         "The smallest ratio allowed between group shares, and between the groups'"
         " rates of an outcome: a number in (0, 1], one per protected column as"
@@ -64,49 +63,24 @@ BASES_DOC = (
     + "; ".join(f'``"{kind}"``, {base.sentence}' for kind, base in BASES.items())
     + "."
 )
-RELABELLED = (
-    "Outcomes change, not how much rows count: each row keeps its weight, which is"
-    " split between the outcomes according to a model of the table and the wanted"
-    " rates."
-)
+# What a model decides has no meaning where its probabilities are to be equal.
+FOR_DECISIONS: dict[str, tuple[object, ...]] = {
+    "train": ("given",),
+    "parity": (None, "opportunity", "decisions"),
+}
 SHARED = (
     "The rows can be shared: none is a copy, and values that fewer than 10 rows have"
     " were replaced."
 )
 
 
-# ---------------------------------------------------------------- options that are
-# records
-
-
-@documented
-@dataclass(frozen=True, kw_only=True)
-class Relabel:
-    """How rows are split between outcomes, so that a model trained on the result is
-    fair to the people in the table.
-    """
-
-    labeller: Any = option(
-        None,
-        doc=(
-            "Classifier with ``fit`` and ``predict_proba`` whose cross-fitted"
-            ' probabilities relabelling starts from, or the name of one: ``"boosting"``'
-            ' (scikit-learn\'s histogram gradient boosting), ``"logistic"`` (its'
-            ' logistic regression) or ``"tree"`` (the rooted tree). By default boosting'
-            " if scikit-learn is installed, otherwise the tree."
-        ),
-    )
-
-    def __post_init__(self) -> None:
-        check_model("labeller", self.labeller)
+# ---------------------------------------------------------------- records of options
 
 
 @documented
 @dataclass(frozen=True)
 class Model:
-    """The model that you will train, and what its decisions should be; the table is
-    made for it.
-    """
+    """The model that you will train, and what shall be equal; the table is for it."""
 
     estimator: Any = option(
         None,
@@ -118,18 +92,21 @@ class Model:
         ),
     )
     _: KW_ONLY
-    parity: ModelParity = option(
+    parity: ParityOption = option(
         "decisions",
-        choices=get_args(ModelParity),
+        choices=get_args(ParityOption),
         label="Equal for all groups",
         only_if={"train": ("given",)},
         choice_labels={
             "decisions": "its good decisions",
             "opportunity": "those about people with the good outcome",
+            "probabilities": "its mean probabilities",
         },
         help=(
             "Of the model of --train: equal shares of good decisions, or (opportunity)"
-            " equal shares among those whose outcome is good: the true positive rates."
+            " equal shares among those whose outcome is good: the true positive rates;"
+            " or (probabilities) equal mean probabilities, by rows that are split"
+            " between the outcomes."
         ),
     )
     sees_protected: bool = option(
@@ -138,7 +115,7 @@ class Model:
         param="hide_protected",
         on=False,
         label="It does not see the groups",
-        only_if={"train": ("given",)},
+        only_if=FOR_DECISIONS,
         help="The model of --train does not see the protected columns.",
         doc=(
             "Whether it sees the protected columns, which it then needs when it"
@@ -149,7 +126,7 @@ class Model:
         0.5,
         text="number",
         label="Decision threshold",
-        only_if={"train": ("given",)},
+        only_if=FOR_DECISIONS,
         slider=(0.05, 0.95, 0.01),
         help=(
             "The probability of the good outcome from which the model of --train"
@@ -160,7 +137,7 @@ class Model:
         "keep",
         choices=get_args(DecidedOption),
         label="How many it decides for",
-        only_if={"train": ("given",)},
+        only_if=FOR_DECISIONS,
         choice_labels={
             "keep": "as many as now",
             "best": "as many as makes it most accurate",
@@ -175,15 +152,13 @@ class Model:
     def __post_init__(self) -> None:
         check_model("model", self.estimator, STUDENTS)
         if "odds" in str(self.parity):
-            why = (
-                "they ask for two rates, and a model has one threshold in each group;"
-                " ask for 'opportunity', the first"
-            )
             raise InputError(
                 f"parity is {shown(self.parity)}; equalised odds cannot be reached:"
-                f" {why} of them"
+                " they ask for two rates, and a model has one threshold in each group;"
+                " ask for 'opportunity', the first of them"
             )
-        errors.check_choice("parity", self.parity, ModelParity)
+
+        errors.check_choice("parity", self.parity, ParityOption)
         errors.check_flag("sees_protected", self.sees_protected)
         wanted = "be a probability between 0 and 1, such as 0.5"
         threshold = errors.checked_number(
@@ -191,13 +166,32 @@ class Model:
         )
         object.__setattr__(self, "threshold", threshold)
         errors.check_choice("decided", self.decided, DecidedOption)
+        if self.parity == "probabilities":
+            self._refuse_decisions()
+
+    def _refuse_decisions(self) -> None:
+        """Equal probabilities are for a model by name, and nothing is decided."""
+        asked = Option("parity", self.parity)
+        if not isinstance(self.estimator, str | None):
+            names = ", ".join(map(repr, STUDENTS))
+            raise InputError(asked, f" is for a model by name: {names}")
+
+        for name in ("sees_protected", "threshold", "decided"):
+            if getattr(self, name) != getattr(Model, name):
+                raise InputError(
+                    asked,
+                    " makes probabilities equal, not decisions; leave ",
+                    Option(name),
+                    " out",
+                )
 
 
 @documented
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """Which model is tried out, by cross-fitting, to estimate how it will treat the
-    people in the table.
+    """Which model is tried out to estimate how it will treat the people in the table.
+
+    It is tried out by cross-fitting.
     """
 
     output: OutputOption = option(
@@ -206,7 +200,12 @@ class Estimate:
     )
     student: Any = option(
         None,
-        doc="The model, given in the same way as the labeller of :class:`Relabel`.",
+        doc=(
+            "The model: a classifier with ``fit`` and ``predict_proba``, or a name:"
+            ' ``"boosting"`` (scikit-learn\'s histogram gradient boosting),'
+            ' ``"logistic"`` (its logistic regression) or ``"tree"`` (the rooted tree).'
+            " By default boosting if scikit-learn is installed, otherwise the tree."
+        ),
     )
     blind: bool = option(False, doc="Hide the protected columns from the model.")
 
@@ -216,7 +215,6 @@ class Estimate:
         errors.check_flag("blind", self.blind)
 
 
-RelabelOption = ParityOption | Relabel
 ModelOption = StudentName | Model
 EstimateOption = OutputOption | Estimate
 
@@ -248,50 +246,46 @@ class PaperRequest:
         )
 
 
-# ---------------------------------------------------------------- checks without
-# looking at the data
+# ---------------------------------------------------------------- checks at the door
 
 
 def checked_rates(name: str, option: RateOption) -> RateOption:
     """Refuse rates outside (0, 1], alone or by column; None asks for nothing."""
-    if isinstance(option, Mapping):
-        left_out = "; leave the column out to keep its rate as it is in the data"
-        return {
-            column: (
-                None
-                if rate is None
-                else check_rate(Option(name, column=str(column)), rate, hint=left_out)
-            )
-            for column, rate in option.items()
-        }
-    unchanged = ("; use ", Option(name, None), " to leave it as it is in the data")
     if option is None:
         return None
-    return check_rate(Option(name), option, hint=unchanged)
+    if not isinstance(option, Mapping):
+        unchanged = ("; use ", Option(name, None), " to leave it as it is in the data")
+        return check_rate(Option(name), option, hint=unchanged)
+
+    left_out = "; leave the column out to keep its rate as it is in the data"
+    rates: dict[str, float | None] = {}
+    for column, rate in option.items():
+        rates[column] = None
+        if rate is not None:
+            asked = Option(name, column=str(column))
+            rates[column] = check_rate(asked, rate, hint=left_out)
+    return rates
 
 
 def checked_largest(request: Any) -> float | None:
-    """Refuse a largest weight below the average, and targets of other columns, which
-    weigh rows beyond any limit.
+    """Refuse a largest weight below the average, or beside targets of other columns.
+
+    Those weigh rows beyond any limit.
     """
-    option = Option("largest_weight")
-    target = request.target
     if request.largest_weight is None:
         return None
-    for name in target if isinstance(target, Mapping) else ():
-        if name not in request.role_names:
-            why = (
-                f" cannot be kept together with a target of {name!r}, which is neither"
-                " the outcome nor protected"
-            )
-            raise InputError(option, f"{why}; leave one of the two out")
-    wanted = (
-        "be above 1, e.g. 5: no row may then count more than 5 times as much as before"
-    )
+    if isinstance(request.target, Mapping):
+        for name in request.target:
+            if name not in request.role_names:
+                raise InputError(
+                    Option("largest_weight"),
+                    f" cannot be kept together with a target of {name!r}, which is"
+                    " neither the outcome nor protected; leave one of the two out",
+                )
     return errors.checked_number(
-        option.name,
+        "largest_weight",
         request.largest_weight,
-        wanted,
+        "be above 1, e.g. 5: no row may then count more than 5 times as much as before",
         lambda weight: 1 < weight < float("inf"),
     )
 
@@ -303,34 +297,29 @@ def check_share(name: str, share: float) -> float:
 
 
 def checked_model(request: Any) -> Model | str | None:
-    """The model of a request as a name or a record; refuse what cannot be asked for
-    beside it.
-    """
+    """The model of a request, by name or as a record; refuse what it rules out."""
     given = request.model
     if given is None:
         return None
-    for name in (
-        "relabel",
-        "estimate",
-        "means",
-        "largest_weight",
-        "privacy",
-        "also",
-        "target",
-        "forbid",
-    ):
-        if getattr(request, name):
-            only = " makes the table for one model, and is not available with "
-            raise InputError(Option("model"), only, Option(name))
-    if isinstance(given, str) and Model(given):
-        return given
+
+    for name in ("means", "largest_weight", "privacy", "also", "target", "forbid"):
+        _refuse_beside_model(request, name)
     if isinstance(given, Model):
-        return given
-    return Model(given)
+        plan = given
+    else:
+        plan = Model(given)
+    if plan.parity != "probabilities":  # what it decides is estimated anyway
+        _refuse_beside_model(request, "estimate")
+    return given if isinstance(given, str) else plan
 
 
-# ---------------------------------------------------------------- what they mean for
-# the columns of a table
+def _refuse_beside_model(request: Any, name: str) -> None:
+    if getattr(request, name):
+        only = " makes the table for one model, and is not available with "
+        raise InputError(Option("model"), only, Option(name))
+
+
+# ---------------------------------------------------------------- on the columns
 
 
 def read_rates(
@@ -342,29 +331,28 @@ def read_rates(
     groupings = roles.groupings(groups)
     if not isinstance(option, Mapping):
         return (option,) * len(groupings) * len(outcomes)
-    by_outcome = (
-        name == "statistical_rate"
-        and len(outcomes) > 1
-        and not {*option}.isdisjoint(outcomes)
-    )
-    if groups == "joint" and not by_outcome:
+
+    several = name == "statistical_rate" and len(outcomes) > 1
+    if several and not {*option}.isdisjoint(outcomes):
+        _refuse_other_names(name, option, outcomes, "an outcome")
+        return tuple(option.get(outcome) for outcome in outcomes for _ in groupings)
+    if groups == "joint":
         only = " there is one rate for all intersections; pass a number or None"
         raise InputError(Option(name), ": with ", Option("groups", "joint"), only)
-    if by_outcome:
-        named = outcomes
-        kind = "an outcome"
-    else:
-        named = columns
-        kind = "protected"
+
+    _refuse_other_names(name, option, columns, "protected")
+    return tuple(option.get(column) for column in columns) * len(outcomes)
+
+
+def _refuse_other_names(
+    name: str, option: Mapping[str, object], known: Sequence[str], kind: str
+) -> None:
     for key in option:
-        if key not in named:
+        if key not in known:
             raise ColumnError(
                 Option(name),
-                f" names {key!r}, which is not {kind}; {did_you_mean(key, named)}",
+                f" names {key!r}, which is not {kind}; {did_you_mean(key, known)}",
             )
-    if by_outcome:
-        return tuple(option.get(outcome) for outcome in outcomes for _ in groupings)
-    return tuple(option.get(column) for column in columns) * len(outcomes)
 
 
 def read_rules(roles: Roles, forbid: ForbidOption | None) -> tuple[Rule, ...]:
@@ -381,8 +369,9 @@ def read_rules(roles: Roles, forbid: ForbidOption | None) -> tuple[Rule, ...]:
 
 
 def read_target(roles: Roles, target: TargetOption | None) -> dict[int, Reals | None]:
-    """Wanted shares by attribute; None: those that it has in the data. An outcome that
-    is free to move is left out.
+    """Wanted shares by attribute; None: those that it has in the data.
+
+    An outcome that is free to move is left out.
     """
     if not isinstance(target, Mapping | None):
         raise TargetError(
@@ -390,63 +379,58 @@ def read_target(roles: Roles, target: TargetOption | None) -> dict[int, Reals | 
             f" is {shown(target)}; pass the wanted shares by column: {{column: {{level:"
             " share}}",
         )
+
     domain = roles.domain
-    result = {}
+    result: dict[int, Reals | None] = {}
     for name, wanted in (target or {}).items():
         index = domain.index(name)
-        is_free = (
-            isinstance(wanted, str)
-            and wanted == FREE
-            and index in (roles.outcome, *roles.others)
-        )
-        if not is_free:
-            if wanted is None:
-                result[index] = None
-            else:
-                result[index] = _read_shares(domain.attribute(name), wanted)
+        is_outcome = index in (roles.outcome, *roles.others)
+        if wanted is None:
+            result[index] = None
+        elif not (is_outcome and isinstance(wanted, str) and wanted == FREE):
+            result[index] = _read_shares(domain.attribute(name), wanted)
     return result
 
 
 def _read_shares(attribute: Attribute, wanted: Mapping[object, float] | Free) -> Reals:
     option = Option("target", column=attribute.name)
     if not isinstance(wanted, Mapping):
-        how = (
-            "give each level its share: {level: share}; only an outcome can be"
-            f" {FREE!r}"
+        raise TargetError(
+            option,
+            f" is {shown(wanted)}; give each level its share: {{level: share}}; only an"
+            f" outcome can be {FREE!r}",
         )
-        raise TargetError(option, f" is {shown(wanted)}; {how}")
+
     result = np.zeros(attribute.size)
     for value, probability in wanted.items():
         if not isinstance(probability, Real) or not (
             probability == 0 or LEAST_SHARE <= probability <= 1
         ):
-            shares = (
-                f"a share lies between 0 and 1, and the smallest is {LEAST_SHARE:g};"
-                " use 0 for none"
-            )
             raise TargetError(
-                option, f" gives {shown(value)} the share {probability!r}; {shares}"
+                option,
+                f" gives {shown(value)} the share {probability!r}; a share lies between"
+                f" 0 and 1, and the smallest is {LEAST_SHARE:g}; use 0 for none",
             )
         result[attribute.exact_level(value)] += float(probability)
+
     if abs(result.sum() - 1) > _SLACK:
         unnamed = [
             repr(label)
             for label, share in zip(attribute.labels, result, strict=True)
             if share == 0
         ]
+        hint = ""
         if unnamed:
             hint = f"; not named or zero: {', '.join(unnamed[:8])}"
-        else:
-            hint = ""
         raise TargetError(
             option,
             f" adds up to {result.sum():.6g}, not 1{hint}. Give every level its share.",
         )
+
     return np.asarray(result / result.sum())
 
 
-# ---------------------------------------------------------------- what was asked, in
-# words; of a `Request`
+# ---------------------------------------------------------------- in words
 
 
 def share_words(target: TargetOption) -> Iterator[str]:
@@ -457,10 +441,8 @@ def share_words(target: TargetOption) -> Iterator[str]:
         elif shares is None:
             yield f"{name} keeps the shares that it has in the data."
         else:
-            yield (
-                f"Shares of {name}:"
-                f" {', '.join(f'{level} {share:.4g}' for level, share in shares.items())}."
-            )
+            listed = [f"{level} {share:.4g}" for level, share in shares.items()]
+            yield f"Shares of {name}: {', '.join(listed)}."
 
 
 def within_words(request: Any) -> Iterator[str]:
@@ -473,37 +455,40 @@ def within_words(request: Any) -> Iterator[str]:
         f" those of {columns}."
     )
     for name, level in asked.items():
-        if level is not None:
-            if isinstance(level, list | tuple | set | frozenset):
-                levels = level
-            else:
-                levels = [level]
-            yield (
-                f"Only strata with {name} = {', '.join(map(str, levels))} are compared;"
-                " all others stay as they are."
-            )
+        if level is None:
+            continue
+        levels = [level]
+        if isinstance(level, list | tuple | set | frozenset):
+            levels = list(level)
+        yield (
+            f"Only strata with {name} = {', '.join(map(str, levels))} are compared;"
+            " all others stay as they are."
+        )
+
     if target.keys().isdisjoint(asked):
-        if request.outcome in target:
-            kept = ""
-        else:
+        kept = ""
+        if request.outcome not in target:
             kept = f", and its shares of {request.outcome}"
         yield f"Each stratum of {columns} keeps its size{kept}."
 
 
-def model_words(plan: Any) -> Iterator[str]:
+def model_words(plan: Model) -> Iterator[str]:
     """What is asked of a model."""
-    whom = (
-        "those whose outcome is good in each group"
-        if plan.parity == "opportunity"
-        else "each group"
-    )
+    if plan.parity == "probabilities":
+        yield (
+            "Outcomes change, not how much rows count: each row keeps its weight, which"
+            " is split between the outcomes according to a model of the table and the"
+            " wanted rates."
+        )
+        return
+
+    whom = "each group"
+    if plan.parity == "opportunity":
+        whom = "those whose outcome is good in each group"
     sees = "sees" if plan.sees_protected else "does not see"
-    keeps = plan.decided == "keep"
-    many = (
-        "decides for as many people as when it learns from the data"
-        if keeps
-        else "is most accurate"
-    )
+    many = "is most accurate"
+    if plan.decided == "keep":
+        many = "decides for as many people as when it learns from the data"
     yield (
         f"The table is made for a model that {sees} the protected columns: the share of"
         f" {whom} that it decides for (at a probability of {plan.threshold:g} or more)"

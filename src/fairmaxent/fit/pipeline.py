@@ -1,6 +1,5 @@
 """The front door: from a frame to a fair distribution."""
 
-from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -43,10 +42,12 @@ from fairmaxent.maxent.features import cell_features
 from fairmaxent.maxent.optimum import maximise_entropy
 from fairmaxent.maxent.priors.bases import BASES, build_base, rerooted
 from fairmaxent.maxent.priors.mixture import Mixture
+from fairmaxent.maxent.priors.protocol import Prior
 from fairmaxent.maxent.priors.tree import Tree
 from fairmaxent.options import python_lines, with_options_of
 from fairmaxent.privacy.measurements import Noise, OpenDP
 from fairmaxent.privacy.model import (
+    PrivateModel,
     PrivateReading,
     check_visible,
     learn_private_model,
@@ -93,76 +94,79 @@ def fit_frame(frame: Any, request: Request) -> Fit:
 
 
 def read_frame(frame: Any, request: Request) -> Reading:
-    """Read the rows as a request needs them; a private one spends its budget here, and
-    gets rows drawn anew.
-    """
-    noise: Noise | None = None
-    spending = None
-    progress = frames.checked_progress(request.progress)
-    # refused, if it is not possible, before any row is read
-    if request.privacy is not None:
-        check_declared(request.domain)
-        noise = OpenDP()
-        spending = Spending.of(request.privacy)
-        if spending is not None:
-            spending.check(request.privacy)
+    """Read the rows as a request needs them; those of a private one are drawn anew."""
+    if request.privacy is None:
+        return _read(frame, request)
+
+    # what is not possible is refused before any row is read
+    check_declared(request.domain)
+    noise = OpenDP()
+    spending = Spending.of(request.privacy)
+    if spending is not None:
+        spending.check(request.privacy)
+    with without_values():
+        data = _read(frame, request)
+    model = _private_model(data, request, noise, spending)
+    with after_spending(request.privacy):
+        check_visible(model, data.roles)
+        return private_reading(data, model, generator(request.random_state))
+
+
+def _read(frame: Any, request: Request) -> Reading:
+    """Read the columns that a request names, and those that it does not leave out."""
+    identifiers: tuple[str, ...] = ()
     if request.release:
         frame, identifiers = _without_rare_values(frame, request)
-    else:
-        identifiers = ()
-    with nullcontext() if noise is None else without_values():
-        roles = (
-            request.outcome,
-            request.protected_names,
-            request.within_names,
-            request.also_names,
-        )
-        domain = request.domain
-        if request.privacy is not None and isinstance(domain, Declaration):
-            domain = replace(domain, undeclared=request.privacy.undeclared)
-        wanted = ReadingRequest(
-            *roles,
-            request.weight,
-            domain,
-            request.detail,
-            request.named_columns,
-            progress,
-        )
-        data = read_rows(frame, wanted)
-    data = replace(data, left_out=(*identifiers, *data.left_out))
+    domain = request.domain
+    if request.privacy is not None and isinstance(domain, Declaration):
+        domain = replace(domain, undeclared=request.privacy.undeclared)
+    data = read_rows(
+        frame,
+        ReadingRequest(
+            outcome=request.outcome,
+            protected=request.protected_names,
+            within=request.within_names,
+            also=request.also_names,
+            weight=request.weight,
+            domain=domain,
+            detail=request.detail,
+            keep=request.named_columns,
+            progress=frames.checked_progress(request.progress),
+        ),
+    )
     for name in request.kept_names:
         if name not in data.columns:
             hint = did_you_mean(name, data.columns)
             raise ColumnError(
                 KEEP_COLUMNS, f" names {name!r}, which is not a column; {hint}"
             )
-    if request.privacy is None:
-        return data
-    assert noise is not None
+    return replace(data, left_out=(*identifiers, *data.left_out))
+
+
+def _private_model(
+    data: Reading, request: Request, noise: Noise, spending: Spending | None
+) -> PrivateModel:
+    """Spend the budget: learn a model of the rows from noisy counts."""
+    assert request.privacy is not None
     # What is wrong with the request is found before anything is spent; that looks at
     # what was declared, and at no row.
     rules = Problem.of(request, replace(data, positions=None, design=None)).rules
+    progress = frames.checked_progress(request.progress)
     progress("measure", 0.0)
     if spending is not None:
         noise = PaidNoise(noise, partial(_pay, spending, request, data))
     privacy = replace(request.privacy, ledger=None, budget=None)
-    model = learn_private_model(
+    return learn_private_model(
         data.table, data.roles, privacy, rules=rules, noise=noise
     )
-    with after_spending(request.privacy):
-        check_visible(model, data.roles)
-        return private_reading(data, model, generator(request.random_state))
 
 
 def _pay(spending: Spending, request: Request, data: Reading) -> None:
-    """Write down what is about to be spent, with what recognises the table and the
-    request.
-    """
+    """Write down what is about to be spent, and what recognises table and request."""
     assert request.privacy is not None
     levels = data.roles.blocks.levels
-    tables = data.table.tables(
-        [(0, block) if block else (0,) for block in range(len(levels))], levels
-    )
+    others = [(0, block) for block in range(1, len(levels))]
+    tables = data.table.tables([(0,), *others], levels)
     asked = python_lines(replace(request.kept(), random_state=None, estimate=None))
     content = b"".join(
         np.ascontiguousarray(table, dtype="<f8").tobytes() for table in tables
@@ -171,9 +175,7 @@ def _pay(spending: Spending, request: Request, data: Reading) -> None:
 
 
 def _without_rare_values(frame: Any, request: Request) -> tuple[Any, tuple[str, ...]]:
-    """Prepare a table for rows to share; what is declared is public, so it needs no
-    preparation.
-    """
+    """Prepare a table for rows to share; what is declared is public as it is."""
     if isinstance(request.domain, Declaration):
         check_read(request.domain)
         return frame, ()
@@ -187,6 +189,7 @@ def _without_rare_values(frame: Any, request: Request) -> tuple[Any, tuple[str, 
             Option("release"),
             " needs the table in memory; collect it first, or declare its domain",
         )
+
     named = [request.outcome, *request.protected_names]
     return shareable(
         frames.open_frame(frame), named, request.kept_names, request.weight
@@ -194,9 +197,7 @@ def _without_rare_values(frame: Any, request: Request) -> tuple[Any, tuple[str, 
 
 
 def fit_read(frame: Any, data: Reading, request: Request, progress: Progress) -> Fit:
-    """Fit a frame that was read; a student that is to be trained sees the frame
-    itself.
-    """
+    """Fit a frame that was read; a student to be trained sees the frame itself."""
     taught = None
     if request.training is not None:
         taught = teach(frame, data, request, progress)
@@ -210,51 +211,36 @@ def fit_rows(
     *,
     learned: Labelling = NO_LABELS,
 ) -> Fit:
-    """Go from rows in codes to a fair distribution: the fair table, weights, prior,
-    target, maximum entropy.
+    """Go from rows in codes to a fair distribution.
+
+    The steps: the fair table, weights, prior, target, maximum entropy.
     """
     problem = Problem.of(request, data)
     fair, labelled, labelling = relabelled_if_asked(
         problem, request, data, learned, progress
     )
     progress("base", 0.0)
-    roles = data.roles
-    blocks = problem.blocks
-    share = request.C
-    root = fair.table.ravel()
-    weighted = reweigh(labelled.counted, root)
-    private = data if isinstance(data, PrivateReading) else None
-    if private is None or private.tree is None or labelling.soft is not None:
-        base = build_base(
-            request.base,
-            blocks,
-            labelled.counted,
-            weighted,
-            root=root,
-            rules=problem.rules,
-        )
-        borrowed = _borrowed_shares(
-            blocks, labelled.counted, share if BASES[request.base].lends else 0.0
-        )
-    else:
-        base = rerooted(private.tree, root, problem.rules)
-        borrowed = np.ones(blocks.levels[0])
-    levels = fair_levels(labelled, weighted, fair.table, base, borrowed=borrowed)
+    weighted = reweigh(labelled.counted, fair.table.ravel())
+    base, borrowed = _base(data, request, labelled, weighted, fair.table.ravel())
+    target = fair_levels(labelled, weighted, fair.table, base, borrowed=borrowed)
     progress("solve", 0.0)
-    prior = Mixture.of((share, 1 - share), (base, row_prior(blocks, weighted)))
-    features = cell_features(blocks, problem.moment_scores, levels)
-    watch = partial(progress, "solve")
     optimum = maximise_entropy(
-        prior, features, levels, describe=roles.describe_level, watch=watch
+        Mixture.of(
+            (request.C, 1 - request.C), (base, row_prior(problem.blocks, weighted))
+        ),
+        cell_features(problem.blocks, problem.moment_scores, target),
+        target,
+        describe=data.roles.describe_level,
+        watch=partial(progress, "solve"),
     )
     progress("solve", 1.0)
-    raw = (data.positions, data.table, data.design)
-    if labelling.soft is None:
-        profiles = None
-    else:
-        profiles = problem.profiles
-    distribution = Distribution.of(roles.domain, optimum).detailed(
-        *raw, profiles, by_cell=problem.values is not None
+    taught = labelling.taught
+    distribution = Distribution.of(data.roles.domain, optimum).detailed(
+        data.positions,
+        data.table,
+        data.design,
+        profiles=None if labelling.soft is None else problem.profiles,
+        by_cell=problem.values is not None,
     )
     solved = Solved(
         request=request,
@@ -263,8 +249,8 @@ def fit_rows(
         weighted=weighted,
         soft=labelling.soft,
         labels=labelling.labels,
-        student=None if labelling.taught is None else labelling.taught.student,
-        target=levels,
+        student=None if taught is None else taught.student,
+        target=target,
         optimum=optimum,
         distribution=distribution,
         design_weights=data.design,
@@ -272,60 +258,86 @@ def fit_rows(
         weight_scale=data.weight_scale,
     )
     told = Told(
-        emptied_cells=tuple(roles.describe_cell(cell) for cell in fair.emptied),
+        emptied_cells=tuple(map(data.roles.describe_cell, fair.emptied)),
         redrawn=data.redrawn,
-        decisions=None if labelling.taught is None else labelling.taught.decisions,
+        decisions=None if taught is None else taught.decisions,
         left_out_columns=data.left_out,
-        privacy=None if private is None else private.ledger,
+        privacy=data.ledger if isinstance(data, PrivateReading) else None,
     )
     return Fit(**vars(solved), certificate=certify(solved, told))
 
 
-def _borrowed_shares(blocks: Blocks, counted: Counted, in_small_cells: float) -> Reals:
-    """How much of p(x | y, z) is to be the base's: all of it in a cell without rows, a
-    given share in one with few.
+def _base(
+    data: Reading, request: Request, problem: Problem, weighted: Counted, root: Reals
+) -> tuple[Prior, Reals]:
+    """The paper's u, and how much of p(x | y, z) it lends to each cell.
+
+    A private fit has its tree already, which then lends all of it.
     """
-    total, squares = (
-        counted.tables([(0,)], blocks.levels, of=of)[0] for of in ("counts", "squares")
+    if isinstance(data, PrivateReading):
+        assert data.tree is not None
+        tree = rerooted(data.tree, root, problem.rules)
+        return tree, np.ones(problem.blocks.levels[0])
+
+    base = build_base(
+        request.base,
+        problem.blocks,
+        problem.counted,
+        weighted,
+        root=root,
+        rules=problem.rules,
     )
-    # Otherwise the few would be taken for what their cell is like, and the other cells
-    # be tilted towards them.
+    lent = request.C if BASES[request.base].lends else 0.0
+    return base, _borrowed_shares(problem.blocks, problem.counted, lent)
+
+
+def _borrowed_shares(blocks: Blocks, counted: Counted, in_small_cells: float) -> Reals:
+    """How much of p(x | y, z) is to be the base's.
+
+    All of it in a cell without rows, a given share in one with few: otherwise the few
+    would be taken for what their cell is like, and other cells be tilted towards them.
+    """
+    (total,) = counted.tables([(0,)], blocks.levels)
+    (squares,) = counted.tables([(0,)], blocks.levels, of="squares")
     few = np.nan_to_num(effective_rows(total, squares)) < _FEW_ROWS
     return np.where(total == 0, 1.0, np.where(few, in_small_cells, 0.0))
 
 
 def refit(fit: Fit, request: Request) -> Fit:
-    """Fit the rows of a fit again with another request; its columns keep their roles
-    and their levels.
+    """Fit the rows of a fit again with another request.
+
+    Its columns keep their roles and their levels.
     """
-    # Its labels are taken over if nothing that they depend on is asked differently,
-    # otherwise its soft labels alone.
-    learned = NO_LABELS
-    decisions = fit.certificate.decisions
+    data = _reading(fit)
+    learned = _learned(fit, request)
+    return fit_rows(data, replace(request, estimate=None), silent, learned=learned)
+
+
+def _learned(fit: Fit, request: Request) -> Labelling:
+    """What a refit takes over: the labels, or the soft labels alone.
+
+    Labels stay if nothing that they depend on is asked differently.
+    """
     same = isinstance(fit.request, Request) and request.has_labels_of(fit.request)
-    if fit.soft is not None:
-        learned = Labelling(fit.soft, fit.labels if same else None)
-    if decisions is not None:
-        if not same:
-            raise InputError(
-                Option("model"),
-                " has to be trained again for that; call debias() with the table",
-            )
-        learned = Labelling(
-            taught=Taught(
-                fit.distribution.root_table, decisions, fit.student, fit.labels
-            )
+    decisions = fit.certificate.decisions
+    if decisions is None:
+        return Labelling(fit.soft, fit.labels if same else None)
+    if not same:
+        raise InputError(
+            Option("model"),
+            " has to be trained again for that; call debias() with the table",
         )
-    return fit_rows(
-        _reading(fit), replace(request, estimate=None), silent, learned=learned
-    )
+
+    table = fit.distribution.root_table
+    return Labelling(taught=Taught(table, decisions, fit.student, fit.labels))
 
 
 def with_estimate(
     fit: Fit, estimate: EstimateOption, *, progress: Progress = silent
 ) -> Fit:
-    """Return the fit with an estimate, in its certificate, of what a model trained on
-    its output will do.
+    """Estimate what a model trained on the fit's output will do.
+
+    The answer is in the certificate of the fit that is returned.
     """
     if not isinstance(fit.request, Request):
         raise InputError(
@@ -333,17 +345,17 @@ def with_estimate(
             " is available for fits made by debias(), not for the paper's own"
             " configurations",
         )
+
     request = replace(fit.request, estimate=estimate)
     plan = request.estimating
     assert plan is not None
-
     check_in_memory(Option("estimate"), fit.table)
     tryout = Tryout(
-        fit,
-        represented(_reading(fit)),
-        request,
-        partial(fit_rows, progress=silent),
-        plan,
+        fit=fit,
+        data=represented(_reading(fit)),
+        request=request,
+        refit=partial(fit_rows, progress=silent),
+        plan=plan,
     )
     estimated = estimate_model(tryout, progress)
     return replace(
@@ -353,20 +365,32 @@ def with_estimate(
 
 def _reading(fit: Fit) -> Reading:
     """The reading that a fit was made from."""
-    ledger = fit.certificate.privacy
-    prior = fit.optimum.dual.prior
-    if ledger is not None:
-        tree = prior if fit.soft is None and isinstance(prior, Tree) else None
-        return PrivateReading(
-            fit.columns, fit.roles, fit.table, None, None, tree=tree, ledger=ledger
-        )
-    form = (fit.columns, fit.roles, fit.table, fit.design_weights, fit.weight_column)
-    details = fit.distribution.details
-    if details is None:
-        positions = None
-    else:
-        positions = details.positions
-    left_out = fit.certificate.left_out_columns
+    if fit.certificate.privacy is not None:
+        return _private_reading(fit)
+
     return Reading(
-        *form, positions, fit.certificate.redrawn, fit.weight_scale, left_out
+        columns=fit.columns,
+        roles=fit.roles,
+        table=fit.table,
+        design=fit.design_weights,
+        weight_column=fit.weight_column,
+        positions=fit.distribution.positions,  # None if rows are not kept
+        redrawn=fit.certificate.redrawn,
+        weight_scale=fit.weight_scale,
+        left_out=fit.certificate.left_out_columns,
+    )
+
+
+def _private_reading(fit: Fit) -> PrivateReading:
+    """The rows that were drawn from a private model, which is the prior of its fits."""
+    prior = fit.optimum.dual.prior
+    assert isinstance(prior, Tree)
+    return PrivateReading(
+        columns=fit.columns,
+        roles=fit.roles,
+        table=fit.table,
+        design=None,
+        weight_column=None,
+        tree=prior,
+        ledger=fit.certificate.privacy,
     )

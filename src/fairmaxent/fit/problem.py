@@ -14,7 +14,7 @@ import numpy as np
 from fairmaxent.data import frames
 from fairmaxent.data.reading import Reading
 from fairmaxent.data.roles import Roles
-from fairmaxent.data.table import Blocks, Counted, Mask, Reals, Summed, tally
+from fairmaxent.data.table import Blocks, Codes, Counted, Mask, Reals, Summed, tally
 from fairmaxent.errors import (
     BASE_SHARE,
     ForbiddenError,
@@ -40,79 +40,82 @@ HALF_A_ROW = 0.5  # what a cell without rows that must have mass counts as
 
 
 def _cell_values(request: Request, data: Reading) -> Reals:
-    """v(y, z), one axis per column: the number of a level, or the mean of the raw
-    values in a bin; NaN: missing.
+    """v(y, z), one axis per column: what the outcome of each cell is in numbers.
+
+    That is the number of a level, or the mean of the raw values in a bin; NaN: missing.
     """
     roles = data.roles
-    positions = data.positions
-    asked = Option("means", request.means)
     outcome = roles.attributes[0]
     shape = roles.blocks.shape(0)
     if outcome.kind != "numeric":
         raise InputError(
-            asked,
+            Option("means", request.means),
             f" needs an outcome of numbers, but {outcome.name!r} is {outcome.kind}",
         )
-    if request.relabelling is not None:
-        raise InputError(
-            asked,
-            " is not available with ",
-            Option("relabel"),
-            "; leave one of the two out",
-        )
+
     levels = outcome.scores().reshape(-1, *(1,) * (len(shape) - 1))
     if outcome.is_value_coded:
         return np.asarray(np.broadcast_to(levels, shape))
-    needs = f" needs the exact numbers of {outcome.name!r}, "
-    if positions is None or roles.outcome not in positions:
+
+    positions = _exact_outcomes(request, data)
+    _refuse_uneven_bins(request, data)
+    numbers = frames.to_numbers(outcome.values)[positions]
+    weights = data.design
+    if weights is None:
+        weights = np.ones(len(numbers))
+    rows = data.table.collect()
+    present = ~np.isnan(numbers)
+    cells = rows.codes[rows.inverse, 0].astype(np.intp)[present]
+    size = roles.blocks.levels[0]
+    totals = tally(cells, weights[present], size).reshape(shape)
+    sums = tally(cells, (weights * numbers)[present], size).reshape(shape)
+    # its level's if no row counts
+    return np.where(totals > 0, sums / np.where(totals > 0, totals, 1.0), levels)
+
+
+def _exact_outcomes(request: Request, data: Reading) -> Codes:
+    """Where the raw outcome of each input row is; refuse a fit that has none."""
+    asked = Option("means", request.means)
+    needs = f" needs the exact numbers of {request.outcome!r}, "
+    if data.positions is None or data.roles.outcome not in data.positions:
         raise InputError(
             asked,
             f"{needs}which are only at hand for a table in memory with ",
             Option("detail", "rows"),
         )
     if request.C == 1:
-        none = f"{needs}but no row is drawn with those of a real one with "
-        raise InputError(
-            asked, none, replace(BASE_SHARE, value=1), "; use a lower share"
-        )
-    rows = data.table.collect()
-    chosen = read_target(roles, request.target)
-    rules = read_rules(roles, request.forbid)
-    others = [
-        f"a target of {roles.domain.names[index]!r}"
-        for index in chosen
-        if index not in roles.root
-    ]
-    broken = [
-        rule.text for rule in rules if rule.others and rule.breaks(rows.codes).any()
-    ]
-    # the mean of a cell would move
-    for what in (*others, *(f"a rule that rows break ({text})" for text in broken)):
-        why = (
-            f"which weighs the numbers inside a bin of {outcome.name!r} unequally;"
-            " leave one of the two out, or give "
-        )
         raise InputError(
             asked,
-            f" cannot be kept together with {what}, {why}each number a level of its own"
-            " with ",
+            f"{needs}but no row is drawn with those of a real one with ",
+            replace(BASE_SHARE, value=1),
+            "; use a lower share",
+        )
+
+    return data.positions[data.roles.outcome]
+
+
+def _refuse_uneven_bins(request: Request, data: Reading) -> None:
+    """Refuse wishes that weigh the numbers in a bin unequally: its mean would move."""
+    roles = data.roles
+    codes = data.table.collect().codes
+    uneven = [
+        f"a target of {roles.domain.names[index]!r}"
+        for index in read_target(roles, request.target)
+        if index not in roles.root
+    ]
+    uneven += [
+        f"a rule that rows break ({rule.text})"
+        for rule in read_rules(roles, request.forbid)
+        if rule.others and rule.breaks(codes).any()
+    ]
+    if uneven:
+        raise InputError(
+            Option("means", request.means),
+            f" cannot be kept together with {uneven[0]}, which weighs the numbers"
+            f" inside a bin of {request.outcome!r} unequally; leave one of the two out,"
+            " or give each number a level of its own with ",
             Option("bins"),
         )
-    numbers = frames.to_numbers(outcome.values)[positions[roles.outcome]]
-    if data.design is None:
-        weights = np.ones(len(numbers))
-    else:
-        weights = data.design
-    cells = rows.codes[rows.inverse, 0].astype(np.intp)
-    present = ~np.isnan(numbers)
-    totals, sums = (
-        tally(
-            cells[present], (weights * value)[present], roles.blocks.levels[0]
-        ).reshape(shape)
-        for value in (1.0, numbers)
-    )
-    # its level's if no row counts
-    return np.where(totals > 0, sums / np.where(totals > 0, totals, 1.0), levels)
 
 
 def _marginal(table: Reals, axes: tuple[int, ...], *, keepdims: bool = False) -> Reals:
@@ -126,9 +129,7 @@ def _marginal(table: Reals, axes: tuple[int, ...], *, keepdims: bool = False) ->
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Everything that the fair table, the prior, the target and the certificate are
-    made from.
-    """
+    """What the fair table, the prior, the target and the certificate are made from."""
 
     roles: Roles
     table: Counted  # distinct rows as block codes
@@ -172,9 +173,7 @@ class Problem:
             chosen=read_target(roles, request.target),
             weight_limit=request.largest_weight,
             free_outcomes=tuple(
-                name
-                for name, wanted in (request.target or {}).items()
-                if wanted == FREE
+                name for name, share in (request.target or {}).items() if share == FREE
             ),
             values=None if request.means is None else _cell_values(request, data),
             relabels=relabels,
@@ -183,24 +182,20 @@ class Problem:
 
     @property
     def blocks(self) -> Blocks:
-        """Outcome, protected attributes and strata pooled as the root, the others on
-        their own.
-        """
+        """Outcome, protected attributes and strata as one root, others on their own."""
         return self.roles.blocks
 
     @property
     def moment_scores(self) -> list[Reals | None]:
-        """Scores of the attributes that enter by their value; one with a chosen
-        marginal enters by its levels.
+        """Scores of the attributes that enter by their value.
+
+        One with a chosen marginal enters by its levels.
         """
-        return [
-            (
-                attribute.scores()
-                if attribute.features == "moment" and index not in self.chosen
-                else None
-            )
-            for index, attribute in enumerate(self.roles.domain.attributes)
-        ]
+        scores: list[Reals | None] = []
+        for index, attribute in enumerate(self.roles.domain.attributes):
+            by_value = attribute.features == "moment" and index not in self.chosen
+            scores.append(attribute.scores() if by_value else None)
+        return scores
 
     @property
     def groupings(self) -> tuple[Grouping, ...]:
@@ -213,35 +208,27 @@ class Problem:
     @cached_property
     def counted(self) -> Counted:
         """The distinct rows with their n_α; rows that a rule forbids count zero."""
+        counted = self.table
         if self.rules:
-            counted = self.table.without(partial(break_any, self.rules))
-        else:
-            counted = self.table
+            counted = counted.without(partial(break_any, self.rules))
         self._refuse_lost_levels(counted)
         return counted
 
     @cached_property
     def profiles(self) -> Profiles:
-        """The distinct rows without their outcome; those that a rule forbids count
-        zero.
-        """
+        """The distinct rows without their outcome; forbidden ones count zero."""
         return Profiles.of(
             self.table.collect(), self.blocks, self.counted.collect().counts
         )
 
     def cells(self, of: Summed = "counts") -> Reals:
-        """What the rows in each cell of outcome, protected attributes and strata add up
-        to, one axis each.
-        """
-        return self.table.tables([(0,)], self.blocks.levels, of=of)[0].reshape(
-            self.blocks.shape(0)
-        )
+        """What the rows in each cell of the root add up to, one axis per attribute."""
+        (cells,) = self.table.tables([(0,)], self.blocks.levels, of=of)
+        return cells.reshape(self.blocks.shape(0))
 
     @cached_property
     def data_table(self) -> Reals:
-        """The data's table of outcome, protected attributes and strata, one axis each,
-        forbidden rows and all.
-        """
+        """The data's table of the root, one axis per attribute, forbidden rows too."""
         return self._root_table(self.table)
 
     @cached_property
@@ -255,9 +242,7 @@ class Problem:
 
     @cached_property
     def root_targets(self) -> dict[int, Reals]:
-        """Shares the user wants for the root's attributes, by axis; None stands for
-        those of the data.
-        """
+        """Shares the user wants for the root's attributes, by axis."""
         in_data = root_marginals(self.blocks, self.data_table.ravel())
         wanted: dict[int, Reals] = {}
         for axis, attribute in enumerate(self.roles.root):
@@ -265,58 +250,43 @@ class Problem:
                 continue
             share = self.chosen[attribute]
             if share is None:
-                wanted[axis] = in_data[axis]
-            else:
-                wanted[axis] = share
-            if (
-                axis not in self.roles.strata_axes
-                and np.count_nonzero(wanted[axis]) < 2
-            ):
+                share = in_data[axis]
+            if axis not in self.roles.strata_axes and np.count_nonzero(share) < 2:
                 column = self.roles.attributes[axis]
-                only = (
-                    " leaves a single level,"
-                    f" {column.labels[int(np.argmax(wanted[axis]))]!r}; at least two"
-                    " are "
-                )
-                advice = (
-                    "needed to compare. Use those rows alone, or give another level a"
-                    " share."
-                )
                 raise TargetError(
-                    Option("target", column=column.name), f"{only}{advice}"
+                    Option("target", column=column.name),
+                    f" leaves a single level, {column.labels[int(np.argmax(share))]!r};"
+                    " at least two are needed to compare. Use those rows alone, or give"
+                    " another level a share.",
                 )
+            wanted[axis] = share
         return wanted
 
     @property
     def outcome_shares(self) -> Reals | None:
-        """c(y): the share that each outcome should have, by default that of the data;
-        None: it may move.
-        """
-        if self.roles.names[0] in self.free_outcomes or (
-            self.values is not None and 0 not in self.root_targets
-        ):
+        """c(y): the wanted share of each outcome, by default the data's; None: free."""
+        if self.roles.names[0] in self.free_outcomes:
+            return None
+        if self.values is not None and 0 not in self.root_targets:
             return None
         return self.root_targets.get(0, group_table(self.data_table, ()))
 
     def fair_table(self) -> FairTable:
-        """t(y, z): the closest table with the wanted shares and rates, in which no row
-        counts too much.
+        """t(y, z): the closest table with the wanted shares and rates.
+
+        No row counts too much in it.
         """
         # first: it refuses rules that leave no row of a level
         empirical = self.empirical
         self._refuse_nothing_to_compare()
         wanted = self.wanted()
-        asked = any(rate is not None for rate in self.representation) or any(
-            self.root_targets.keys() - {0}
-        )
-        # t(z) is that of the data, for all z together
-        if self.relabels and not asked and len(wanted.groupings) > 1:
+        keeps_sizes = all(rate is None for rate in self.representation)
+        if self.relabels and keeps_sizes and len(wanted.groupings) > 1:
+            # t(z) is that of the data, for all z together
+            every_axis = tuple(range(1, 1 + len(self.roles.protected)))
             wanted = replace(
                 wanted,
-                groupings=(
-                    *wanted.groupings,
-                    tuple(range(1, 1 + len(self.roles.protected))),
-                ),
+                groupings=(*wanted.groupings, every_axis),
                 representation=(*wanted.representation, None),
                 statistical=(*wanted.statistical, None),
             )
@@ -328,84 +298,65 @@ class Problem:
         )
         if self.weight_limit is None:
             return fair
+
         return replace(fair, table=self._limited(fair.table, self.weight_limit))
 
     def _limited(self, fair: Reals, largest: float) -> Reals:
-        """The closest table in which no row counts more than ``largest`` times; strata
-        keep their sizes.
+        """The closest table in which no row counts more than ``largest`` times.
+
+        Strata keep their sizes.
         """
         # Limits are shares of all rows, as weights are: those that a rule forbids leave
-        # the others more to carry. A row that is split between outcomes counts t(z) /
-        # e(z) times, over all of them.
-        whole, data = (
-            table.sum(axis=0, keepdims=True) if self.relabels else table
-            for table in (fair, self.empirical)
-        )
+        # the others more to carry.
+        data = self.empirical
         rows = data * self.counted.total / self.table.total
-        sizes, old = (
-            _marginal(table, self.roles.strata_axes, keepdims=True)
-            for table in (whole, data)
-        )
+        sizes = _marginal(fair, self.roles.strata_axes, keepdims=True)
+        old = _marginal(data, self.roles.strata_axes, keepdims=True)
         data = data * np.divide(sizes, old, out=np.zeros_like(sizes), where=old > 0)
         least = float(
             np.divide(data, rows, out=np.zeros_like(rows), where=rows > 0).max()
         )
         if least >= largest:
-            why = (
-                "forbidden rows, or the sizes of strata, leave rows that have to count"
-                f" {least:.3g} times on average"
-            )
             raise InfeasibleError(
                 Option("largest_weight", largest),
-                f" is too low: {why}; allow more than that",
+                " is too low: forbidden rows, or the sizes of strata, leave rows that"
+                f" have to count {least:.3g} times on average; allow more than that",
             )
-        limited = capped(
-            whole,
+
+        return capped(
+            fair,
             data,
             np.where(rows > 0, largest * rows, np.inf),
-            self._kept_marginals(whole, data),
-        )
-        return np.asarray(
-            fair * np.divide(limited, whole, out=np.zeros_like(whole), where=whole > 0)
+            self._kept_marginals(fair, data),
         )
 
     def _kept_marginals(self, fair: Reals, data: Reals) -> list[tuple[int, ...]]:
-        """Marginals that the fair table has from the data, so that a limit on weights
-        keeps them too.
-        """
+        """Marginals that the fair table has from the data; a limit keeps them too."""
         strata = self.roles.strata_axes
-        outcomes = [(axis, *strata) for axis in (0, *self.roles.other_axes)]
-        marginals = [
-            *outcomes,
-            *(grouping for _, grouping in self.measure.of_first_outcome),
+        marginals: list[tuple[int, ...]] = [
+            (axis, *strata) for axis in (0, *self.roles.other_axes)
         ]
-        return [
+        marginals += [grouping for _, grouping in self.measure.of_first_outcome]
+        kept = [
             axes
             for axes in marginals
             if np.abs(_marginal(fair - data, axes)).max() <= 1e-9
-        ] or [strata]
+        ]
+        return kept or [strata]
 
     def wanted(self) -> Wanted:
-        """The rates of each grouping, and what is asked of each outcome but the
-        first.
-        """
+        """The rates of each grouping, and what is asked of the outcomes."""
         count = len(self.groupings)
         left_out = dict(self.measure.left_out)
         others = []
         for number, (axis, favourable) in enumerate(self.measure.others, start=1):
-            shares = self.root_targets.get(
-                axis, group_table(np.swapaxes(self.data_table, 0, axis), ())
-            )
-            is_free = self.roles.names[axis] in self.free_outcomes
+            shares: Reals | None = None
+            if self.roles.names[axis] not in self.free_outcomes:
+                in_data = group_table(np.swapaxes(self.data_table, 0, axis), ())
+                shares = self.root_targets.get(axis, in_data)
             rates = self.statistical[number * count : (number + 1) * count]
             others.append(
-                OtherOutcome(
-                    axis,
-                    favourable,
-                    rates,
-                    None if is_free else shares,
-                    left_out.get(axis),
-                )
+                OtherOutcome(axis, favourable, rates, shares, left_out.get(axis))
             )
         return Wanted(
             self.groupings,
@@ -433,23 +384,19 @@ class Problem:
         outcome_shares: Reals | None,
         targets: Mapping[int, Reals] | None = None,
     ) -> FairTable:
-        """The closest table to one of outcome, groups and strata with what is wanted,
-        in every stratum if there are.
+        """The closest table to one of the root with what is wanted.
+
+        If there are strata, it is wanted in each of them.
         """
         strata = self.roles.strata_axes
         shares = targets or {}
-        other_axes = self.roles.other_axes
         if not strata:
-            shares = {
-                axis: share
-                for axis, share in shares.items()
-                if axis and axis not in other_axes
-            }
-            return fair_table(
-                table,
-                wanted,
-                shares if outcome_shares is None else {**shares, 0: outcome_shares},
-            )
+            outcomes = (0, *self.roles.other_axes)
+            kept = {axis: own for axis, own in shares.items() if axis not in outcomes}
+            if outcome_shares is not None:
+                kept[0] = outcome_shares
+            return fair_table(table, wanted, kept)
+
         left_out = {
             axis: level for axis, level in wanted.left_out.items() if axis not in strata
         }
@@ -470,85 +417,61 @@ class Problem:
         ).closest()
 
     def group_counts(self) -> Iterator[tuple[str, Reals]]:
-        """For each grouping, by name, the number of groups that are compared in each
-        stratum.
-        """
+        """By grouping, the number of groups that are compared in each stratum."""
         for name, axes in self.measure.of_first_outcome:
             compared = self.measure.groups_compared(self.empirical, axes)
-            mass = (
-                compared.sum(
-                    axis=tuple(
-                        axis for axis in range(compared.ndim) if axis not in axes
-                    )
-                )
-                > 0
-            )
-            yield (
-                name,
-                np.asarray(
-                    mass.sum(axis=tuple(range(mass.ndim - self.measure.strata)))
-                ),
-            )
+            present = _marginal(compared, axes) > 0
+            groups = tuple(range(present.ndim - self.measure.strata))
+            yield name, np.asarray(present.sum(axis=groups))
 
     def _refuse_nothing_to_compare(self) -> None:
-        if self.measure.strata:
-            counts = self.group_counts()
-        else:
-            counts = ()
+        if not self.measure.strata:
+            return
+
+        counts = self.group_counts()
         for grouping, (_, groups) in zip(self.groupings, counts, strict=False):
             if not (groups > 1).any():
-                columns = self.roles.grouping_name(grouping)
                 strata = self.roles.grouping_name(self.roles.strata_axes)
-                none = (
+                raise LevelError(
                     f"no stratum of {strata} that is compared has rows of more than one"
-                    f" group of {columns}"
+                    f" group of {self.roles.grouping_name(grouping)}, so there is"
+                    " nothing to compare; compare within other columns, or leave ",
+                    Option("within"),
+                    " out",
                 )
-                advice = (
-                    "so there is nothing to compare; compare within other columns, or"
-                    " leave "
-                )
-                raise LevelError(f"{none}, {advice}", Option("within"), " out")
 
     def _refuse_lost_levels(self, counted: Counted) -> None:
-        """Refuse rules that leave no row of a group or an outcome, and columns with
-        rows in a single level.
-        """
-        cells = (
-            rows.tables([(0,)], self.blocks.levels)[0] for rows in (self.table, counted)
-        )
-        before, after = (root_marginals(self.blocks, table) for table in cells)
-        compared = self.roles.attributes[
-            : 1 + len(self.roles.protected) + len(self.roles.others)
-        ]
+        """Refuse rules that leave no row of a level, and columns of a single level."""
+        (old_cells,) = self.table.tables([(0,)], self.blocks.levels)
+        (new_cells,) = counted.tables([(0,)], self.blocks.levels)
+        before = root_marginals(self.blocks, old_cells)
+        after = root_marginals(self.blocks, new_cells)
         left_out = dict(self.measure.left_out)
-        for axis, (column, old, new) in enumerate(
-            zip(compared, before, after, strict=False)
-        ):
-            lost = np.flatnonzero((old > 0) & (new == 0))
+        for axis in range(1 + len(self.roles.protected) + len(self.roles.others)):
+            column = self.roles.attributes[axis]
+            rows = after[axis]
+            lost = np.flatnonzero((before[axis] > 0) & (rows == 0))
             if len(lost):
-                none = (
+                raise ForbiddenError(
+                    Option("forbid"),
                     f" leaves no row with {column.name} = {column.labels[lost[0]]}, a"
-                    " level of the outcome or a "
+                    " level of the outcome or a protected column; take those rows out"
+                    " of the table, or drop the rule",
                 )
-                advice = (
-                    "protected column; take those rows out of the table, or drop the"
-                    " rule"
-                )
-                raise ForbiddenError(Option("forbid"), f"{none}{advice}")
             if (
                 axis in left_out
-                and np.count_nonzero(np.delete(new, left_out[axis])) < 2
+                and np.count_nonzero(np.delete(rows, left_out[axis])) < 2
             ):
-                single = (
+                raise LevelError(
                     f"column {column.name!r} has a single level besides missing values,"
-                    " so there is nothing to "
+                    " so there is nothing to compare it with; to compare missing values"
+                    " too, use ",
+                    Option("missing", "compare"),
                 )
-                advice = "compare it with; to compare missing values too, use "
-                raise LevelError(f"{single}{advice}", Option("missing", "compare"))
-            if np.count_nonzero(new) < 2:
+            if np.count_nonzero(rows) < 2:
                 raise LevelError(
                     "all rows with positive weight have the same level of column"
-                    f" {column.name!r} ({column.labels[int(np.argmax(new))]!r}); at"
+                    f" {column.name!r} ({column.labels[int(np.argmax(rows))]!r}); at"
                     " least two are needed to compare. Check the weights, or choose"
                     " another column."
                 )

@@ -1,9 +1,8 @@
-"""Records in a file, and back: any frozen dataclass, by its annotations, as JSON and
-arrays in a zip archive.
+"""Records in a file, and back: any frozen dataclass, by its annotations.
 
-It holds ``header.json``, an ``.npy`` member for each array, and ``SHA256SUMS``. Nothing
-is trusted: sizes are added up before anything is inflated, nothing is unpickled, and
-records have exactly their fields, of the annotated types.
+The file is a zip archive of ``header.json``, an ``.npy`` member for each array, and
+``SHA256SUMS``. Nothing is trusted: sizes are added up before anything is inflated,
+nothing is unpickled, and records have exactly their fields, of the annotated types.
 """
 
 import hashlib
@@ -43,11 +42,10 @@ from fairmaxent.errors import StorageError, cut, first_line
 from fairmaxent.files.write import write_whole
 
 _PAIRS = ""  # the key of a mapping whose keys are not texts
-# ---------------------------------------------------------------- columns
 _MARKED = re.compile(r" \(\d+\)$")  # a label that would otherwise repeat
 _NUMBER = re.compile(r"-?\d[\d.]*(?:e[+-]?\d+)?")
-# ---------------------------------------------------------------- archives what the
-# members of a model file may add up to, inflated, unless `load` is told otherwise
+# what the members of a model file may add up to, inflated, unless `load` is told
+# otherwise
 MOST_BYTES = 1 << 30
 # what its header may take: as Python objects, JSON takes many times as much memory
 MOST_HEADER_BYTES = 1 << 26
@@ -65,25 +63,20 @@ def pack(
     *,
     without: Sequence[str] = (),
 ) -> Any:
-    """Return JSON from which `unpack` restores a value; arrays and columns are put into
-    ``arrays`` by their path.
+    """Return JSON from which `unpack` restores a value.
+
+    Arrays and columns are put into ``arrays`` by their path. What JSON has no word for
+    becomes its text, and a field that may hold anything (a model, say) keeps only a
+    name.
     """
-    # What JSON has no word for becomes its text, and a field that may hold anything (a
-    # model, say) keeps only a name.
-    if path:
-        within = f"{path}."
-    else:
-        within = ""
     if is_dataclass(value) and not isinstance(value, type):
         stored = {}
         for name, hint in _hints(type(value)).items():
             part = getattr(value, name)
+            if hint is Any and not isinstance(part, str):
+                part = None
             if name not in without:
-                stored[name] = pack(
-                    part if hint is not Any or isinstance(part, str) else None,
-                    arrays,
-                    within + name,
-                )
+                stored[name] = pack(part, arrays, _inside(path, name))
         return stored
     if arrays is not None and isinstance(value, np.ndarray):
         arrays[path] = value
@@ -93,16 +86,17 @@ def pack(
         arrays |= nest(path, parts)
         return {"name": value.name, **record}
     if isinstance(value, Mapping):
-        if all(isinstance(key, str) and key != _PAIRS for key in value):
-            return {
-                key: pack(item, arrays, within + key) for key, item in value.items()
-            }
-        return {_PAIRS: [[pack(key), pack(item)] for key, item in value.items()]}
+        if not all(isinstance(key, str) and key != _PAIRS for key in value):
+            return {_PAIRS: [[pack(key), pack(item)] for key, item in value.items()]}
+        return {
+            key: pack(item, arrays, _inside(path, key)) for key, item in value.items()
+        }
     if isinstance(value, set | frozenset):
         return pack(sorted(value, key=repr))
     if isinstance(value, list | tuple):
         return [
-            pack(item, arrays, f"{within}{number}") for number, item in enumerate(value)
+            pack(item, arrays, _inside(path, number))
+            for number, item in enumerate(value)
         ]
     # item() of a longdouble is a longdouble
     if isinstance(value, np.generic) and not isinstance(value, np.floating):
@@ -113,7 +107,12 @@ def pack(
         return value
     if isinstance(value, Real) and not isinstance(value, int):
         return float(value)
+
     return str(value)
+
+
+def _inside(path: str, name: object) -> str:
+    return f"{path}.{name}" if path else str(name)
 
 
 def unpack(
@@ -124,11 +123,20 @@ def unpack(
 ) -> Any:
     """Restore what `pack` gave, as an annotation says.
 
-    >>> unpack([1, 2.5], tuple[float, ...]), unpack({"sex": None}, dict[str, float | None])
-    ((1, 2.5), {'sex': None})
+    >>> unpack([1, 2.5], tuple[float, ...])
+    (1, 2.5)
+    >>> unpack({"sex": None}, dict[str, float | None])
+    {'sex': None}
     """
     # newer versions of numpy name a type instead of writing it out
     hint = getattr(hint, "__value__", hint)
+    if hint in (Any, object):  # a value of a user, such as a level or several
+        if isinstance(value, dict):
+            hint = dict[Any, Any]
+        elif isinstance(value, list):
+            hint = list[Any]
+        else:
+            return value
     origin = get_origin(hint)
     options = get_args(hint)
     arrays = arrays or {}
@@ -140,105 +148,86 @@ def unpack(
             except (ValueError, TypeError) as problem:
                 problems.append(problem)
         raise problems[0]
-    if path:
-        within = f"{path}."
-    else:
-        within = ""
     if is_dataclass(hint) and isinstance(hint, type):
         hints = _hints(hint)
         if not isinstance(value, dict) or value.keys() != hints.keys():
             raise ValueError(
                 f"the fields of {hint.__name__} are not those that it should have"
             )
-        return hint(
-            **{
-                name: unpack(value[name], kind, arrays, within + name)
-                for name, kind in hints.items()
-            }
-        )
-    if hint in (Any, object):  # a value of a user, such as a level or several
-        if not isinstance(value, dict | list):
-            return value
-        if isinstance(value, dict):
-            origin = dict
-            options = (Any, Any)
-        else:
-            origin = list
-            options = (Any,)
+        fields_of = {
+            name: unpack(value[name], kind, arrays, _inside(path, name))
+            for name, kind in hints.items()
+        }
+        return hint(**fields_of)
     if origin is np.ndarray:
         array = arrays.get(path)
         kind = get_args(options[1])[0]
         if array is None or (kind is not Any and not np.issubdtype(array.dtype, kind)):
-            raise ValueError(
-                f"expected an array of {kind}, found"
-                f" {'none' if array is None else array.dtype}"
-            )
+            found = "none" if array is None else array.dtype
+            raise ValueError(f"expected an array of {kind}, found {found}")
         return array
     if origin is nw.Series:
         record = dict(value)
-        return from_storage(
-            unpack(record.pop("name"), str), record, unnest(path, arrays)
-        )
-    if origin is not None and origin is not Literal:
-        return _unpack_container(value, origin, options, arrays, within)
+        name = unpack(record.pop("name"), str)
+        return from_storage(name, record, unnest(path, arrays))
+    if origin is None or origin is Literal:
+        return _unpack_plain(value, hint)
+
+    return _unpack_container(value, hint, arrays, path)
+
+
+def _unpack_plain(value: Any, hint: Any) -> Any:
     wanted = getattr(hint, "__name__", hint)
-    if origin is Literal:
+    if get_origin(hint) is Literal:
+        options = get_args(hint)
         wanted = " or ".join(map(repr, options))
         fits = any(
             type(value) is type(option) and value == option for option in options
         )
-    # a whole number is a float too, and a truth value is no number
     elif hint in (float, int):
-        fits = isinstance(
-            value, int | float if hint is float else int
-        ) and not isinstance(value, bool)
+        # a whole number is a float too, and a truth value is no number
+        numbers = int | float if hint is float else int
+        fits = isinstance(value, numbers) and not isinstance(value, bool)
     elif isinstance(hint, type) and issubclass(hint, Enum):
         return hint[value]
+    elif hint in (None, NoneType):
+        fits = value is None
     else:
-        if hint in (None, NoneType):
-            fits = value is None
-        else:
-            fits = isinstance(value, hint)
+        fits = isinstance(value, hint)
     if not fits:
         raise ValueError(f"expected {wanted}, found {type(value).__name__}")
+
     return value
 
 
 def _unpack_container(
-    value: Any,
-    origin: Any,
-    options: tuple[Any, ...],
-    arrays: Mapping[str, NDArray[Any]],
-    within: str,
+    value: Any, hint: Any, arrays: Mapping[str, NDArray[Any]], path: str
 ) -> Any:
+    origin: Any = get_origin(hint)
+    options = get_args(hint)
     if not isinstance(value, dict if issubclass(origin, Mapping) else list):
         raise ValueError(f"expected {origin.__name__}, found {type(value).__name__}")
     if isinstance(value, dict):
         key, item = options
         pairs = value.get(_PAIRS) or value.items()
         return {
-            unpack(name, key): unpack(part, item, arrays, f"{within}{name}")
+            unpack(name, key): unpack(part, item, arrays, _inside(path, name))
             for name, part in pairs
         }
-    several = origin is not tuple or options[-1] is ...
-    if several:
-        hints = [options[0]] * len(value)
-    else:
-        hints = options
-    pairs = enumerate(zip(value, hints, strict=True))
+    if origin is not tuple or options[-1] is ...:
+        options = (options[0],) * len(value)
     parts = [
-        unpack(part, hint, arrays, f"{within}{number}")
-        for number, (part, hint) in pairs
+        unpack(part, kind, arrays, _inside(path, number))
+        for number, (part, kind) in enumerate(zip(value, options, strict=True))
     ]
-    if origin is tuple:
-        return tuple(parts)
-    return parts
+    return tuple(parts) if origin is tuple else parts
 
 
 @cache
 def _hints(kind: Any) -> dict[str, Any]:
-    """The annotations of the fields that are stored: not those for a single call, which
-    do not count as equal.
+    """The annotations of the fields that are stored.
+
+    Fields for a single call, which do not count as equal, are not.
     """
     hints = get_type_hints(kind)
     return {
@@ -268,15 +257,13 @@ def check_domain(domain: Domain) -> None:
 
 
 def _demands(attribute: Attribute) -> Iterator[tuple[str, object]]:
-    """What must hold of a column, one after the other: what comes later relies on what
-    came before.
-    """
+    """What must hold of a column; what comes later relies on what came before."""
     values = attribute.values
     starts = attribute.level_starts
     size = attribute.size
     missing = attribute.missing
     count = len(values)
-    present = len(values) - (missing is not None)
+    present = count - (missing is not None)
     sound(np.diff(sound(starts, "i", (size + 1,))), "i", (size,), low=1)
     counts = masses(attribute.counts, count)
     numeric = attribute.kind in ("numeric", "date", "boolean")
@@ -304,10 +291,9 @@ def _demands(attribute: Attribute) -> Iterator[tuple[str, object]]:
     else:
         different = set(plain[:present])
     yield "a value repeats", len(different) == present
+    numbers = np.empty(0)
     if numeric:
         numbers = sound(frames.to_numbers(values)[:present], "f", (present,))
-    else:
-        numbers = np.empty(0)
     if attribute.edges is not None:
         edges = sound(attribute.edges, "f", (size - 1 - (count - present),))
         sound(np.diff(edges), "f", (max(len(edges) - 1, 0),), low=np.nextafter(0, 1))
@@ -320,32 +306,35 @@ def _demands(attribute: Attribute) -> Iterator[tuple[str, object]]:
 
 
 def _label_fits(attribute: Attribute, level: int, values: list[Any]) -> bool:
-    """Whether a label is the text of its value, "missing", "other" for several, or has
-    the ends of a bin of numbers.
+    """Whether a label is what `Domain.learn` gives a level.
+
+    That is the text of its value, "missing", "other" for several, or the ends of a bin.
     """
     label = attribute.labels[level]
     edges = attribute.edges
     plain = _MARKED.sub("", label)
     if level == attribute.missing:
         return plain == "missing"
+
     inside = values[attribute.level_starts[level] : attribute.level_starts[level + 1]]
     texts = {cut(value_text(value)) for value in inside}
     if not texts.isdisjoint((label, plain)):  # a text may itself end like a mark
         return edges is None or len(set(map(frames.number_of, inside))) == 1
     if edges is None:
         return len(inside) > 1 and plain == "other"
+
+    ends = []
     if attribute.kind == "numeric":
         ends = [float(text) for text in _NUMBER.findall(plain)]
-    else:
-        ends = []
     if not ends:  # times, or all values
         return attribute.kind == "date" or not len(edges)
-    sides = ((level - 1, ends[0]), (level, ends[-1]))
+
     # Labels have four digits or more, and what follows a value that stands alone begins
     # just above it.
-    known = [(edges[side], end) for side, end in sides if 0 <= side < len(edges)]
     return all(
-        math.isclose(edge, end, rel_tol=1e-3, abs_tol=1e-300) for edge, end in known
+        math.isclose(edges[side], end, rel_tol=1e-3, abs_tol=1e-300)
+        for side, end in ((level - 1, ends[0]), (level, ends[-1]))
+        if 0 <= side < len(edges)
     )
 
 
@@ -399,9 +388,7 @@ def _sums(members: Mapping[str, bytes | bytearray]) -> bytes:
 def read_archive(
     name: str | PathLike[str], form: str, max_bytes: int = MOST_BYTES
 ) -> tuple[Record, Arrays]:
-    """Read the record, which must name this format, and the arrays of a file; nothing
-    in it is run.
-    """
+    """Read the record, which must name this format, and the arrays of a file."""
     path = path_of(name)
     # opening a pipe would wait for somebody to write
     if path.exists() and not (path.is_file() or path.is_dir()):
@@ -409,6 +396,7 @@ def read_archive(
             f"cannot read {path}: it is not an ordinary file; pass a file written by"
             " fit.save()"
         )
+
     try:
         with zipfile.ZipFile(path) as archive:
             _check_sizes(path, archive.infolist(), max_bytes)
@@ -442,18 +430,21 @@ def read_archive(
         raise StorageError(
             f"{path} is not a fairmaxent model; pass a file written by fit.save()"
         )
+
     return header, arrays
 
 
 def _check_sizes(
     path: Path, members: Sequence[zipfile.ZipInfo], max_bytes: int
 ) -> None:
-    """Refuse members with the same name, and sizes beyond the limits: no member is
-    inflated beyond what it declares.
+    """Refuse members with the same name, and sizes beyond the limits.
+
+    No member is inflated beyond what it declares.
     """
     sizes = {member.filename: member.file_size for member in members}
     if len(sizes) < len(members):
         raise ValueError("it holds two members of the same name")
+
     total = sum(sizes.values())
     if total > max_bytes:
         raise StorageError(
@@ -475,8 +466,9 @@ def _distinct_keys(pairs: list[tuple[str, Any]]) -> Record:
 
 
 def _inflated(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytearray:
-    """Inflate a member into memory that an array can then use as it is: a second copy
-    could be another GiB.
+    """Inflate a member into memory that an array can then use as it is.
+
+    A second copy could be another GiB.
     """
     content = bytearray(member.file_size)
     size = 0
@@ -487,6 +479,7 @@ def _inflated(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytearray:
             size += len(chunk)
     if size != member.file_size or size != len(content):
         raise ValueError("a member has another size than it declares")
+
     return content
 
 
@@ -502,10 +495,10 @@ def _read_array(content: bytearray) -> NDArray[Any]:
     count = math.prod(shape)
     if dtype.kind not in "biuf" or dtype.itemsize * count != len(content) - start:
         raise ValueError("the size or type of an array does not match what it holds")
+
+    flat = np.empty(0, dtype)
     if count:
         flat = np.frombuffer(content, dtype=dtype, count=count, offset=start)
-    else:
-        flat = np.empty(0, dtype)
     return flat.astype(dtype.newbyteorder("="), copy=False).reshape(
         shape, order="F" if columns_first else "C"
     )

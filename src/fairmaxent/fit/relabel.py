@@ -11,22 +11,23 @@ import numpy as np
 
 from fairmaxent.data.reading import Reading
 from fairmaxent.data.table import Counted, Reals, Table, tally
-from fairmaxent.errors import InfeasibleError, InputError, Option
+from fairmaxent.errors import InputError, Option
 from fairmaxent.fairness.fair_table import FairTable
-from fairmaxent.fit.option_values import Relabel
+from fairmaxent.fit.option_values import Model
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.request import Request
 from fairmaxent.fit.student import Taught
 from fairmaxent.progress import Progress
-from fairmaxent.relabelling.labellers import choose_labeller, cross_fit
+from fairmaxent.relabelling.labellers import LOGISTIC, choose_labeller, cross_fit
 from fairmaxent.relabelling.people import People, pooled_labels, root_shape
 from fairmaxent.relabelling.soft_labels import FLOOR, tilt
 
 
 @dataclass(frozen=True, eq=False)
 class Labelling:
-    """How the outcomes of profiles are split, or what an earlier fit of the same rows
-    learned of that.
+    """How the outcomes of profiles are split.
+
+    A refit is given what the fit before it has learned of that.
     """
 
     soft: Reals | None = None  # π(y | x, z); None: rows keep their outcome
@@ -45,33 +46,39 @@ def relabelled_if_asked(
     learned: Labelling,
     progress: Progress,
 ) -> tuple[FairTable, Problem, Labelling]:
-    """Make the fair table t(y, z), and relabel the rows if that is asked for: every
-    profile once per outcome.
+    """Make the fair table t(y, z), and relabel the rows if that is asked for.
+
+    Every relabelled profile is there once per outcome, and as common as it was; e(y |
+    z) is t(y | z) exactly. A student may need another table.
     """
-    # Each profile is as common as it was, and e(y | z) is t(y | z) exactly. A student
-    # may need another table.
-    plan = request.relabelling
     fair = problem.fair_table()
-    if (taught := learned.taught) is not None:
-        if taught.labels is None:
-            labelled = problem
-        else:
-            labelled = with_labels(problem, taught.labels)
-        return (
-            replace(fair, table=taught.table),
-            labelled,
-            replace(learned, soft=taught.labels, labels=taught.labels),
-        )
+    if learned.taught is not None:
+        return _taught_by(learned.taught, problem, fair)
+
+    plan = request.relabelling
     if plan is None:
         return fair, problem, NO_LABELS
-    check_in_memory(Option("relabel"), problem.table)
+
+    check_in_memory(Option("model"), problem.table)
     progress("label", 0.0)
-    if learned.labels is not None:
-        labelling = learned
-    else:
-        labelling = _learn(problem, fair, plan, data, learned)
-    assert labelling.labels is not None
-    return fair, with_labels(problem, labelling.labels), labelling
+    soft = learned.soft
+    if soft is None:
+        soft = _soft_labels(problem, plan, data)
+    labels = learned.labels
+    if labels is None:
+        soft = _above_floor(soft)
+        labels = _fair_labels(problem, fair, soft)
+    return fair, with_labels(problem, labels), Labelling(soft, labels)
+
+
+def _taught_by(
+    taught: Taught, problem: Problem, fair: FairTable
+) -> tuple[FairTable, Problem, Labelling]:
+    """The table that a student needs, in the place of the fair one."""
+    labels = taught.labels
+    if labels is not None:
+        problem = with_labels(problem, labels)
+    return replace(fair, table=taught.table), problem, Labelling(labels, labels, taught)
 
 
 def check_in_memory(option: Option, table: Counted) -> None:
@@ -86,60 +93,41 @@ def check_in_memory(option: Option, table: Counted) -> None:
         )
 
 
-def _learn(
-    problem: Problem, fair: FairTable, plan: Relabel, data: Reading, learned: Labelling
-) -> Labelling:
-    """Learn soft labels, unless they are known, and move them until they are fair."""
-    counts = problem.counted.collect().counts  # those whom a rule forbids count nothing
-    table = problem.table.collect()
-    profiles = problem.profiles
+def _soft_labels(problem: Problem, plan: Model, data: Reading) -> Reals:
+    """π(y | x, z): what the named model predicts for people it has not seen."""
     people = People.of(
-        problem.roles, table, counts, positions=data.positions, design=data.design
+        problem.roles,
+        problem.table.collect(),
+        problem.counted.collect().counts,
+        positions=data.positions,
+        design=data.design,
     )
-    labeller = choose_labeller(problem.roles, plan.labeller)
-    if learned.soft is None:
-        soft = pooled_labels(people, cross_fit(labeller, people))
-    else:
-        soft = learned.soft
-    soft = _allowed(problem, people, soft)
-    fair_table = fair.table.reshape(root_shape(problem.blocks))
-    shares = fair_table.sum(axis=0)
-    mass = profiles.mass
-    groups = profiles.groups
-    wanted = np.divide(
-        fair_table, shares, out=np.zeros_like(fair_table), where=shares > 0
-    )
-    present = np.flatnonzero((mass > 0) & (shares > 0)[groups])
-    if not ((soft[present] > 0) & (wanted.T[groups[present]] > 0)).any(axis=1).all():
-        advice = "take them out of the table, or change one of the two"
-        both = Option("forbid"), " and ", Option("target")
-        raise InfeasibleError(
-            *both, f" together leave no outcome for some rows; {advice}"
-        )
-    return Labelling(soft, tilt(soft, mass, groups, wanted))
+    labeller = choose_labeller(problem.roles, plan.estimator or LOGISTIC)
+    return pooled_labels(people, cross_fit(labeller, people))
 
 
-def _allowed(problem: Problem, people: People, soft: Reals) -> Reals:
-    """Keep soft labels away from zero, but for outcomes that a rule forbids: those are
-    zero.
-    """
+def _above_floor(soft: Reals) -> Reals:
+    """Keep soft labels away from zero."""
     raised = np.maximum(soft, FLOOR)
-    codes = people.profiles.labelled()
-    for rule in problem.rules:
-        raised[rule.breaks(codes).reshape(soft.shape[::-1]).T] = 0.0
-    return np.asarray(raised / np.maximum(raised.sum(axis=1, keepdims=True), FLOOR))
+    return np.asarray(raised / raised.sum(axis=1, keepdims=True))
+
+
+def _fair_labels(problem: Problem, fair: FairTable, soft: Reals) -> Reals:
+    """g(y | x, z): soft labels moved until their mean in each group is t(y | z)."""
+    table = fair.table.reshape(root_shape(problem.blocks))
+    sizes = table.sum(axis=0)  # t(z)
+    wanted = np.divide(table, sizes, out=np.zeros_like(table), where=sizes > 0)
+    profiles = problem.profiles
+    return tilt(soft, profiles.mass, profiles.groups, wanted)
 
 
 def with_labels(problem: Problem, labels: Reals) -> Problem:
-    """The problem with every profile once per outcome; what it counts is shared out by
-    its labels.
-    """
+    """The problem with every profile once per outcome, counting by its labels."""
     profiles = problem.profiles
 
     def shared(per_row: Reals) -> Reals:
-        return np.asarray(
-            (tally(profiles.profile_of_row, per_row, len(labels)) * labels.T).ravel()
-        )
+        per_profile = tally(profiles.profile_of_row, per_row, len(labels))
+        return np.asarray((per_profile * labels.T).ravel())
 
     # The parts of a row stay one row: squared weights are shared out like the rest, or
     # rows would seem to be gained.

@@ -1,5 +1,4 @@
-"""Request: what was asked for, made once, checked at the door, and read by everything
-after it.
+"""Request: what was asked for, checked at the door, and read by everything after it.
 
 A new option is one field here, with its check, and the code that acts on it: front
 doors and reports read the fields.
@@ -37,6 +36,14 @@ from fairmaxent.options import documented, option, words
 from fairmaxent.privacy.budget import Privacy
 from fairmaxent.privacy.refusals import for_release
 from fairmaxent.progress import Progress
+
+_CHOICES = {
+    "groups": GroupsOption,
+    "missing": MissingOption,
+    "base": BaseKind,
+    "detail": DetailOption,
+    "means": values.MeansOption,
+}
 
 
 @documented
@@ -170,8 +177,9 @@ class Request:
             " If the outcome is in bins, this needs rows in the mixture (``base_share``"
             " below 1), and no ``target`` of another column."
         ),
-        words=lambda asked: (
-            f"The mean of {asked.outcome} is equal in all groups, and overall what it is in the data."
+        words=lambda request: (
+            f"The mean of {request.outcome} is equal in all groups, and overall what it"
+            " is in the data."
         ),
     )
     target: values.TargetOption | None = option(
@@ -219,7 +227,8 @@ class Request:
             " are reached as far as this allows."
         ),
         words=lambda request: (
-            f"No row counts more than {request.largest_weight:g} times as much as before."
+            f"No row counts more than {request.largest_weight:g} times as much as"
+            " before."
         ),
     )
     base: BaseKind = option(
@@ -245,27 +254,6 @@ class Request:
         page_help="About this share of rows may match nobody in the data.",
         doc=values.BASES_DOC,
     )
-    relabel: values.RelabelOption | None = option(
-        None,
-        has_none=True,
-        choices=get_args(values.ParityOption),
-        label="How rows change",
-        choice_labels={
-            "none": "reweigh",
-            "probabilities": "relabel, for equal probabilities",
-        },
-        help=(
-            "none: change how much each row counts. Otherwise split each row between"
-            " outcomes, so that a model trained on the result has equal mean"
-            " probabilities for all groups."
-        ),
-        doc=(
-            'None: rows keep their outcome and count more or less. ``"probabilities"``,'
-            " or :class:`Relabel`: each row is split between outcomes, so that a model"
-            " trained on the result has equal mean probabilities for all groups."
-        ),
-        words=lambda request: values.RELABELLED,
-    )
     model: values.ModelOption | None = option(
         None,
         flags=("--train",),
@@ -282,9 +270,10 @@ class Request:
             ' tree"``, a classifier of yours, or a Pipeline that takes the columns of'
             " your table; :class:`Model` says more about it. The table is made for it,"
             " so that it decides equally often for all groups, and :meth:`Fit.model` is"
-            " the trained model."
+            ' the trained model. With ``Model("boosting", parity="probabilities")``'
+            " its mean probabilities are equal instead."
         ),
-        words=lambda request: values.model_words(request.training),
+        words=lambda request: values.model_words(request.model_plan),
     )
     estimate: values.EstimateOption | None = option(
         None,
@@ -343,7 +332,8 @@ class Request:
             " unless another option names them."
         ),
         words=lambda request: (
-            f"Kept, even if they look like identifiers: {', '.join(request.kept_names)}."
+            "Kept, even if they look like identifiers: "
+            + f"{', '.join(request.kept_names)}."
         ),
     )
     privacy: Privacy | None = option(
@@ -358,7 +348,8 @@ class Request:
             " people comes on top, so save this one, and draw from it."
         ),
         words=lambda request: (
-            f"The result is private with {request.privacy}: everything is learned from noisy counts."
+            f"The result is private with {request.privacy}: everything is learned from"
+            " noisy counts."
         ),
     )
     release: bool = option(
@@ -406,66 +397,70 @@ class Request:
     )
 
     def __post_init__(self) -> None:
-        self._set(
-            **{name: plain_option(name, value) for name, value in vars(self).items()}
-        )
-        if isinstance(self.outcome, list | tuple):
-            if not self.outcome:
-                raise ColumnError(
-                    "no outcome column was named; pass at least one as ",
-                    Option("outcome"),
-                )
-            first, *rest = read_columns("outcome", self.outcome)
-            self._set(outcome=first, also=[*rest, *self.also_names] or None)
+        plain = {name: plain_option(name, value) for name, value in vars(self).items()}
+        self._set(**plain)
+        self._name_outcomes()
         check_roles(self.outcome, self.role_names[1:], self.weight)
-        choices = {
-            "groups": GroupsOption,
-            "missing": MissingOption,
-            "base": BaseKind,
-            "detail": DetailOption,
-        }
-        for name, choice in {**choices, "means": values.MeansOption}.items():
-            # some are None by default
-            if getattr(self, name) is not getattr(Request, name):
-                check_choice(name, getattr(self, name), choice)
-        self._set(base_share=values.check_share("base_share", self.base_share))
-        self._set(largest_weight=values.checked_largest(self))
+        for name, choice in _CHOICES.items():
+            value = getattr(self, name)
+            if value is not getattr(Request, name):  # some are None by default
+                check_choice(name, value, choice)
+        self._set(
+            base_share=values.check_share("base_share", self.base_share),
+            largest_weight=values.checked_largest(self),
+        )
         for name in ("representation_rate", "statistical_rate"):
             self._set(**{name: values.checked_rates(name, getattr(self, name))})
         # equal rates would leave nothing to move
         if self.means is not None and self.statistical_rate == 1:
             self._set(statistical_rate=None)
         check_seed(self.random_state)
-        self.kept_names  # noqa: B018 (which refuses what names no columns)
-        plans = {
-            "relabel": (values.Relabel, values.ParityOption),
-            "estimate": (values.Estimate, values.OutputOption),
-        }
-        for name, (kind, choice) in plans.items():
-            plan = getattr(self, name)
-            allowed = f"pass one of the choices, {kind.__name__}(…), or None"
-            if not isinstance(plan, str | kind | None):
-                raise InputError(Option(name), f" is {shown(plan)}; {allowed}")
-            if isinstance(plan, str):
-                check_choice(name, plan, choice)
-            if plan is not None and self.also_names:
-                raise InputError(
-                    Option(name),
-                    " is for a single outcome; name only one, or leave this out",
-                )
+        read_columns("keep_columns", self.keep_columns or [])
+        self._check_estimate()
         self._set(model=values.checked_model(self), **for_release(self))
+        self._check_rules()
+
+    def _name_outcomes(self) -> None:
+        """Of several outcomes, the first stays, and the others join `also`."""
+        if not isinstance(self.outcome, list | tuple):
+            return
+        if not self.outcome:
+            raise ColumnError(
+                "no outcome column was named; pass at least one as ", Option("outcome")
+            )
+        first, *rest = read_columns("outcome", self.outcome)
+        self._set(outcome=first, also=[*rest, *self.also_names] or None)
+
+    def _check_rules(self) -> None:
+        """Refuse what is no list of combinations."""
         if self.forbid is None:
-            rules = ()
-        else:
-            rules = self.forbid
-        if not isinstance(rules, list | tuple) or not all(
-            isinstance(rule, Mapping) and rule for rule in rules
+            return
+        if not isinstance(self.forbid, list | tuple) or not all(
+            isinstance(rule, Mapping) and rule for rule in self.forbid
         ):
             wanted = (
                 "pass a list of combinations, none of them empty, e.g. [{'sex':"
                 " 'Male'}]"
             )
-            raise ForbiddenError(Option("forbid"), f" is {shown(rules)}; {wanted}")
+            raise ForbiddenError(
+                Option("forbid"), f" is {shown(self.forbid)}; {wanted}"
+            )
+
+    def _check_estimate(self) -> None:
+        """Refuse what is no plan of an estimate, or one beside several outcomes."""
+        plan = self.estimate
+        if not isinstance(plan, str | values.Estimate | None):
+            raise InputError(
+                Option("estimate"),
+                f" is {shown(plan)}; pass one of the choices, Estimate(…), or None",
+            )
+        if isinstance(plan, str):
+            check_choice("estimate", plan, values.OutputOption)
+        if plan is not None and self.also_names:
+            raise InputError(
+                Option("estimate"),
+                " is for a single outcome; name only one, or leave this out",
+            )
 
     def _set(self, **checked: object) -> None:
         for name, value in checked.items():
@@ -518,18 +513,26 @@ class Request:
         return [*self.role_names, *map(str, mentioned), *self.kept_names]
 
     @property
-    def relabelling(self) -> values.Relabel | None:
-        """How outcomes are relabelled; None: rows keep theirs and are reweighed."""
-        if isinstance(self.relabel, str):
-            return values.Relabel()
-        return self.relabel
-
-    @property
-    def training(self) -> values.Model | None:
+    def model_plan(self) -> values.Model | None:
         """The model that the table is made for."""
         if isinstance(self.model, str):
             return values.Model(self.model)
         return self.model
+
+    @property
+    def relabelling(self) -> values.Model | None:
+        """The model whose probabilities shall be equal: outcomes are split for it."""
+        plan = self.model_plan
+        if plan is not None and plan.parity == "probabilities":
+            return plan
+        return None
+
+    @property
+    def training(self) -> values.Model | None:
+        """The model whose decisions shall be equal, which has to be trained."""
+        if self.relabelling is None:
+            return self.model_plan
+        return None
 
     @property
     def estimating(self) -> values.Estimate | None:
@@ -540,14 +543,11 @@ class Request:
 
     def words(self) -> Iterator[str]:
         """What was asked for besides rates, one sentence each."""
-        target = self.target or {}
-        free = self.means is not None or self.model is not None
-        others = [
-            name
-            for name in (self.outcome, *self.also_names)
-            if not free and name not in target
-        ]
-        yield from values.share_words({**target, **dict.fromkeys(others)})
+        shares = dict(self.target or {})
+        if self.means is None and self.training is None:  # outcomes keep their shares
+            for name in (self.outcome, *self.also_names):
+                shares.setdefault(name, None)
+        yield from values.share_words(shares)
         yield from words(self)
         yield "Otherwise the result is as close to the data as possible."
         if self.privacy is None:
@@ -558,9 +558,7 @@ class Request:
             yield f"{base}; it makes combinations possible that no row has."
 
     def has_labels_of(self, other: "Request") -> bool:
-        """Whether relabelling gives the same labels, because only what comes after them
-        is asked differently.
-        """
+        """Whether labels are the same: only what comes after is asked differently."""
         after = {
             name: getattr(other, name)
             for name in ("base", "base_share", "estimate", "detail", "random_state")
@@ -568,18 +566,15 @@ class Request:
         return replace(self, **after) == other
 
     def kept(self) -> "Request":
-        """Return what a fit keeps of its request: a copy, so that the caller's lists
-        and mappings can change.
-        """
+        """What a fit keeps of its request: a copy, as the caller's lists may change."""
         asked: dict[str, Any] = {
             name: value
             for name, value in vars(self).items()
             if isinstance(value, Collection)
         }
-        if self.privacy is None:
-            privacy = None
-        else:
-            privacy = replace(self.privacy, ledger=None, budget=None)
+        privacy = self.privacy
+        if privacy is not None:
+            privacy = replace(privacy, ledger=None, budget=None)
         return replace(
             self, **copy.deepcopy(asked), privacy=privacy, domain=None, progress=None
         )

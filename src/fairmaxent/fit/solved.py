@@ -1,6 +1,4 @@
-"""What was solved: the record behind every output, the weights of its rows, and the
-fewest rows to add.
-"""
+"""What was solved: the record behind every output, weights, and rows to add."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -78,95 +76,84 @@ class Solved:
 
     @property
     def filled(self) -> list[tuple[int, ...]]:
-        """Cells that should have a share, but that no row has; the paper's own
-        configurations have none.
-        """
-        if isinstance(self.request, PaperRequest):
+        """Cells that should have a share, but that no row has."""
+        if isinstance(self.request, PaperRequest):  # has none
             return []
         blocks = self.problem.blocks
         (rows,) = self.weighted.tables([(0,)], blocks.levels)
-        cells = ((self.target[blocks.slices[0]] > 0) & (rows <= 0)).reshape(
-            blocks.shape(0)
-        )
-        return [tuple(cell) for cell in np.argwhere(cells).tolist()]
+        empty = (self.target[blocks.slices[0]] > 0) & (rows <= 0)
+        cells = np.argwhere(empty.reshape(blocks.shape(0)))
+        return [tuple(cell) for cell in cells.tolist()]
 
     @property
     def contents(self) -> str:
-        """Which rows are in a saved model, as the end of a sentence that begins with
-        "it holds"; all have some.
-        """
+        """Which rows a saved model has: the end of a sentence "it holds …"."""
         size = f"{self.table.size:,}"
-        details = self.distribution.details
         if self.request.privacy is not None:
             return (
                 f"no row of the data, but {size} drawn from noisy counts; it is private"
                 f" with {self.request.privacy}"
             )
-        if details is None:
-            exact = []
-        else:
-            exact = [
-                repr(self.domain.names[index]) for index in sorted(details.positions)
-            ]
+
+        positions = self.distribution.positions or {}
+        exact = [repr(self.domain.names[index]) for index in sorted(positions)]
+        how = "as levels"
+        if exact:
+            how = f"with the exact values of {', '.join(exact)}"
         if len(exact) > 4:
-            more = f" and {len(exact) - 3} more columns"
-        else:
-            more = ""
+            named = ", ".join(exact[:3])
+            how = f"with the exact values of {named} and {len(exact) - 3} more columns"
+        rows = f"the distinct rows among {size}"
         if self.table.keeps_rows:
             rows = f"all {size} rows"
-        else:
-            rows = f"the distinct rows among {size}"
-        if exact:
-            how = (
-                f"with the exact values of {', '.join(exact[: 3 if more else 4])}{more}"
-            )
-        else:
-            how = "as levels"
         return f"{rows}, {how}; protect it like the table itself"
 
 
 def spread_over_rows(fit: Solved, fair: Reals | None = None) -> Reals:
-    """Weight of one input row of each distinct row, before its design weight; by
-    outcome if relabelled.
+    """Weight of one input row of each distinct row, before its design weight.
+
+    It is by outcome if rows are relabelled. ``fair`` are the weights of the prior's
+    rows, by default those of the fair distribution on these rows.
     """
-    # The weights of the rows of the prior are by default those of the fair distribution
-    # on these rows.
     if fair is None:
-        _refuse_filled_cells(fit)
-        rows = fit.weighted.collect()
-        request = fit.request
-        # If nothing is asked of columns outside the fair table, the weights w meet the
-        # target θ^w as they are.
-        if isinstance(request, Request) and set(request.target or ()) <= set(
-            fit.roles.names
-        ):
-            fair = fit.table.size * rows.counts / rows.total
-        else:
-            fair = fit.table.size * np.exp(
-                rows_alone(fit).density.log_probability(rows.codes)
-            )
+        fair = _fair_weights(fit)
     if fit.soft is None:
         counts = fit.table.collect().counts
         # rows of design weight zero stay at zero
         return np.asarray(fair / np.where(counts > 0, counts, 1.0))
+
     parts = fit.problem.profiles.by_row(fair)
     return np.asarray(
         np.where(parts > _NOTHING * parts.sum(axis=1, keepdims=True), parts, 0.0)
     )
 
 
+def _fair_weights(fit: Solved) -> Reals:
+    _refuse_filled_cells(fit)
+    rows = fit.weighted.collect()
+    # If nothing is asked of columns outside the fair table, the weights w meet the
+    # target θ^w as they are.
+    asked = set(fit.request.target or ())
+    if isinstance(fit.request, Request) and asked <= set(fit.roles.names):
+        return np.asarray(fit.table.size * rows.counts / rows.total)
+    alone = rows_alone(fit).density.log_probability(rows.codes)
+    return np.asarray(fit.table.size * np.exp(alone))
+
+
 def weigh_rows(fit: Solved, weights: Reals, frame: nw.DataFrame[Any], name: str) -> Any:
-    """Add a column of weights to rows in memory, in any order; if relabelled, once for
-    each outcome that has one.
+    """Add a column of weights to rows in memory, in any order.
+
+    Relabelled rows are there once for each outcome that has one.
     """
     check_weight_name(name, frame.columns)
     outcome = fit.roles.names[0]
     if fit.soft is not None and not fit.roles.attributes[0].is_value_coded:
-        none = (
+        raise InputError(
             f"outcome {outcome!r} consists of bins, so a relabelled row has no value to"
-            " show; turn it into levels "
+            " show; turn it into levels before the fit, or use ",
+            _MODE_ROWS,
         )
-        raise InputError(f"{none}before the fit, or use ", _MODE_ROWS)
+
     table = fit.table.collect()
     blocks = fit.roles.blocks
     distinct_row = match_rows(
@@ -178,6 +165,7 @@ def weigh_rows(fit: Solved, weights: Reals, frame: nw.DataFrame[Any], name: str)
             f"row {row} was not in the fitted table; pass that table, with its rows in"
             " any order"
         )
+
     raw = read_weights(frame, fit.request.weight)
     by_row = with_design(
         weights[distinct_row], None if raw is None else raw / fit.weight_scale
@@ -185,6 +173,7 @@ def weigh_rows(fit: Solved, weights: Reals, frame: nw.DataFrame[Any], name: str)
     like = frame.get_column(outcome)
     if fit.soft is None:
         return frame.with_columns(frames.number_column(name, by_row, like)).to_native()
+
     parts = []
     for level in range(by_row.shape[1]):
         kept = np.flatnonzero(by_row[:, level] > 0)
@@ -200,13 +189,12 @@ def weigh_rows(fit: Solved, weights: Reals, frame: nw.DataFrame[Any], name: str)
 def weigh_lazily(fit: Solved, weights: Reals | None, lazy: Lazy, name: str) -> Any:
     """Join a lazy frame with the weights of its distinct rows, inside its engine."""
     if fit.soft is not None:
-        why = (
-            "because each row appears there once per outcome; pass the collected table,"
-            " or use "
-        )
         raise InputError(
-            f"a relabelled fit weighs tables in memory only, {why}", _MODE_ROWS
+            "a relabelled fit weighs tables in memory only, because each row appears"
+            " there once per outcome; pass the collected table, or use ",
+            _MODE_ROWS,
         )
+
     for column in fit.columns:
         check_column(lazy, column)
     check_weight_name(name, names_of(lazy))
@@ -225,17 +213,15 @@ def weigh_lazily(fit: Solved, weights: Reals | None, lazy: Lazy, name: str) -> A
             scale=scale,
             name=name,
         )
+
     # Where the distinct rows are on workers, there are no ``weights``; each row is
     # weighed by its levels alone: w(α)/n_α is a factor that depends on its cell.
     from fairmaxent.engines.cluster_output import weigh_rows
 
     _refuse_filled_cells(fit)
     alone = rows_alone(fit)
-    rules = fit.problem.rules
-    (fair,), (old,) = (
-        rows.tables([(0,)], blocks.levels)
-        for rows in (fit.weighted, fit.problem.counted)
-    )
+    (fair,) = fit.weighted.tables([(0,)], blocks.levels)
+    (old,) = fit.problem.counted.tables([(0,)], blocks.levels)
     factor = np.divide(
         fit.table.size * fair, old, out=np.zeros(len(old)), where=old > 0
     )
@@ -243,15 +229,21 @@ def weigh_lazily(fit: Solved, weights: Reals | None, lazy: Lazy, name: str) -> A
     with np.errstate(divide="ignore"):
         log_levels[blocks.slices[0]] += np.log(factor) - alone.tilted.log_partition
     return weigh_rows(
-        lazy, fit.roles, log_levels, rules=rules, weight=weight, scale=scale, name=name
+        lazy,
+        fit.roles,
+        log_levels,
+        rules=fit.problem.rules,
+        weight=weight,
+        scale=scale,
+        name=name,
     )
 
 
 def with_design(weights: Reals, design: Reals | None) -> Reals:
-    """Multiply the weights of rows, possibly by outcome, by their scaled design
-    weights.
-    """
-    return np.asarray(weights if design is None else (weights.T * design).T)
+    """Multiply the weights of rows, or by outcome, by their scaled design weights."""
+    if design is None:
+        return weights
+    return np.asarray((weights.T * design).T)
 
 
 def check_weight_name(name: str, columns: list[str]) -> None:
@@ -267,17 +259,15 @@ def check_weight_name(name: str, columns: list[str]) -> None:
 def _refuse_filled_cells(fit: Solved) -> None:
     """Weights cannot fill cells that no row is in."""
     for cell in fit.filled:
-        why = (
-            f"{fit.roles.describe_cell(cell)} needs a share, but has no rows to weigh."
-            " Use "
-        )
-        instead = (
+        raise InfeasibleError(
+            "weights cannot reach the fair table:"
+            f" {fit.roles.describe_cell(cell)} needs a share, but has no rows to weigh."
+            " Use ",
             _MODE_ROWS,
             " or ",
             Option("mode", "top-up"),
             ", or ask for lower rates.",
         )
-        raise InfeasibleError(f"weights cannot reach the fair table: {why}", *instead)
 
 
 def rows_alone(fit: Solved) -> Distribution:
@@ -286,6 +276,7 @@ def rows_alone(fit: Solved) -> Distribution:
     rows = rows_of(prior) or row_prior(fit.distribution.blocks, fit.weighted)
     if rows is prior:  # C = 0 already
         return fit.distribution
+
     features = fit.optimum.dual.features
     target = fit.target
     if isinstance(fit.request, Request):
@@ -295,22 +286,22 @@ def rows_alone(fit: Solved) -> Distribution:
             rows, features, target, describe=fit.roles.describe_level
         )
     except InfeasibleError as problem:
-        instead = (
+        raise InfeasibleError(
+            "weights alone cannot meet the target: ",
+            problem,
             " For this fit use ",
             _MODE_ROWS,
             " or ",
             Option("mode", "top-up"),
             ".",
-        )
-        raise InfeasibleError(
-            "weights alone cannot meet the target: ", problem, *instead
         ) from problem
     return Distribution.of(fit.domain, optimum)
 
 
 def missing_rows(fit: Solved, sums: Sums) -> NDArray[np.intp]:
-    """How many rows each cell lacks, at the smallest total at which no cell has too
-    many; sums are held if possible.
+    """How many rows each cell lacks, at the smallest total of which none has too many.
+
+    Sums are held if possible.
     """
     fair = fit.distribution.root_table.ravel()
     old = fit.problem.cells().ravel()
@@ -318,46 +309,46 @@ def missing_rows(fit: Solved, sums: Sums) -> NDArray[np.intp]:
     surplus = np.flatnonzero((old > 0) & (fair <= 0))
     if len(surplus):  # adding other rows does not remove these
         cell = np.unravel_index(int(surplus[0]), fit.distribution.root_table.shape)
-        why = (
-            f"{fit.roles.describe_cell([int(level) for level in cell])} must have no"
-            " share, but has rows. Remove "
-        )
+        name = fit.roles.describe_cell([int(level) for level in cell])
         raise InfeasibleError(
-            f"adding rows cannot meet the fair table: {why}them first, or use ",
+            f"adding rows cannot meet the fair table: {name} must have no share, but"
+            " has rows. Remove them first, or use ",
             *instead,
             ".",
         )
+
     average = old.sum() / fit.table.size * fit.weight_scale
     if not 0.2 <= average <= 5:
         raise WeightError(
             f"each added row has weight 1, but the design weights are {average:.3g} on"
             " average; scale them to an average of about 1 before fitting"
         )
+
     # 2.4999999999999996 is meant to be 2.5
     rows = np.round(np.round(old * fit.weight_scale, 9))
-    least = int(
-        max(rows.sum(), np.ceil(np.max((rows - 1) / np.where(fair > 0, fair, np.inf))))
-    )
+    fullest = np.max((rows - 1) / np.where(fair > 0, fair, np.inf))
+    least = int(max(rows.sum(), np.ceil(fullest)))
     more = least - int(rows.sum())
-    for total in range(least, least + _MOST_TRIALS) if more <= LARGEST_TOP_UP else ():
+    trials = _MOST_TRIALS if more <= LARGEST_TOP_UP else 0
+    for total in range(least, least + trials):
         counts = fair_counts(fair, total, rows)
         if counts is not None:
             wanted = fit.distribution.root_table * total
-            return np.asarray(
-                (held_counts(counts, wanted, rows, sums) - rows).astype(np.intp)
-            )
-    takes = (
-        f"takes at least {more:,} more rows (the limit is {LARGEST_TOP_UP:,}), because"
-        " a group must become far "
+            lacking = held_counts(counts, wanted, rows, sums) - rows
+            return np.asarray(lacking.astype(np.intp))
+
+    raise InfeasibleError(
+        f"meeting the fair table takes at least {more:,} more rows (the limit is"
+        f" {LARGEST_TOP_UP:,}), because a group must become far rarer than it is. Use ",
+        *instead,
+        ", or change the target.",
     )
-    advice = "rarer than it is. Use ", *instead, ", or change the target."
-    raise InfeasibleError(f"meeting the fair table {takes}", *advice)
 
 
 def fair_counts(fair: Reals, total: int, least: Reals) -> Reals | None:
-    """Whole numbers within one of total·fair, none below ``least``, that add up to
-    ``total``; None if there are none.
+    """Whole numbers within one of total·fair that add up to ``total``.
 
+    None is below ``least``; None: there are no such numbers.
     Rows that are left over go to the largest remainders, the same way each time. At the
     smallest total, some cells are full with the rows that they have, so no rounding is
     without bias here, and this one is closest to the fair table.
@@ -372,6 +363,7 @@ def fair_counts(fair: Reals, total: int, least: Reals) -> Reals | None:
     open_cells = np.flatnonzero(counts < most)
     if (counts > most).any() or not 0 <= short <= len(open_cells):
         return None
+
     largest = open_cells[
         np.argsort((counts - wanted)[open_cells], kind="stable")[:short]
     ]

@@ -1,5 +1,4 @@
-"""A fit in one file: JSON for what has names, arrays for what has numbers, never
-pickle.
+"""A fit in one file: JSON for names, arrays for numbers, never pickle.
 
 Only what cannot be made again is stored; features, weights and the prior follow. So
 does the certificate: the stored one must state the same. What was learned by training a
@@ -10,7 +9,7 @@ same bytes. Reading never runs anything from the file.
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from os import PathLike
 from typing import Any
@@ -72,13 +71,22 @@ _LARGEST_RESIDUAL = 1e-6  # solvers stop far below
 # of a certificate: they follow from the rest, and are no plain values
 _MADE_AGAIN = ("measure", "table")
 _COUNTS = ("folds", "rounds", "trainings", "people", "measured_on")
+# what a file alone cannot show; see `verify`
+_UNVERIFIED = (
+    "the estimate for a trained model, which would have to be trained again",
+    "the decisions of the table's own model, which would have to be trained again",
+    "that the counts have the noise that the ledger states, which only the table would"
+    " show",
+    "which columns were left out, because the model does not have them",
+    "the seed, which only the rows that were drawn with it would show",
+    "the notes on how columns were read, which are kept as text",
+    "how often each value within a bin was seen, by which values are drawn from bins",
+)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Model:
-    """What cannot be made again; fields with the names of those of `Solved` are the
-    same.
-    """
+    """What cannot be made again; fields named as those of `Solved` are the same."""
 
     request: Request
     columns: tuple[str, ...]
@@ -116,19 +124,18 @@ def save(
 
 def _packed(fit: Solved) -> tuple[Record, Arrays]:
     weighted = fit.weighted.collect()
-    details = fit.distribution.details
     prior = fit.optimum.dual.prior
     base = {}
     in_use = None
     if not isinstance(prior, Rows):
+        made_of: Any = prior
         if isinstance(prior, Mixture) and fit.request.C < 1:
-            made_of: Any = prior.parts[0]
-        else:
-            made_of = prior
+            made_of = prior.parts[0]
         base = made_of.pack()
     elif prior.rows != np.count_nonzero(weighted.counts):
         every_row = Rows.of(fit.roles.blocks, weighted)
         in_use = match_rows(prior.codes, every_row.codes, prior.blocks.levels) >= 0
+    positions = fit.distribution.positions or {}
     stored = _Model(
         **{
             field.name: getattr(fit, field.name)
@@ -138,11 +145,7 @@ def _packed(fit: Solved) -> tuple[Record, Arrays]:
         base=base,
         rows_in_use=in_use,
         solution=fit.optimum.solution,
-        positions=(
-            {}
-            if details is None
-            else {str(index): rows for index, rows in details.positions.items()}
-        ),
+        positions={str(index): rows for index, rows in positions.items()},
     )
     arrays: Arrays = {}
     return {"format": FORMAT, "version": VERSION, **pack(stored, arrays)}, arrays
@@ -154,9 +157,7 @@ def _packed(fit: Solved) -> tuple[Record, Arrays]:
 def load(
     path: str | PathLike[str], *, max_bytes: int = MOST_BYTES
 ) -> tuple[Solved, Certificate]:
-    """Read a fit that was saved, and refuse it if its parts do not follow from each
-    other.
-    """
+    """Read a fit that was saved; refuse parts that do not follow from each other."""
     record, arrays = read_archive(path, FORMAT, max_bytes)
     if record.get("version") != VERSION:
         raise StorageError(
@@ -164,14 +165,13 @@ def load(
             f" fairmaxent reads version {VERSION}; upgrade fairmaxent, or fit and save"
             " again"
         )
+
+    _drop_relabel(path, record.get("request"))
     try:
         with np.errstate(all="ignore"):  # of numbers that are refused below
             stated = record.pop("certificate")
-            model = {
-                name: part
-                for name, part in record.items()
-                if name not in ("format", "version")
-            }
+            model = dict(record)
+            del model["format"], model["version"]
             fit = _restored(unpack(model, _Model, arrays))
             again, arrays_again = _packed(fit)
             # What saving the fit again would not write nobody reads, and it could hold
@@ -187,59 +187,36 @@ def load(
     except DependencyError:
         raise
     except BaseException as problem:
-        if isinstance(problem, Exception) or frames.is_foreign(problem):
-            raise damaged(path, problem) from problem
-        raise
+        if not isinstance(problem, Exception) and not frames.is_foreign(problem):
+            raise
+        raise damaged(path, problem) from problem
+
+
+def _drop_relabel(path: object, request: Any) -> None:
+    """Read files of the time when relabelling was an option of its own."""
+    if isinstance(request, dict) and request.pop("relabel", None) is not None:
+        raise StorageError(
+            f"{path} was made with relabel=, which is gone; fit and save again with"
+            " model=Model('boosting', parity='probabilities')"
+        )
 
 
 def _restored(stored: _Model) -> Solved:
-    request = stored.request
-    domain = stored.domain
-    check_domain(domain)
-    roles = Roles.of(
-        domain,
-        request.outcome,
-        request.protected_names,
-        request.within_names,
-        request.also_names,
-    )
-    named = [*domain.names, *([] if request.weight is None else [request.weight])]
-    require(
-        "columns and their descriptions do not fit together",
-        sorted(stored.columns) == sorted(named),
-    )
-    require(
-        "a column that was asked for is not there",
-        set(request.kept_names) <= set(named),
-    )
-    _check_table(stored, roles.blocks)
-    table = stored.table
-    design = stored.design_weights
-    blocks = roles.blocks
-    share = request.C
-    positions = _restored_positions(stored, blocks)
-    problem = Problem.of(
-        request,
-        Reading(stored.columns, roles, table, design, stored.weight_column, positions),
-    )
+    data = _restored_reading(stored)
+    blocks = data.roles.blocks
+    problem = Problem.of(stored.request, data)
     target = masses(stored.target, blocks.width)
     weighted = reweigh(_relabelled(stored, problem).counted, target[blocks.slices[0]])
     features = cell_features(blocks, problem.moment_scores, target)
     sound(stored.solution.multipliers, "f", (features.count,))
-    rows = Rows.of(blocks, weighted.collect())
-    prior: Prior = rows
-    if share:
-        prior = Mixture.of((share, 1 - share), (unpack_base(blocks, stored.base), rows))
-    elif stored.rows_in_use is not None:
-        prior = rows.only(sound(stored.rows_in_use, "b", (rows.rows,)))
+    prior = _restored_prior(stored, blocks, Rows.of(blocks, weighted.collect()))
     optimum = Optimum(Dual(prior, features, features.mean(target)), stored.solution)
-    if stored.soft is None:
-        profiles = None
-    else:
-        profiles = problem.profiles
-    by_cell = problem.values is not None
-    distribution = Distribution.of(domain, optimum).detailed(
-        positions, table, design, profiles, by_cell=by_cell
+    distribution = Distribution.of(stored.domain, optimum).detailed(
+        data.positions,
+        data.table,
+        data.design,
+        profiles=None if stored.soft is None else problem.profiles,
+        by_cell=problem.values is not None,
     )
     same = {
         field.name: getattr(stored, field.name)
@@ -255,21 +232,54 @@ def _restored(stored: _Model) -> Solved:
     )
 
 
-def _check_table(stored: _Model, blocks: Blocks) -> None:
-    """Refuse rows that are not distinct and in order, and sums that no weights of so
-    many rows have.
-    """
-    size = len(stored.table.codes)
+def _restored_reading(stored: _Model) -> Reading:
+    """The columns and rows, as they were read."""
+    request = stored.request
+    domain = stored.domain
+    check_domain(domain)
+    roles = Roles.of(
+        domain,
+        request.outcome,
+        request.protected_names,
+        request.within_names,
+        request.also_names,
+    )
+    named = [*domain.names]
+    if request.weight is not None:
+        named.append(request.weight)
+    require(
+        "columns and their descriptions do not fit together",
+        sorted(stored.columns) == sorted(named),
+    )
+    require(
+        "a column that was asked for is not there",
+        set(request.kept_names) <= set(named),
+    )
+    _check_weights(stored)
+    _check_table(stored, roles.blocks)
+    return Reading(
+        columns=stored.columns,
+        roles=roles,
+        table=stored.table,
+        design=stored.design_weights,
+        weight_column=stored.weight_column,
+        positions=_restored_positions(stored, roles.blocks),
+    )
+
+
+def _restored_prior(stored: _Model, blocks: Blocks, rows: Rows) -> Prior:
+    share = stored.request.C
+    if share:
+        base = unpack_base(blocks, stored.base)
+        return Mixture.of((share, 1 - share), (base, rows))
+    if stored.rows_in_use is not None:
+        return rows.only(sound(stored.rows_in_use, "b", (rows.rows,)))
+    return rows
+
+
+def _check_weights(stored: _Model) -> None:
+    """Refuse a weight column that says more than its name and kind."""
     weight = stored.weight_column
-    table = stored.table
-    for column, levels in zip(
-        sound(table.codes, "u", (size, len(blocks.levels))).T,
-        blocks.levels,
-        strict=True,
-    ):
-        sound(column, "u", (size,), high=levels - 1)
-    keys, _ = row_keys(table.codes, blocks.levels)
-    sound(np.diff(keys), "i", (size - 1,), low=1)
     single = weight is None or (
         weight.name == stored.request.weight
         and len(weight) == 1
@@ -280,9 +290,20 @@ def _check_table(stored: _Model, blocks: Blocks) -> None:
         "the scale of the design weights makes no sense",
         0 < stored.weight_scale < np.inf,
     )
-    rows, counts, squares = (
-        masses(sums, size) for sums in (table.rows, table.counts, table.squares)
-    )
+
+
+def _check_table(stored: _Model, blocks: Blocks) -> None:
+    """Refuse rows out of order, and sums that no weights of so many rows have."""
+    table = stored.table
+    size = len(table.codes)
+    codes = sound(table.codes, "u", (size, len(blocks.levels)))
+    for column, levels in zip(codes.T, blocks.levels, strict=True):
+        sound(column, "u", (size,), high=levels - 1)
+    keys, _ = row_keys(codes, blocks.levels)
+    sound(np.diff(keys), "i", (size - 1,), low=1)
+    rows = masses(table.rows, size)
+    counts = masses(table.counts, size)
+    squares = masses(table.squares, size)
     peaks = masses(table.largest, size)
     design = None
     if stored.design_weights is not None:
@@ -294,25 +315,24 @@ def _check_table(stored: _Model, blocks: Blocks) -> None:
         and rows.sum() < 2**53
     )
     slack = 1e-9 * counts**2
-    fits &= (squares * rows >= counts**2 - slack).all() and (
-        squares <= counts**2 + slack
-    ).all()
-    fits &= (peaks <= counts * (1 + 1e-9)).all() and (
-        peaks * rows >= counts * (1 - 1e-9)
-    ).all()
-    fits &= design is None or (weight is not None and table.places is not None)
+    fits &= (squares * rows >= counts**2 - slack).all()
+    fits &= (squares <= counts**2 + slack).all()
+    fits &= (peaks <= counts * (1 + 1e-9)).all()
+    fits &= (peaks * rows >= counts * (1 - 1e-9)).all()
+    weighs = stored.weight_column is not None
+    fits &= design is None or (weighs and table.places is not None)
     if table.places is not None:
         sound(table.places, "i", (len(table.places),), low=0, high=size - 1)
         again = Table.tallied(table.codes, table.places, design)
-        fits &= (design is None) == (weight is None) == (table.peaks is None)
-        sums = (
-            (rows, again.rows),
-            (counts, again.counts),
-            (squares, again.squares),
-            (peaks, again.largest),
-        )
+        fits &= (design is not None) == weighs == (table.peaks is not None)
         fits &= all(
-            np.allclose(stated, real, rtol=1e-6, atol=0) for stated, real in sums
+            np.allclose(stated, real, rtol=1e-6, atol=0)
+            for stated, real in (
+                (rows, again.rows),
+                (counts, again.counts),
+                (squares, again.squares),
+                (peaks, again.largest),
+            )
         )
     require("the rows and their counts do not fit together", bool(fits))
 
@@ -321,22 +341,20 @@ def _restored_positions(stored: _Model, blocks: Blocks) -> Positions | None:
     """Raw values of the input rows, each inside the level that the row has."""
     if not stored.positions:
         return None
+
     codes = blocks.unpool(stored.table.codes)[stored.table.inverse]
     positions = {int(index): array for index, array in stored.positions.items()}
+    shape = (len(codes),)
     for index, array in positions.items():
         starts = stored.domain.attributes[index].level_starts
         level = codes[:, index]
-        sound(
-            sound(array, "u", (len(codes),)) - starts[level], "i", (len(codes),), low=0
-        )
-        sound(starts[level + 1] - array, "i", (len(codes),), low=1)
+        sound(sound(array, "u", shape) - starts[level], "i", shape, low=0)
+        sound(starts[level + 1] - array, "i", shape, low=1)
     return positions
 
 
 def _relabelled(stored: _Model, problem: Problem) -> Problem:
-    """The problem with the labels of the profiles; soft labels π and how outcomes were
-    split must be possible.
-    """
+    """The problem with the labels of the profiles, if those are possible."""
     soft = stored.soft
     labels = stored.labels
     if soft is None or labels is None:
@@ -345,6 +363,7 @@ def _relabelled(stored: _Model, problem: Problem) -> Problem:
     # before there is an array of that many columns
     if soft.shape[1:] != (problem.blocks.shape(0)[0],):
         raise ValueError("soft labels are about other outcomes")
+
     profiles = problem.profiles
     for shares in (soft, labels):
         totals = masses(shares, *profiles.counts.shape).sum(axis=1)
@@ -358,9 +377,7 @@ def _relabelled(stored: _Model, problem: Problem) -> Problem:
 
 
 def _check_distribution(fit: Solved) -> None:
-    """Probabilities that are none, a prior that is none, multipliers that do not reach
-    the target.
-    """
+    """Refuse probabilities or priors that are none, and multipliers off the target."""
     blocks = fit.roles.blocks
     tilted = fit.distribution.tilted
     for levels in (tilted.levels, fit.target):
@@ -373,11 +390,13 @@ def _check_distribution(fit: Solved) -> None:
                 "a probability is outside its range",
                 bool(((part >= 0) & (part <= 1 + 1e-9)).all()),
             )
+
     dual = fit.optimum.dual
     solution = fit.optimum.solution
-    for component in (
-        dual.prior.parts if isinstance(dual.prior, Mixture) else (dual.prior,)
-    ):
+    parts: Sequence[Prior] = (dual.prior,)
+    if isinstance(dual.prior, Mixture):
+        parts = dual.prior.parts
+    for component in parts:
         excess = component.tilt(np.zeros(blocks.width)).log_partition
         require("the prior does not sum to one", _is_close(excess, 0.0, slack=1e-6))
     value = tilted.log_partition - float(solution.multipliers @ dual.target)
@@ -393,12 +412,12 @@ def _check_distribution(fit: Solved) -> None:
 
 
 def _certified(fit: Solved, stated: Any) -> Certificate:
-    """Make the certificate again, and compare it with the stored one; what cannot be
-    made again is as stored.
+    """Make the certificate again, and compare it with the stored one.
+
+    What cannot be made again is as stored.
     """
-    told: Told = unpack(
-        {field.name: stated[field.name] for field in fields(Told)}, Told
-    )
+    kept = {field.name: stated[field.name] for field in fields(Told)}
+    told: Told = unpack(kept, Told)
     _check_told(fit, told)
     certificate = certify(fit, told)
     expected = pack(certificate, without=_MADE_AGAIN)
@@ -409,9 +428,7 @@ def _certified(fit: Solved, stated: Any) -> Certificate:
 
 
 def _check_told(fit: Solved, told: Told) -> None:
-    """Refuse what no fit can say of these columns and cells, and numbers that no
-    trained model can have.
-    """
+    """Refuse what no fit of these columns, and no trained model, can say."""
     problem = fit.problem
     ledger = told.privacy
     kept = set(fit.columns).intersection(told.left_out_columns)
@@ -443,7 +460,7 @@ def _check_told(fit: Solved, told: Told) -> None:
         require("the ledger spends more than the privacy budget", within)
         rows = (
             fit.table.keeps_rows
-            or fit.distribution.details is not None
+            or fit.distribution.positions is not None
             or fit.weight_column is not None
         )
         require("a private model keeps rows", not rows)
@@ -490,16 +507,20 @@ def _differences(path: str, stated: Any, expected: Any) -> Iterator[str]:
     ):
         for told, real in zip(stated, expected, strict=True):
             yield from _differences(path, told, real)
-    elif type(stated) is not type(expected) or (
-        not _is_close(stated, expected)
-        if isinstance(stated, float)
-        else stated != expected
-    ):
-        told, real = (
-            f"{value:.6g}" if isinstance(value, float) else shown(value)
-            for value in (stated, expected)
-        )
-        yield f"{path} as {told}, but what it holds gives {real}"
+    elif not _is_same(stated, expected):
+        yield f"{path} as {_told(stated)}, but what it holds gives {_told(expected)}"
+
+
+def _is_same(stated: Any, expected: Any) -> bool:
+    if type(stated) is not type(expected):
+        return False
+    if isinstance(stated, float):
+        return _is_close(stated, expected)
+    return bool(stated == expected)
+
+
+def _told(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else shown(value)
 
 
 def _is_close(stated: float, expected: float, *, slack: float = _ABSOLUTE) -> bool:
@@ -514,9 +535,7 @@ def _is_close(stated: float, expected: float, *, slack: float = _ABSOLUTE) -> bo
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Verification:
-    """What was verified of a model file, and what was not; printed, it is a short
-    report.
-    """
+    """What was verified of a model file, and what not; printed, a short report."""
 
     path: str
     sha256: str  # of the whole file, to compare with one that was written down
@@ -557,30 +576,26 @@ def verify(path: str | PathLike[str], *, max_bytes: int = MOST_BYTES) -> Verific
     """
     fit, certificate = load(path, max_bytes=max_bytes)
     binned = [column for column in fit.domain.attributes if not column.is_value_coded]
-    unverified = {
-        "the estimate for a trained model, which would have to be trained again": (
-            certificate.estimate
-        ),
-        "the decisions of the table's own model, which would have to be trained again": (
-            certificate.decisions
-        ),
-        "that the counts have the noise that the ledger states, which only the table would show": (
-            certificate.privacy
-        ),
-        "which columns were left out, because the model does not have them": (
-            certificate.left_out_columns or None
-        ),
-        "the seed, which only the rows that were drawn with it would show": (
-            fit.request.random_state
-        ),
-        "the notes on how columns were read, which are kept as text": (
-            certificate.notes or None
-        ),
-        "how often each value within a bin was seen, by which values are drawn from bins": (
-            binned or None
-        ),
-    }
+    stated = (
+        certificate.estimate,
+        certificate.decisions,
+        certificate.privacy,
+        certificate.left_out_columns or None,
+        fit.request.random_state,
+        certificate.notes or None,
+        binned or None,
+    )
     with open(path, "rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    what = tuple(part for part, stated in unverified.items() if stated is not None)
-    return Verification(str(path), digest, VERSION, fit.contents, what, certificate)
+    return Verification(
+        path=str(path),
+        sha256=digest,
+        version=VERSION,
+        holds=fit.contents,
+        unverified=tuple(
+            what
+            for what, part in zip(_UNVERIFIED, stated, strict=True)
+            if part is not None
+        ),
+        certificate=certificate,
+    )

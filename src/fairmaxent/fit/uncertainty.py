@@ -1,5 +1,4 @@
-"""Uncertainty: how far the fair table might have come out differently with another
-sample of people.
+"""Uncertainty: how different the fair table might be with another sample of people.
 
 The fair table t(y, z) depends on the data only through the table e(y, z) of outcome and
 groups, so that a replicate of the fit is a replicate of this small table, made fair in
@@ -21,6 +20,8 @@ from fairmaxent.data.table import Mask, Reals, Table, effective_rows, tally
 from fairmaxent.engines.rows import in_memory
 from fairmaxent.errors import InfeasibleError, InputError, Option
 from fairmaxent.fairness.rates import (
+    Grouping,
+    Measure,
     by_stratum,
     group_shares,
     group_table,
@@ -63,21 +64,18 @@ class TableSpans:
         """Everything with its name, the cells last."""
         yield from self.outcomes.items()
         yield from self.groups.items()
-        yield from (
-            (f"representation rate of {name}", span)
-            for name, span in self.representation_rate.items()
-        )
-        yield from (
-            (f"statistical rate of {name}", span)
-            for name, span in self.statistical_rate.items()
-        )
+        for name, span in self.representation_rate.items():
+            yield f"representation rate of {name}", span
+        for name, span in self.statistical_rate.items():
+            yield f"statistical rate of {name}", span
         yield from self.cells.items()
 
 
 @dataclass(frozen=True)
 class Uncertainty:
-    """What :meth:`fairmaxent.fit.fit.Fit.uncertainty` returns: intervals of the data's
-    table and of the fair table.
+    """Intervals of the data's table and of the fair table.
+
+    It is what :meth:`fairmaxent.fit.fit.Fit.uncertainty` returns.
     """
 
     before: TableSpans  # of the data
@@ -92,15 +90,10 @@ class Uncertainty:
 
     def __str__(self) -> str:
         after = dict(self.after.lines())
-        rows = [
-            (name, str(before), str(after[name]))
-            for name, before in self.before.lines()
-        ]
-        width = max(len(name) for name, *_ in rows) + 2
-        lines = [
-            f"{'':<{width}}{'before':<28}after",
-            *(f"{name:<{width}}{old:<28}{new}" for name, old, new in rows),
-        ]
+        width = max(map(len, after)) + 2
+        lines = [f"{'':<{width}}{'before':<28}after"]
+        for name, before in self.before.lines():
+            lines.append(f"{name:<{width}}{before!s:<28}{after[name]}")
         lines.append(
             f"{100 * self.confidence:g} % intervals from {self.replicates:,} bootstrap"
             " replicates of the fit"
@@ -121,26 +114,28 @@ def measure_uncertainty(
     count = check_count(replicates)
     fewest = int(np.ceil(2 / (1 - confidence)))
     if count < fewest:
-        few = (
+        raise InputError(
+            Option("replicates", replicates),
             f" is too few for a confidence of {confidence}; use {fewest} or more, 200"
-            " is usual"
+            " is usual",
         )
-        raise InputError(Option("replicates", replicates), few)
     if not isinstance(fit.request, Request):
         raise InputError(
             "uncertainty() is available for fits made by debias(), not for the paper's"
             " own configurations"
         )
-    problem = fit.problem
     if fit.request.training is not None:
-        why = (
+        raise InputError(
+            "uncertainty() is not available with ",
+            Option("model"),
             ", because every replicate would have to train it again; the certificate"
-            " has intervals of what it decides"
+            " has intervals of what it decides",
         )
-        raise InputError("uncertainty() is not available with ", Option("model"), why)
+
+    problem = fit.problem
     cells = _cells(problem)
-    before = []
-    after = []
+    before = [problem.data_table]
+    after = [fit.distribution.root_table]
     for masses in _replicated_masses(cells, problem, count, rng):
         replicate = replace(problem, table=replace(cells, counts=masses))
         try:
@@ -149,34 +144,33 @@ def measure_uncertainty(
             continue
         after.append(fair.table)
         before.append(replicate.data_table)
-    if len(after) < fewest:
+
+    feasible = len(after) - 1
+    if feasible < fewest:
         raise InfeasibleError(
-            f"no fair table exists for {count - len(after):,} of {count:,} replicates,"
+            f"no fair table exists for {count - feasible:,} of {count:,} replicates,"
             " too many for intervals; ask for lower rates, or merge small groups"
         )
+
     tail = (1 - confidence) / 2
-    old = np.stack([problem.data_table, *before])
-    new = np.stack([fit.distribution.root_table, *after])
     # the same cells in both, as they are read side by side
-    seen = np.any([*old, *new], axis=0)
-    spans = [_spans(problem, tables, seen, tail) for tables in (old, new)]
+    seen = np.any([*before, *after], axis=0)
     return Uncertainty(
-        spans[0],
-        spans[1],
-        confidence,
-        replicates=len(after),
-        infeasible=count - len(after),
+        before=_spans(problem, np.stack(before), seen, tail),
+        after=_spans(problem, np.stack(after), seen, tail),
+        confidence=confidence,
+        replicates=feasible,
+        infeasible=count - feasible,
     )
 
 
 def _cells(problem: Problem) -> Table:
-    """The rows by outcome and groups, and by whether a rule forbids them: one distinct
-    row for each.
-    """
+    """A distinct row for each cell of outcome and groups, and its forbidden rows."""
     blocks = problem.blocks
     if not problem.rules:  # then the other columns do not matter
-        sums = (problem.cells(), problem.cells("rows"), problem.cells("squares"))
-        counts, people, squares = (cells.ravel() for cells in sums)
+        counts = problem.cells().ravel()
+        people = problem.cells("rows").ravel()
+        squares = problem.cells("squares").ravel()
         # There is one too for each outcome that nobody has in a group: somebody might
         # have had it.
         by_outcome = counts.reshape(blocks.shape(0)[0], -1)
@@ -186,14 +180,17 @@ def _cells(problem: Problem) -> Table:
         codes = np.zeros((len(present), len(blocks.levels)), dtype=np.intp)
         codes[:, 0] = present
         return Table(codes, counts[present], people[present], squares[present])
+
     table = in_memory(problem.table)
     keys = table.codes[:, 0].astype(np.intp) * 2 + break_any(problem.rules, table.codes)
     _, first, cell = np.unique(keys, return_index=True, return_inverse=True)
-    counts, people, squares = (
-        tally(cell, sums, len(first))
-        for sums in (table.counts, table.rows, table.squares)
+    count = len(first)
+    return Table(
+        table.codes[first],
+        tally(cell, table.counts, count),
+        tally(cell, table.rows, count),
+        tally(cell, table.squares, count),
     )
-    return Table(table.codes[first], counts, people, squares)
 
 
 def _replicated_masses(
@@ -208,69 +205,89 @@ def _replicated_masses(
     # quarter of √N, the order of a count's standard error: with very many cells, half
     # rows would add up.
     more = min(HALF_A_ROW, np.sqrt(rows.sum()) / (4 * len(rows)))
-    totals, squares = (
-        tally(outcome, sums, 0) for sums in (cells.counts, cells.squares)
+    totals = tally(outcome, cells.counts, 0)
+    squares = tally(outcome, cells.squares, 0)
+    usual = np.divide(squares, totals, out=np.zeros_like(totals), where=totals > 0)
+    scale = np.divide(  # θ, and in a cell without rows the one of its outcome
+        cells.squares, cells.counts, out=usual[outcome], where=cells.counts > 0
     )
-    usual = np.divide(squares, totals, out=np.zeros_like(totals), where=totals > 0)[
-        outcome
-    ]
-    scale = np.divide(cells.squares, cells.counts, out=usual, where=cells.counts > 0)
     for _ in range(count):
         yield scale * rng.gamma(rows + more)
 
 
 def _spans(problem: Problem, tables: Reals, seen: Mask, tail: float) -> TableSpans:
-    """Intervals of a table, given with its replicates behind it along the first axis;
-    of cells, those to show.
+    """Intervals of a table, of whose cells those ``seen`` are shown.
+
+    It is given with its replicates behind it along the first axis.
     """
     roles = problem.roles
     measure = problem.measure
-    outcomes = {}
-    groups = {}
-    representation = {}
-    statistical = {}
 
     def span(values: Reals) -> Span:
         low, high = _quantiles(values, tail)
         return Span(float(values[0]), float(low), float(high))
 
+    outcomes = {}
     for axis in (0, *roles.other_axes):
         shares = np.stack(
             [group_table(np.swapaxes(table, 0, axis), ()) for table in tables]
         )
         for level, label in enumerate(roles.attributes[axis].labels):
             outcomes[f"{roles.names[axis]} = {label}"] = span(shares[:, level])
+
+    groups = {}
+    representation = {}
+    statistical = {}
     for name, axes in zip(measure.names, measure.groupings, strict=True):
         shares = np.stack([group_shares(table, axes) for table in tables])
         for group in np.ndindex(shares.shape[1:]):
             groups[roles.describe_group(axes, group)] = span(shares[(..., *group)])
-        compared = (
-            group_shares(measure.groups_compared(table, axes), axes) for table in tables
-        )
-        shares = np.stack([by_stratum(table, measure.strata) for table in compared])
-        by_group = (
-            outcome_rates(measure.outcomes_compared(table, axes), axes)
-            for table in tables
-        )
-        rates = np.stack(
-            [by_stratum(table, measure.strata, first=1) for table in by_group]
-        )
-        strata = list(enumerate(np.asarray(np.isfinite(rates).all(axis=(0, 1)))))
-        of_outcomes = [
-            rates[:, y, stratum, kept]
-            for y in measure.favourable_of(axes)
-            for stratum, kept in strata
-        ]
         representation[name] = _smallest_ratio(
-            [shares[:, n, kept] for n, kept in enumerate(shares[0] > 0)], tail
+            _compared_shares(measure, axes, tables), tail
         )
-        statistical[name] = _smallest_ratio(of_outcomes, tail)
+        statistical[name] = _smallest_ratio(
+            _compared_rates(measure, axes, tables), tail
+        )
+
     cells = {
         roles.describe_cell(cell): span(tables[(..., *cell)])
         for cell in np.ndindex(seen.shape)
         if seen[cell]
     }
     return TableSpans(cells, outcomes, groups, representation, statistical)
+
+
+def _compared_shares(measure: Measure, axes: Grouping, tables: Reals) -> list[Reals]:
+    """The shares of groups (tables × groups) that are compared in each stratum."""
+    shares = np.stack(
+        [
+            by_stratum(
+                group_shares(measure.groups_compared(table, axes), axes), measure.strata
+            )
+            for table in tables
+        ]
+    )
+    return [shares[:, stratum, kept] for stratum, kept in enumerate(shares[0] > 0)]
+
+
+def _compared_rates(measure: Measure, axes: Grouping, tables: Reals) -> list[Reals]:
+    """The rates of groups (tables × groups) by outcome and stratum."""
+    rates = np.stack(
+        [
+            by_stratum(
+                outcome_rates(measure.outcomes_compared(table, axes), axes),
+                measure.strata,
+                first=1,
+            )
+            for table in tables
+        ]
+    )
+    known = np.asarray(np.isfinite(rates).all(axis=(0, 1)))
+    return [
+        rates[:, outcome, stratum, kept]
+        for outcome in measure.favourable_of(axes)
+        for stratum, kept in enumerate(known)
+    ]
 
 
 def _quantiles(values: Reals, tail: float) -> Reals:
@@ -281,12 +298,12 @@ def _quantiles(values: Reals, tail: float) -> Reals:
 
 
 def _smallest_ratio(comparisons: list[Reals], tail: float) -> Span:
-    """Interval of the smallest ratio between groups: the smallest lower and the
-    smallest upper end of all pairs.
+    """Interval of the smallest ratio between groups: the smallest ends of all pairs.
+
+    The pair that looks worst is partly the unluckiest one, so quantiles of the smallest
+    ratio itself would be too low. Of many groups, those of the lowest and the highest
+    rates are compared.
     """
-    # The pair that looks worst is partly the unluckiest one, so quantiles of the
-    # smallest ratio itself would be too low. Of many groups, those of the lowest and
-    # the highest rates are compared.
     value = 1.0
     low = 1.0
     high = 1.0

@@ -1,6 +1,6 @@
-"""Models: labellers, which predict the probability of each outcome for people they have
-not learned from, and students.
+"""Models: labellers and students.
 
+Labellers predict the probability of each outcome for people they have not learned from.
 Students are the models that people train, in the columns and with the labels of their
 own table.
 """
@@ -31,7 +31,7 @@ from fairmaxent.relabelling.people import (
     seen_columns,
 )
 
-FOLDS = 5
+LABEL_FOLDS = 5
 # Models by name. The rooted tree is ours; the others are scikit-learn's, boosting with
 # its own handling of categories.
 ModelName = Literal["tree", "boosting", "logistic"]
@@ -73,9 +73,9 @@ class Labeller(Protocol):
 def choose_labeller(
     roles: Roles, model: Any = None, *, blind: bool = False
 ) -> Labeller:
-    """Return the classifier, given or named; by default boosting if scikit-learn is
-    installed, or else the rooted tree.
+    """Return the classifier, given or named.
 
+    By default it is boosting if scikit-learn is installed, or else the rooted tree.
     ``blind``: it does not see the protected columns.
     """
     named = isinstance(model, str)
@@ -87,30 +87,36 @@ def choose_labeller(
             f"the model {model!r} needs scikit-learn, which is not installed; pip"
             " install scikit-learn"
         )
-    if named and model == LOGISTIC:
-        from sklearn.linear_model import LogisticRegression
+    if named and model == BOOSTING:
+        model = None
+    elif named:
+        model = _classifier(model)
+    return ScikitLabeller(roles, model, blind=blind)
 
-        model = LogisticRegression(max_iter=1000)
-    return ScikitLabeller(
-        roles, None if named and model == BOOSTING else model, blind=blind
-    )
+
+def _classifier(name: str) -> Any:
+    """Logistic regression or a decision tree, by name."""
+    from sklearn import linear_model, tree
+
+    if name == LOGISTIC:
+        return linear_model.LogisticRegression(max_iter=1000)
+    # A leaf has 1 % of the rows: a model that decides by a few people decides otherwise
+    # about the next ones.
+    return tree.DecisionTreeClassifier(min_samples_leaf=0.01, random_state=0)
 
 
 def check_model(
     option: str, model: Any, names: Sequence[str] = get_args(ModelName)
 ) -> None:
-    """Refuse anything but a classifier like scikit-learn's, the name of a model, or
-    None for our choice.
-    """
+    """Refuse all but a classifier like scikit-learn's, a name, or None for ours."""
     if model is None or (isinstance(model, str) and model in names):
         return
     if isinstance(model, type) or not (
         hasattr(model, "fit") and hasattr(model, "predict_proba")
     ):
+        shown = getattr(model, "__name__", type(model).__name__)
         if isinstance(model, str):
             shown = repr(model)
-        else:
-            shown = getattr(model, "__name__", type(model).__name__)
         raise InputError(
             f"{option} is {shown}, which cannot be fitted to predict probabilities;"
             " pass a classifier with fit and predict_proba, e.g."
@@ -128,37 +134,41 @@ def name_of(labeller: Labeller) -> str:
     return type(labeller.model).__name__
 
 
-def cross_fit(labeller: Labeller, people: People, *, folds: int = FOLDS) -> HeldOut:
+def cross_fit(
+    labeller: Labeller, people: People, *, folds: int = LABEL_FOLDS
+) -> HeldOut:
     """Predict the outcomes of everybody by a model that has not seen them."""
     records = []
     weights = []
     chances = []
     for held in people.deal(folds).T:
         predict = labeller.learn(people.lesson(people.size - held))
-        records.append(np.flatnonzero(held))
-        weights.append((people.weight * held / np.maximum(people.size, 1))[records[-1]])
-        chances.append(predict(people.inputs.take(records[-1])))
+        asked = np.flatnonzero(held)
+        records.append(asked)
+        weights.append((people.weight * held / np.maximum(people.size, 1))[asked])
+        chances.append(predict(people.inputs.take(asked)))
     return HeldOut(
         np.concatenate(records),
         np.concatenate(weights),
-        checked(labeller, np.concatenate(chances)),
+        checked(name_of(labeller), np.concatenate(chances)),
     )
 
 
-def checked(model: Labeller, chances: Reals) -> Reals:
+def checked(name: str, chances: Reals) -> Reals:
     """Return probabilities that a model predicted; refuse those that are none."""
     if not (np.isfinite(chances).all() and chances.min() >= 0):
         raise InputError(
-            f"{name_of(model)} predicted probabilities that are negative or not finite;"
-            " pass another classifier"
+            f"{name} predicted probabilities that are negative or not finite; pass"
+            " another classifier"
         )
     return chances
 
 
 @dataclass(frozen=True, eq=False)
 class TreeLabeller:
-    """The rooted tree as a classifier: P(y | x, z) by Bayes' rule. It needs no other
-    library, and sees levels only.
+    """The rooted tree as a classifier: P(y | x, z) by Bayes' rule.
+
+    It needs no other library, and sees levels only.
     """
 
     roles: Roles
@@ -196,6 +206,7 @@ class TreeLabeller:
                     for y in range(outcomes)
                 ]
                 logs = np.logaddexp(logs, np.column_stack(by_outcome))
+
             # For somebody with a level that was never seen, only the group is
             # informative.
             unseen = np.isneginf(logs).all(axis=1)
@@ -219,9 +230,7 @@ def _with_root(codes: Codes, group: NDArray[Any], outcome: int, groups: int) -> 
 
 @dataclass(frozen=True, eq=False)
 class ScikitLabeller:
-    """A classifier with scikit-learn's interface; gradient boosting on histograms if
-    none is given.
-    """
+    """A classifier with scikit-learn's interface; gradient boosting if none given."""
 
     roles: Roles
     model: Any
@@ -229,27 +238,8 @@ class ScikitLabeller:
     calm: bool = False  # boosting for tables of any size, without early stopping
 
     def learn(self, lesson: Lesson) -> Predict:
-        """Fit a fresh copy to the people, each repeated for every outcome in which they
-        have weight.
-        """
-        from sklearn.base import clone
-
-        model = clone(self.model, safe=False)
-        if self.model is None:
-            from sklearn.ensemble import HistGradientBoostingClassifier
-
-            columns = seen_columns(self.roles, blind=self.blind)
-            categorical = [
-                column.kind not in ORDERED and column.size <= _CATEGORIES
-                for _, column in columns
-            ]
-            if self.calm:
-                slow = _CALM
-            else:
-                slow = {}
-            model = HistGradientBoostingClassifier(
-                categorical_features=categorical, random_state=0, **slow
-            )
+        """Fit a fresh copy; people are there once for each outcome that has weight."""
+        model = self._fresh()
         person, outcome = np.nonzero(lesson.weights)
         outcomes = lesson.weights.shape[1]
         matrix = self._matrix(lesson.inputs)
@@ -259,6 +249,7 @@ class ScikitLabeller:
         if len(np.unique(outcome)) < 2 or not matrix.shape[1]:
             shares = lesson.weights.sum(axis=0) / lesson.weights.sum()
             return lambda inputs: np.tile(shares, (len(inputs), 1))
+
         # In single precision: a boosting's rules can turn on the last digit, which
         # differs between kinds of machines.
         weights = lesson.weights[person, outcome].astype(np.float32).astype(np.float64)
@@ -287,6 +278,24 @@ class ScikitLabeller:
 
         return predict
 
+    def _fresh(self) -> Any:
+        if self.model is not None:
+            from sklearn.base import clone
+
+            return clone(self.model, safe=False)
+
+        from sklearn.ensemble import HistGradientBoostingClassifier
+
+        columns = seen_columns(self.roles, blind=self.blind)
+        return HistGradientBoostingClassifier(
+            categorical_features=[
+                column.kind not in ORDERED and column.size <= _CATEGORIES
+                for _, column in columns
+            ],
+            random_state=0,
+            **(_CALM if self.calm else {}),
+        )
+
     def _matrix(self, inputs: Inputs) -> Reals:
         return inputs.matrix(blind=self.blind, with_categories=self.model is None)
 
@@ -296,10 +305,7 @@ def _one_thread(model: Any) -> Iterator[None]:
     """On a busy machine threads wait for each other far longer than they save."""
     from threadpoolctl import threadpool_limits
 
-    if getattr(model, "steps", None):
-        last = model.steps[-1][1]
-    else:
-        last = model
+    last = _last_step(model)
     # For scikit-learn None is one thread; other libraries start as many as there are
     # cores, whatever the limit.
     free = getattr(last, "n_jobs", 0) is None and not type(last).__module__.startswith(
@@ -313,18 +319,22 @@ def _one_thread(model: Any) -> Iterator[None]:
         last.n_jobs = None
 
 
-def _fit(model: Any, seen: Any, outcome: Any, weights: Reals) -> None:
+def _last_step(model: Any) -> Any:
+    """The classifier itself, at the end of a pipeline or alone."""
     steps = getattr(model, "steps", None)
-    if steps:
-        name = f"{steps[-1][0]}__sample_weight"
-    else:
-        name = "sample_weight"
+    return steps[-1][1] if steps else model
+
+
+def _fit(model: Any, seen: Any, outcome: Any, weights: Reals) -> None:
+    name = "sample_weight"
+    if getattr(model, "steps", None):
+        name = f"{model.steps[-1][0]}__{name}"
     try:
         with _one_thread(model):
             model.fit(seen, outcome, **{name: weights})
     except (TypeError, ValueError) as problem:
         raise InputError(
-            f"{type(steps[-1][1] if steps else model).__name__} could not be trained on"
+            f"{type(_last_step(model)).__name__} could not be trained on"
             f" the columns of the table with sample weights ({first_line(problem)});"
             " pass a classifier whose fit takes sample_weight, or a Pipeline that"
             " prepares the columns for one (fills gaps, encodes texts) and leaves all"
@@ -337,9 +347,7 @@ def _fit(model: Any, seen: Any, outcome: Any, weights: Reals) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Classroom:
-    """The table that a student learns from: what it sees of people, and their
-    outcomes.
-    """
+    """The table that a student learns from: what it sees of people, and outcomes."""
 
     seen: nw.DataFrame[Any]
     labels: tuple[Any, Any]  # of the bad outcome and of the good one, as arrays of one
@@ -356,13 +364,12 @@ class Classroom:
         hidden: list[str],
         unused: Sequence[str],
     ) -> "Classroom":
-        """Hide columns, and make the model that a name stands for, which does not use
-        some of the others.
-        """
+        """Hide columns, and make the model of a name, which leaves some unused."""
         if not has_library("sklearn"):
             raise DependencyError(
                 "training a model needs scikit-learn; pip install scikit-learn"
             )
+
         seen = frame.drop([outcome, *hidden])
         if not seen.columns:
             raise InputError(
@@ -372,40 +379,29 @@ class Classroom:
         if seen.implementation.is_pyarrow():  # which scikit-learn does not read
             seen = nw.from_native(seen.to_pandas(), eager_only=True)
         column = frame.get_column(outcome).to_numpy()
-        labels = (
-            np.asarray(column[np.argmin(good)])[None],
-            np.asarray(column[np.argmax(good)])[None],
-        )
+        bad_label = np.asarray(column[np.argmin(good)])[None]
+        good_label = np.asarray(column[np.argmax(good)])[None]
         if isinstance(model, str | None):
             model = _built(model or LOGISTIC, seen.drop(unused, strict=False))
-        return cls(seen, labels, model)
+        return cls(seen, (bad_label, good_label), model)
 
     @property
     def name(self) -> str:
         """The model by its class, a pipeline by that of its last step."""
-        steps = getattr(self.model, "steps", None)
-        return type(steps[-1][1] if steps else self.model).__name__
+        return type(_last_step(self.model)).__name__
 
     def train(self, rows: Rows, good: Mask, weights: Reals) -> "Trained":
-        """Train a fresh copy of the model on some rows, each with the good or the bad
-        outcome.
-        """
+        """Train a fresh copy of the model on rows with the good or the bad outcome."""
         from sklearn.base import clone
 
         model = clone(self.model, safe=False)
-        _fit(
-            model,
-            self.take(rows),
-            np.concatenate(self.labels)[good.astype(np.intp)],
-            weights,
-        )
+        labels = np.concatenate(self.labels)[good.astype(np.intp)]
+        _fit(model, self.take(rows), labels, weights)
         known = np.flatnonzero(np.asarray(model.classes_) == self.labels[1])
         return Trained(self, model, int(known[0]) if len(known) else None)
 
     def take(self, rows: Rows) -> Any:
-        """What the model sees of the people in some rows, as a table of the user's
-        library.
-        """
+        """What the model sees of some rows, as a table of the user's library."""
         return self.seen[rows].to_native()
 
 
@@ -424,26 +420,12 @@ class Trained:
         with _one_thread(self.model):
             found = self.model.predict_proba(self.classroom.take(rows))
         chances = np.asarray(found, dtype=np.float64)[:, self.column]
-        if not (np.isfinite(chances).all() and chances.min() >= 0):
-            name = self.classroom.name
-            raise InputError(
-                f"{name} predicted probabilities that are negative or not finite; pass"
-                " another classifier"
-            )
-        return chances
+        return checked(self.classroom.name, chances)
 
 
 def _built(name: str, seen: nw.DataFrame[Any]) -> Any:
     """The model of a name, as a pipeline that prepares the columns it is given."""
-    from sklearn import (
-        compose,
-        ensemble,
-        impute,
-        linear_model,
-        pipeline,
-        preprocessing,
-        tree,
-    )
+    from sklearn import compose, ensemble, impute, pipeline, preprocessing
 
     kinds = seen.schema.items()
     numbers = [column for column, kind in kinds if kind.is_numeric()]
@@ -465,6 +447,7 @@ def _built(name: str, seen: nw.DataFrame[Any]) -> Any:
             categorical_features=categorical, random_state=0
         )
         return pipeline.make_pipeline(compose.make_column_transformer(*parts), model)
+
     levels = pipeline.make_pipeline(
         known, preprocessing.OneHotEncoder(handle_unknown="ignore")
     )
@@ -476,15 +459,8 @@ def _built(name: str, seen: nw.DataFrame[Any]) -> Any:
         (pipeline.make_pipeline(stamps, filled), dates),
         (filled, numbers),
     )
-    # A leaf has 1 % of the rows: a model that decides by a few people decides otherwise
-    # about the next ones.
-    rules = tree.DecisionTreeClassifier(min_samples_leaf=0.01, random_state=0)
-    if name == LOGISTIC:
-        model = linear_model.LogisticRegression(max_iter=1000)
-    else:
-        model = rules
     return pipeline.make_pipeline(
-        compose.make_column_transformer(*parts, sparse_threshold=0.0), model
+        compose.make_column_transformer(*parts, sparse_threshold=0.0), _classifier(name)
     )
 
 

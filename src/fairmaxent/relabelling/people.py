@@ -290,7 +290,7 @@ class People:
             raise InputError(
                 f"{self.size.sum()} rows are too few to learn from in {folds} folds;"
                 " use ",
-                Option("relabel", None),
+                Option("model", None),
                 " and ",
                 Option("estimate", None),
             )
