@@ -22,8 +22,6 @@ from fairmaxent.app.page_options import (
 )
 from fairmaxent.app.upload import read_upload
 from fairmaxent.cli.config import declared
-from fairmaxent.cli.debias import debias_command as debias
-from fairmaxent.cli.inspect import inspect_command as inspect
 from fairmaxent.cli.options import ledger_beside, name_for, outputs
 from fairmaxent.cli.output import OutputOptions
 from fairmaxent.cli.reading import DomainOptions, ReadingOptions
@@ -49,6 +47,10 @@ _SLICES = 20  # from all over the file
 ROLE_NAMES = tuple(field.name for field in fields(RoleOptions))
 COLUMN_NAMES = ("bins", "kinds", "order", "max_levels")
 _TAKEN_NAMES = ("mode", "rows", "iid", "weight_name", "evaluate", *FILING_NAMES)
+# What the page may set beside the domain and the PDF; the ledger is a path.
+_NAMES = {*ROLE_NAMES, *REQUEST_NAMES, *_TAKEN_NAMES, *COLUMN_NAMES, "drop"} - {
+    "ledger"
+}
 RATES = ("statistical_rate", "representation_rate")
 # on the page a text and a tick; on the command line both are files
 _DOMAIN = "domain"
@@ -84,7 +86,7 @@ class OpenedTable:
     @cached_property
     def options(self) -> PageOptions:
         """How the page wants it to be read."""
-        return page_options(inspect, ["-"], self.asked, names=READING_NAMES)
+        return page_options(self.asked, names=READING_NAMES)
 
     def reading(self, drop: Sequence[str] = ()) -> ReadingOptions:
         """How it is read, without some columns."""
@@ -317,41 +319,32 @@ class Scenario:
             raise InputError(
                 "Choose the outcome and at least one column of groups first."
             )
-        given = meaningful(debias, values)
+        given = meaningful(values)
         text = given.pop(_DOMAIN, None)
         pdf = given.pop(_PDF, None)
         if not isinstance(text, str | None) or not isinstance(pdf, bool | None):
             raise InputError("the page sent a domain that is not a text; reload it")
-        # which is a path
-        names = {*ROLE_NAMES, *REQUEST_NAMES, *_TAKEN_NAMES, *COLUMN_NAMES, "drop"} - {
-            "ledger"
-        }
-        options = page_options(debias, ["-"], {"random_state": 0, **given}, names=names)
-        with options.context:
-            roles = options.record(RoleOptions)
-            asked = AskedOptions.of(
-                **{name: options.context.params[name] for name in REQUEST_NAMES}
-            )
-            wanted = options.record(OutputOptions)
-            replace(wanted, report="report.html").check("-")  # there always is one
-            asked.check(options.context, roles)
-        text = text if asked.has("epsilon") or asked.has("release") else None
-        declaration = asked.declared(
-            declared(text, "The list of public values") if text else None
+        options = page_options({"random_state": 0, **given}, names=_NAMES)
+        roles = options.record(RoleOptions)
+        asked = AskedOptions.of(
+            **{name: options.values[name] for name in REQUEST_NAMES}
         )
+        asked.check(roles)
+        declaration = None
+        if not (asked.has("epsilon") or asked.has("release")):
+            text = None
+        if text:
+            declaration = asked.declared(declared(text, "The list of public values"))
         with about_exact_rows() if asked.has("epsilon") else nullcontext():
             source = table.file(options.drop, declaration=declaration)
-        records = (
-            roles.checked(source, table.typed),
-            asked,
-            wanted,
-            options.record(DomainOptions),
-        )
         return cls(
-            values,
-            table,
-            options,
-            *records,
+            given=values,
+            table=table,
+            options=options,
+            roles=roles.checked(source, table.typed),
+            asked=asked,
+            wanted=options.record(OutputOptions),
+            columns_as=options.record(DomainOptions),
             domain_text=text or None,
             declaration=declaration,
             pdf=bool(pdf),

@@ -16,7 +16,7 @@ import numpy as np
 
 from fairmaxent.app.page_options import KEPT, as_labelled, page_options
 from fairmaxent.app.scenario import COLUMN_NAMES, ROLE_NAMES, OpenedTable
-from fairmaxent.cli.inspect import inspect_command, inspected
+from fairmaxent.cli.inspect import inspected
 from fairmaxent.cli.reading import DomainOptions
 from fairmaxent.cli.request import RoleOptions
 from fairmaxent.data.domain import Domain
@@ -132,7 +132,7 @@ def looked_at(
     """The rows that Look shows, the roles of the columns, and their levels."""
     names = (*ROLE_NAMES, *COLUMN_NAMES, "drop")
     given = {name: value for name, value in asked.items() if name in names}
-    options = page_options(inspect_command, ["-"], given, names=names)
+    options = page_options(given, names=names)
     roles = options.record(RoleOptions).checked(opened.file(options.drop), opened.typed)
     levels = opened.levels(options.drop, options.record(DomainOptions), roles.weight)
     return opened.looked_at.drop(list(options.drop)), roles, levels

@@ -15,19 +15,13 @@ from typing import Any
 import click
 
 from fairmaxent.cli.options import CONFIG, RecordOption
-from fairmaxent.cli.values import FILE, NUMBER, Value, fits
+from fairmaxent.cli.values import FILE, TypedValue
 from fairmaxent.data.declaration import Declaration
-from fairmaxent.errors import InputError, StorageError, did_you_mean, shown
+from fairmaxent.errors import InputError, StorageError, did_you_mean
 from fairmaxent.files.reading import reason_of
 from fairmaxent.plain_text import escaped_toml
+from fairmaxent.values import has_null, value_of
 
-# what options of these types take, in words and as a shape
-_PLAIN: dict[str, tuple[str, Any]] = {
-    "boolean": ("true or false", bool),
-    "integer": ("a whole number", int),
-    "integer range": ("a whole number", int),
-    "float": ("a number", NUMBER),
-}
 _DEEPEST = 100  # a.b.c… takes memory by the square of its length
 # ---------------------------------------------------------------- declared domains
 _HEAD = """\
@@ -53,9 +47,7 @@ def use_config(ctx: click.Context, param: click.Parameter, path: str | None) -> 
 def option_values(
     command: click.Command, values: Mapping[str, Any], where: str
 ) -> dict[str, Any]:
-    """Values from a file, or the app's page (``where``), as a command takes them; those
-    of others are left out.
-    """
+    """Values from a file (``where``) as a command takes them, without those of others."""
     options = _options(command)
     taken = {}
     for name, value in values.items():
@@ -65,7 +57,7 @@ def option_values(
                 f"{where} has the unknown key {name!r};"
                 f" {did_you_mean(name, config_keys())}"
             )
-        if not _is_in_files(option):
+        if not (isinstance(option, RecordOption) and option.info.in_files):
             raise InputError(
                 f"{where}: {name!r} cannot be set in a config file; pass"
                 f" {option.opts[-1]} on the command line"
@@ -88,10 +80,6 @@ def _options(command: click.Command) -> dict[str, click.Option]:
     return typed | {option.name or "": option for option in options}
 
 
-def _is_in_files(option: click.Option) -> bool:
-    return isinstance(option, RecordOption) and option.info.in_files
-
-
 @cache
 def _others() -> dict[str, click.Option]:
     """The options of all commands: one file serves all of them."""
@@ -112,42 +100,21 @@ def config_keys() -> list[str]:
         {
             option.name or "": None
             for option in _others().values()
-            if _is_in_files(option)
+            if isinstance(option, RecordOption) and option.info.in_files
         }
     )
 
 
-def _taken(option: click.Option, value: Any, path: str) -> Any:
-    """What an option takes; refuse another kind, as TOML has more kinds than a command
-    line.
-    """
-    if isinstance(value, list):
-        several = value
-    else:
-        several = [value]
-    # which cannot be typed, either
-    if any(isinstance(item, str) and "\0" in item for item in several):
-        raise click.UsageError(f"{path}: {option.name} has a null character; remove it")
-    if isinstance(value, str):  # is read as if it were typed
-        if option.multiple and not isinstance(option.type, Value):
+def _taken(option: RecordOption, value: Any, path: str) -> Any:
+    """What an option takes of a value of TOML; a text is read as if it were typed."""
+    if isinstance(value, str) and not has_null(value):
+        if option.multiple and not isinstance(option.type, TypedValue):
             return [value]
         return value
-    what, shape = _PLAIN.get(
-        option.type.name, ("a text in quotes", [str] if option.multiple else ())
-    )
-    if isinstance(option.type, Value):
-        what = option.type.words
-        shape = option.type.shape
-    if not fits(value, shape):
-        raise click.UsageError(
-            f"{path}: {option.name} is {shown(value)}; it takes {what}"
-        )
     try:
-        if isinstance(option.type, Value):
-            return option.type.take(value)
-        return value
+        return value_of(option.info).taken(value)
     except ValueError as problem:
-        raise click.UsageError(f"{path}: {option.name}: {problem}") from problem
+        raise click.UsageError(f"{path}: {option.name} {problem}") from problem
 
 
 def _text(path: str, what: str) -> str:

@@ -26,7 +26,7 @@ from fairmaxent.cli.reading import (
 )
 from fairmaxent.cli.request import RoleOptions, proposed_role_options
 from fairmaxent.cli.terminal import bar, echo, json_record
-from fairmaxent.cli.values import COLUMNS, NOTHING, RATE, as_typed
+from fairmaxent.cli.values import as_typed
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import value_text
 from fairmaxent.document.text import on_one_line
@@ -35,7 +35,8 @@ from fairmaxent.files.reading import STANDARD, TableForm
 from fairmaxent.files.write import Staging, write_whole
 from fairmaxent.inspection import Inspection, inspect
 from fairmaxent.inspection.findings import inspection_text
-from fairmaxent.options import option
+from fairmaxent.options import NOTHING, option
+from fairmaxent.values import COLUMNS, RATE
 
 # Options that are repeated as they were given: how the file is read, and how columns
 # are compared.

@@ -240,7 +240,7 @@ def compare_command(
     from fairmaxent.cli.result import good_outcome_notes
     from fairmaxent.data.domain import Domain
 
-    asked.check(ctx, roles)
+    asked.check(roles)
     table = reading.read(data, columns_as.declaration)
     roles = roles.checked(table, data)
     domain = columns_as.domain(table.frame, None) or Domain.infer(table.frame)

@@ -15,7 +15,7 @@ from fairmaxent.cli.options import name_for, next_step, taking
 from fairmaxent.cli.reading import ReadingOptions, check_files, reading_options
 from fairmaxent.cli.request import typed_level
 from fairmaxent.cli.terminal import bar, echo, json_record
-from fairmaxent.cli.values import FILE, number_of
+from fairmaxent.cli.values import FILE
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.document.text import on_one_line
 from fairmaxent.document.words import counted
@@ -24,6 +24,7 @@ from fairmaxent.files.formats import FileFormat, output_format
 from fairmaxent.files.reading import STANDARD, read_content
 from fairmaxent.files.write import Staging
 from fairmaxent.options import option
+from fairmaxent.values import number_of
 
 model_argument = click.argument("model", type=FILE, metavar="MODEL")
 

@@ -1,6 +1,4 @@
-"""Options on the command line, made from the fields of records; and back, to commands
-that can be typed.
-"""
+"""Options on the command line, made from the fields of records, and back to commands."""
 
 import functools
 import os
@@ -14,11 +12,12 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from fairmaxent.cli import values
+from fairmaxent.cli.values import FILE, TypedValue
 from fairmaxent.files.parquet import is_pattern
 from fairmaxent.files.reading import STANDARD, TableForm
-from fairmaxent.options import OptionInfo, TypedOption, typed_options
+from fairmaxent.options import NOTHING, OptionInfo, TypedOption, typed_options
 from fairmaxent.plain_text import visible
+from fairmaxent.values import value_of
 
 Decorator = Callable[[Callable[..., None]], Callable[..., None]]
 
@@ -50,22 +49,20 @@ class RecordOption(click.Option):
         return value
 
     def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
-        """Read what was typed, all of it together; what a TOML file holds was read with
-        it.
+        """Read what was typed, all of it together.
+
+        What a TOML file holds was read with it, unless it is a text.
         """
-        if not isinstance(self.type, values.Value):
+        if not isinstance(self.type, TypedValue):
             return super().type_cast_value(ctx, value)
-        is_typed = (
-            ctx.get_parameter_source(self.name or "") is ParameterSource.COMMANDLINE
-        )
         if isinstance(value, str):
-            texts = [value]
-        else:
-            texts = value if is_typed else None
+            value = [value]
+        elif (
+            ctx.get_parameter_source(self.name or "") is not ParameterSource.COMMANDLINE
+        ):
+            return value
         try:
-            if texts is None:
-                return value
-            return self.type.read(texts)
+            return self.type.value.read(value)
         except ValueError as problem:
             raise click.BadParameter(str(problem), ctx, self) from problem
 
@@ -78,25 +75,19 @@ def _click_option(source: TypedOption, *, required: bool) -> Decorator:
         "required": required,
         "metavar": info.metavar,
     }
-    if source.default is None and info.has_none:
-        default = values.NOTHING
-    else:
-        default = source.default
     if info.text == "flag":
         settings |= {
             "is_flag": True,
-            "default": default,
+            "default": source.usual,
             "show_default": "/" in source.flags[0],
         }
     else:
-        settings["type"] = kind = _type(info)
-        if info.text in ("texts", "files") or (
-            isinstance(kind, values.Value) and kind.join is not None
-        ):
+        settings["type"] = _type(info)
+        if value_of(info).join is not None:
             settings["multiple"] = True
         # None would count as a value, also of an option that is required
-        elif default is not None:
-            settings |= {"default": default, "show_default": info.shows_default}
+        elif source.usual is not None:
+            settings |= {"default": source.usual, "show_default": info.shows_default}
     return click.option(
         source.param, *source.flags, cls=RecordOption, source=source, **settings
     )
@@ -104,9 +95,8 @@ def _click_option(source: TypedOption, *, required: bool) -> Decorator:
 
 def _type(info: OptionInfo) -> click.ParamType[Any] | type:
     if info.choices:
-        return click.Choice(
-            [*([values.NOTHING] if info.has_none else []), *info.choices]
-        )
+        nothing = [NOTHING] if info.has_none else []
+        return click.Choice([*nothing, *info.choices])
     if info.text == "whole":
         if info.least is None:
             return int
@@ -115,12 +105,10 @@ def _type(info: OptionInfo) -> click.ParamType[Any] | type:
         "number": float,
         "text": str,
         "texts": str,
-        "file": values.FILE,
-        "files": values.FILE,
+        "file": FILE,
+        "files": FILE,
     }
-    if info.text in plain:
-        return plain[info.text]
-    return values.TEXTS[info.text]
+    return plain.get(info.text) or TypedValue(value_of(info))
 
 
 def folder_option(
@@ -170,15 +158,6 @@ def taking(
     return decorate
 
 
-def goes_with(info: OptionInfo, other: str, value: object) -> bool:
-    """Whether an option means something beside another one that has this value."""
-    allowed = info.only_if[other]
-    is_given = value is not None and value is not False and value != values.NOTHING
-    if is_given:
-        return "given" in allowed or value in allowed
-    return None in allowed
-
-
 def _refuse_meaningless(sources: Iterable[TypedOption]) -> None:
     """Refuse an option that means nothing beside the others, as its record says."""
     context = click.get_current_context()
@@ -190,7 +169,7 @@ def _refuse_meaningless(sources: Iterable[TypedOption]) -> None:
             source.info.only_if.items() if value != source.default else ()
         ):
             beside = context.params.get(other)
-            if other not in flags or goes_with(source.info, other, beside):
+            if other not in flags or source.info.goes_with(other, beside):
                 continue
             if other in source.info.reasons:
                 reason = f": {source.info.reasons[other]}"
@@ -269,11 +248,13 @@ def options_from(
         if isinstance(value, bool):
             yield from option.opts[:1] if value else option.secondary_opts[:1]
             continue
-        texts: Tokens | None = [
-            str(item) for item in (value if option.multiple else [value])
-        ]
-        if isinstance(option.type, values.Value):
-            texts = option.type.typed(value)
+        texts: Tokens | None
+        if isinstance(option.type, TypedValue):
+            texts = option.type.value.typed(value)
+        elif option.multiple:
+            texts = [str(item) for item in value]
+        else:
+            texts = [str(value)]
         yield from repeated(option.opts[0], texts)
 
 

@@ -16,7 +16,7 @@ import click
 
 from fairmaxent.cli.config import config_option, read_domain
 from fairmaxent.cli.options import CONFIG, Decorator, taking
-from fairmaxent.cli.values import FILE, comma_hint
+from fairmaxent.cli.values import FILE
 from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.domain import Domain, bound
 from fairmaxent.data.frames import open_frame, read_weights
@@ -26,6 +26,7 @@ from fairmaxent.files import formats
 from fairmaxent.files.parquet import is_pattern, parts_of, scan_table
 from fairmaxent.files.reading import STANDARD, Reading, TableFile
 from fairmaxent.options import option
+from fairmaxent.values import comma_hint
 
 _LEARNING = ("bins", "kinds", "order", "max_levels")
 

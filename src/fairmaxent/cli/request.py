@@ -9,15 +9,15 @@ from typing import Any, Self
 import click
 
 from fairmaxent.cli.options import taking
-from fairmaxent.cli.values import NOTHING, comma_hint
 from fairmaxent.data.declaration import Declaration
 from fairmaxent.errors import ColumnError, did_you_mean
 from fairmaxent.files.reading import TableFile
 from fairmaxent.fit.option_values import Model
 from fairmaxent.fit.request import Request
-from fairmaxent.options import typed_options
+from fairmaxent.options import NOTHING, typed_options
 from fairmaxent.privacy.budget import Privacy
 from fairmaxent.progress import Progress
+from fairmaxent.values import comma_hint
 
 
 @dataclass(frozen=True)
@@ -135,10 +135,9 @@ class AskedOptions:
             declaration, undeclared=self.values["undeclared"]
         )
 
-    def check(self, ctx: click.Context, roles: RoleOptions) -> None:
+    def check(self, roles: RoleOptions) -> None:
         """Refuse, before any work, two sizes for the same groups."""
-        given = ctx.get_parameter_source("representation_rate")
-        if given is click.core.ParameterSource.DEFAULT or roles.groups != "each":
+        if roles.groups != "each":
             return
         rates = self.values["representation_rate"]
         for column in self.values["target"] or ():
@@ -159,7 +158,7 @@ class AskedOptions:
         declared, or None.
         """
         values: dict[str, Any] = {}
-        for source in (source for source in _ASKED if not source.owner):
+        for source in (source for source in ASKED if not source.owner):
             value = self.values[source.param]
             is_flag = source.info.text == "flag"
             if is_flag:
@@ -202,7 +201,7 @@ class AskedOptions:
     def _given(self, owner: str) -> dict[str, Any]:
         """The options of a record in the request that were given."""
         given = {}
-        for source in (source for source in _ASKED if source.owner == owner):
+        for source in (source for source in ASKED if source.owner == owner):
             value = self.values[source.param]
             if value is not None and value is not False:  # 0 is given
                 if value is True:
@@ -214,14 +213,14 @@ class AskedOptions:
 
 _ROLE_NAMES = [field.name for field in fields(RoleOptions)]
 ROLES = [source for source in typed_options(Request) if source.param in _ROLE_NAMES]
-_ASKED = [source for source in typed_options(Request) if source not in ROLES]
-REQUEST_NAMES = [source.param for source in _ASKED]
+ASKED = [source for source in typed_options(Request) if source not in ROLES]
+REQUEST_NAMES = [source.param for source in ASKED]
 
 role_options = taking(RoleOptions, "roles", ROLES)
-request_options = taking(AskedOptions.of, "asked", _ASKED)
+request_options = taking(AskedOptions.of, "asked", ASKED)
 _COMPARED = [
     source
-    for source in _ASKED
+    for source in ASKED
     if not {"model", "relabel"} & {source.field.name, source.owner}
 ]
 comparison_options = taking(AskedOptions.of, "asked", _COMPARED)
