@@ -37,7 +37,7 @@ from fairmaxent.app.taking import command_text, python_text, take
 from fairmaxent.app.upload import cool_down, safe_name
 from fairmaxent.cli.inspect import domain_draft
 from fairmaxent.errors import FairMaxEntError, InputError
-from fairmaxent.files.formats import COMPRESSED, SUFFIXES
+from fairmaxent.files.formats import COMPRESSED, FORMATS, SUFFIXES
 from fairmaxent.files.write import remove
 from fairmaxent.fit.pipeline import fit_read, with_estimate
 from fairmaxent.fit.request import Request
@@ -51,6 +51,7 @@ _PIN_LENGTH = 60  # of the name of a pin
 # as they are before any is chosen
 _ROLES: Values = {"outcome": "", "protected": [], "favourable": []}
 _ACCEPTED = ",".join((*SUFFIXES, *COMPRESSED))
+_TITLES = list(dict.fromkeys(format.title for format in FORMATS.values()))
 _STALE = "Another table was opened, perhaps in another tab. Reload this page."
 _CHANGED = (
     "What you ask for has changed meanwhile, so this was stopped. Start it again."
@@ -246,6 +247,7 @@ class Session:
             "unread": None if unread is None else unread.shown,
             "forms": forms(),
             "suffixes": _ACCEPTED,
+            "formats": f"{', '.join(_TITLES[:-1])} or {_TITLES[-1]}",
         }
         if opened is None:
             return {"table": None, "problem": self.problem, **always}

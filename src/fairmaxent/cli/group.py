@@ -50,10 +50,17 @@ COMMANDS = {
     "reproduce": "Repeat the experiments of the paper.",
     "demo": "Try it: make a census table fair, from start to finish.",
 }
-_MODULES = {  # of commands that share one
-    **dict.fromkeys(("sample", "verify", "report"), "models"),
-    **{"app": "group", "check": "gate", "document": "gate", "demo": "debias"},
-    **dict.fromkeys(("evaluate", "compare", "reproduce"), "judging"),
+_MODULES = {  # where commands are, if not in a module of their own beside this one
+    "app": "fairmaxent.app",  # a layer above, which is made of the same records
+    "check": "fairmaxent.cli.gate",
+    "document": "fairmaxent.cli.gate",
+    "demo": "fairmaxent.cli.debias",
+    "sample": "fairmaxent.cli.models",
+    "verify": "fairmaxent.cli.models",
+    "report": "fairmaxent.cli.models",
+    "evaluate": "fairmaxent.cli.judging",
+    "compare": "fairmaxent.cli.judging",
+    "reproduce": "fairmaxent.cli.judging",
 }
 
 UNEXPECTED = 1
@@ -107,7 +114,7 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module = importlib.import_module(
-            f"fairmaxent.cli.{_MODULES.get(cmd_name, cmd_name)}"
+            _MODULES.get(cmd_name, f"fairmaxent.cli.{cmd_name}")
         )
         command: click.Command = getattr(module, f"{cmd_name}_command")
         command.context_class = VisibleContext
@@ -159,38 +166,6 @@ def group(debug: bool) -> None:  # noqa: FBT001 (click passes it by name)
 
 # only their names: click suggests the nearest
 group.commands = dict.fromkeys(COMMANDS, group)
-
-
-@click.command()
-@click.argument(
-    "data", type=click.Path(readable=False), required=False, metavar="[DATA]"
-)
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=0,
-    help="Port of the page; by default a free one.",
-)
-@click.option(
-    "--no-browser",
-    is_flag=True,
-    help="Only print the address of the page, and do not open it.",
-)
-def app_command(data: str | None, port: int, no_browser: bool) -> None:  # noqa: FBT001 (click passes it by name)
-    """Open a page in your browser: look at a table, move sliders, see who gains, and
-    take the files.
-
-    The page is served on this computer only, and works offline. Nothing leaves the
-    computer. Without DATA, choose a file or an example on the page.
-
-    \b
-    fairmaxent app
-    fairmaxent app census.csv
-    """
-    # The app is made from the commands, so it is a layer above, and found by name.
-    importlib.import_module("fairmaxent.app").serve(
-        data, port=port, browser=not no_browser, say=echo
-    )
 
 
 @contextlib.contextmanager

@@ -85,9 +85,10 @@ def inspect_command(
     outcome, the good outcome and the protected columns if you do not name them, shows
     groups, rates and proxies, and prints the next command.
 
-    \b fairmaxent inspect census.csv fairmaxent inspect census.csv --outcome income
-    --protected sex,race --report report.html
-    """
+    \b
+    fairmaxent inspect census.csv
+    fairmaxent inspect census.csv --outcome income --protected sex,race --report report.html
+    """  # noqa: E501 (a command, to be copied)
     for flag, path in (
         ("--write-config", wanted.write_config),
         ("--write-domain", wanted.write_domain),

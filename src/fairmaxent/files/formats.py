@@ -77,6 +77,7 @@ class Format:
     options: frozenset[str] = frozenset()  # of `Reading` that are about it
     # columns of these types; polars panics over bytes in JSON
     cannot_hold: tuple[str, ...] = ()
+    title: str = "CSV"  # for people
 
 
 def _function(name: str) -> Callable[..., Any]:
@@ -338,12 +339,23 @@ def as_polars(frame: Any) -> Any:
 FORMATS = {
     "csv": Format((".csv", ".data", ".txt"), *_CSV, **_TEXT),
     "tsv": Format((".tab", ".tsv"), *_CSV, **_TEXT),
-    "parquet": Format((".parquet", ".pq"), *_TYPED, magic=(b"PAR1",)),
-    "arrow": Format((".arrow", ".feather", ".ipc"), *_TYPED, magic=(b"ARROW1", STREAM)),
-    "jsonl": Format(
-        (".jsonl", ".ndjson"), *_TYPED, is_text=True, cannot_hold=("Binary",)
+    "parquet": Format((".parquet", ".pq"), *_TYPED, magic=(b"PAR1",), title="Parquet"),
+    "arrow": Format(
+        (".arrow", ".feather", ".ipc"),
+        *_TYPED,
+        magic=(b"ARROW1", STREAM),
+        title="Arrow",
     ),
-    "xlsx": Format((".xlsx",), *_EXCEL, magic=(b"PK\x03\x04",), **_SHEETS),
+    "jsonl": Format(
+        (".jsonl", ".ndjson"),
+        *_TYPED,
+        is_text=True,
+        cannot_hold=("Binary",),
+        title="JSON lines",
+    ),
+    "xlsx": Format(
+        (".xlsx",), *_EXCEL, magic=(b"PK\x03\x04",), title="Excel", **_SHEETS
+    ),
 }
 SUFFIXES = {
     suffix: name for name, format in FORMATS.items() for suffix in format.suffixes
