@@ -1,6 +1,4 @@
-"""``fairmaxent debias``: from a file to a fair one, and ``fairmaxent demo``, which does
-that with a shipped table.
-"""
+"""``fairmaxent debias``, from a file to a fair one, and ``demo``, with a shipped table."""
 
 import contextlib
 import logging
@@ -51,6 +49,11 @@ from fairmaxent.privacy.refusals import about_exact_rows
 from fairmaxent.privacy.spending import Spending, spent_so_far
 
 _PATIENCE = 10  # seconds to wait for a scheduler, and for its first worker
+_DEMO_FILES = ("census.csv", "fair.csv", "model.fme", "report.html")
+_NO_LEDGER = (
+    "What this fit spent is in no ledger, as the table has no place for one; name a"
+    " file with --ledger."
+)
 
 
 @table_command(
@@ -93,31 +96,14 @@ def debias_command(
     if wanted.mode != "weights" and not asked.has("random_state"):
         asked = AskedOptions(asked.values | {"random_state": secrets.randbelow(2**32)})
     repeat = resolved(ctx, seed=asked.values["random_state"])
-    ledger = None
-    if asked.has("epsilon"):
-        ledger = asked.values["ledger"] or ledger_beside(data)
+    ledger = _ledger(data, asked, wanted)
     if ledger is not None:
-        asked.values["ledger"] = Spending(
-            ledger, repeat, str(Path(wanted.model or "").absolute())
-        )
-        if Path(ledger).resolve() in [
-            Path(target).resolve() for target in (data, *wanted.targets)
-        ]:
-            raise click.UsageError(
-                f"{ledger} is the ledger, and has a use of its own; name another file"
-                " with --ledger"
-            )
+        model = Path(wanted.model or "").absolute()
+        asked.values["ledger"] = Spending(ledger, repeat, str(model))
     wanted.check(data)
-    if wanted.scheduler is not None and wanted.output is not None:
-        folders = [wanted.output]
-    else:
-        folders = []
-    files = [target for target in wanted.targets if target not in folders]
     with (
         contextlib.ExitStack() as paid,
-        Staging(
-            files, folders=folders, force=wanted.force, readable=wanted.readable
-        ) as staging,
+        wanted.staging() as staging,
         _connected(wanted.scheduler),
     ):
         origin = None
@@ -133,12 +119,12 @@ def debias_command(
                     source.frame, roles.weight
                 )
                 request = asked.request(roles, domain, progress)
-                if wanted.estimate is not None and wanted.estimate != "none":
-                    request = replace(request, estimate=wanted.estimate)
-                fit = fit_frame(source.frame, replace(request, estimate=None))
+                if wanted.estimated_on is not None:
+                    replace(request, estimate=wanted.estimated_on)  # or refuse it now
+                fit = fit_frame(source.frame, request)
                 paid.enter_context(_keeping(fit, wanted, staging))
-                if request.estimate is not None:
-                    fit = with_estimate(fit, request.estimate, progress=progress)
+                if wanted.estimated_on is not None:
+                    fit = with_estimate(fit, wanted.estimated_on, progress=progress)
             with bar("writing") as progress:
                 result = make_result(fit, source, wanted, staging, progress)
         with bar("writing"):
@@ -151,15 +137,10 @@ def debias_command(
         # cluster is closed.
         following = ctx.meta.get(NEXT) or after_debias(data, wanted, repeat, result)
         if request.privacy is not None:
-            spent = (
-                "What this fit spent is in no ledger, as the table has no place for"
-                " one; name a file with --ledger."
-            )
+            spent = _NO_LEDGER
             if ledger is not None:
-                spent = (
-                    f"{spent_so_far(ledger, request.privacy.delta)}; {ledger} keeps"
-                    " count."
-                )
+                so_far = spent_so_far(ledger, request.privacy.delta)
+                spent = f"{so_far}; {ledger} keeps count."
             following = f"{spent}\n\n{following}"
         if wanted.as_json:
             text = json_record(result_record(result, wanted))
@@ -168,10 +149,30 @@ def debias_command(
     echo(text, err=wanted.output == STANDARD)
 
 
+def _ledger(data: str, asked: AskedOptions, wanted: OutputOptions) -> str | None:
+    """The file that adds up private fits of a table, if this is one and it has a place.
+
+    A file that has a use of its own is refused.
+    """
+    if not asked.has("epsilon"):
+        return None
+    ledger: str | None = asked.values["ledger"] or ledger_beside(data)
+    if ledger is None:
+        return None
+    others = [Path(target).resolve() for target in (data, *wanted.targets)]
+    if Path(ledger).resolve() in others:
+        raise click.UsageError(
+            f"{ledger} is the ledger, and has a use of its own; name another file with"
+            " --ledger"
+        )
+    return ledger
+
+
 @contextlib.contextmanager
 def _keeping(fit: Any, wanted: OutputOptions, staging: Staging) -> Iterator[None]:
-    """Keep the model of a private fit at once: whatever fails from now on, what was
-    paid for is there, and said.
+    """Keep the model of a private fit at once.
+
+    Whatever fails from now on, what was paid for is there, and said.
     """
     if fit.certificate.privacy is None or wanted.model is None:
         yield
@@ -181,12 +182,10 @@ def _keeping(fit: Any, wanted: OutputOptions, staging: Staging) -> Iterator[None
     try:
         yield
     except FairMaxEntError as problem:
-        there = (
-            f"; what was paid for is in {wanted.model}: 'fairmaxent sample' and"
-            " 'fairmaxent report' work from it"
-        )
         raise type(problem)(
-            *problem.parts, f"{there}, and spend nothing more"
+            *problem.parts,
+            f"; what was paid for is in {wanted.model}: 'fairmaxent sample' and"
+            " 'fairmaxent report' work from it, and spend nothing more",
         ) from problem
 
 
@@ -199,20 +198,7 @@ def _opened(
 ) -> tuple[TableFile, bool]:
     """The table, and whether it stays on disk."""
     if wanted.scheduler is not None:
-        dask = load_library("dask.dataframe")
-        try:
-            table = TableFile(narwhals.from_native(dask.read_parquet(data)), ())
-        except Exception as problem:  # whatever its readers raise
-            if isinstance(problem.__cause__, Exception):
-                behind = problem.__cause__
-            else:
-                behind = problem
-            raise StorageError(
-                f"cannot read {data} as parquet ({first_line(behind)}); with"
-                " --scheduler a table is a Parquet file or a folder of them, at a path"
-                " that the workers see too"
-            ) from problem
-        return reading.without_dropped(table), False
+        return reading.without_dropped(_on_cluster(data)), False
     # Relabelling writes each row several times, and a model learns from each, so all of
     # them must be in memory.
     relabelled = asked.has("train") or (
@@ -225,6 +211,21 @@ def _opened(
         return scanned, True
     with about_exact_rows() if asked.has("epsilon") else contextlib.nullcontext():
         return reading.read(data, asked.declared(columns_as.declaration)), False
+
+
+def _on_cluster(data: str) -> TableFile:
+    dask = load_library("dask.dataframe")
+    try:
+        return TableFile(narwhals.from_native(dask.read_parquet(data)), ())
+    except Exception as problem:  # whatever its readers raise
+        behind = problem.__cause__
+        if not isinstance(behind, Exception):
+            behind = problem
+        raise StorageError(
+            f"cannot read {data} as parquet ({first_line(behind)}); with --scheduler a"
+            " table is a Parquet file or a folder of them, at a path that the workers"
+            " see too"
+        ) from problem
 
 
 @contextlib.contextmanager
@@ -273,9 +274,7 @@ def demo_command(ctx: click.Context, out: Path, force: bool) -> None:  # noqa: F
     """
     from fairmaxent import datasets
 
-    for path in (
-        out / name for name in ("census.csv", "fair.csv", "model.fme", "report.html")
-    ):
+    for path in (out / name for name in _DEMO_FILES):
         if path.exists() and not force:
             raise StorageError(
                 f"{path} exists; use ",
@@ -288,15 +287,11 @@ def demo_command(ctx: click.Context, out: Path, force: bool) -> None:  # noqa: F
     write_table(census.frame, table, force=force)
     arguments = [str(table), "--outcome", census.outcome, "--protected", "sex"]
     arguments += ["--favourable", str(census.favourable), "--representation-rate", "1"]
-    arguments += ["--seed", "0", *(["--force"] if force else [])]
-    arguments += [
-        "-o",
-        str(out / "fair.csv"),
-        "--model",
-        str(out / "model.fme"),
-        "--report",
-        str(out / "report.html"),
-    ]
+    arguments += ["--seed", "0"]
+    if force:
+        arguments.append("--force")
+    arguments += ["-o", str(out / "fair.csv"), "--model", str(out / "model.fme")]
+    arguments += ["--report", str(out / "report.html")]
     typed = ["fairmaxent", "debias", *arguments]
     asked = (
         "What is asked for: as many women as men, and the same share of each with a"

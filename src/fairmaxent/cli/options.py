@@ -35,10 +35,7 @@ class RecordOption(click.Option):
     def __init__(self, *args: Any, source: TypedOption, **settings: Any) -> None:
         self.source = source
         self.info = source.info
-        if source.info.main:
-            self.heading = "Options"
-        else:
-            self.heading = source.heading
+        self.heading = "Options" if source.info.main else source.heading
         super().__init__(*args, **settings)
 
     def process_value(self, ctx: click.Context, value: Any) -> Any:
@@ -128,23 +125,20 @@ def taking(
     *,
     required: bool = True,
 ) -> Decorator:
-    """Add options to a command, by default the record's own, whose values it gets as a
-    record, made by ``kind``.
+    """Add options to a command, which gets their values as a record, made by ``kind``.
+
+    Without ``options``, they are the record's own.
     """
-    sources = list(
-        typed_options(kind)
-        if options is None and isinstance(kind, type)
-        else options or ()
-    )
+    own = options is None
+    if own:
+        options = typed_options(kind)  # type: ignore[arg-type]
     # those under a heading of their own come last
-    sources.sort(key=lambda source: bool(source.info.heading))
+    sources = sorted(options or (), key=lambda source: bool(source.info.heading))
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(function)
         def collected(*args: Any, **params: Any) -> None:
-            _refuse_meaningless(
-                source for source in sources if options is None or source.owner
-            )
+            _refuse_meaningless(source for source in sources if own or source.owner)
             given = {source.param: params.pop(source.param) for source in sources}
             function(*args, **{**params, name: kind(**given)})
 
@@ -165,16 +159,15 @@ def _refuse_meaningless(sources: Iterable[TypedOption]) -> None:
     for source in sources:
         value = context.params[source.param]
         flag = source.flags[0]
-        for other, allowed in (
-            source.info.only_if.items() if value != source.default else ()
-        ):
+        if value == source.default:
+            continue
+        for other, allowed in source.info.only_if.items():
             beside = context.params.get(other)
             if other not in flags or source.info.goes_with(other, beside):
                 continue
+            reason = ""
             if other in source.info.reasons:
                 reason = f": {source.info.reasons[other]}"
-            else:
-                reason = ""
             choices = [choice for choice in allowed if choice is not None]
             if "given" in choices:
                 raise click.UsageError(
@@ -184,10 +177,7 @@ def _refuse_meaningless(sources: Iterable[TypedOption]) -> None:
             if choices:
                 where = f"{flags[other]} {choices[-1]}, not for {flags[other]} {beside}"
                 raise click.UsageError(f"{flag} is for {where}{reason}")
-            if source.info.choices:
-                typed = f"{flag} {value}"
-            else:
-                typed = flag
+            typed = f"{flag} {value}" if source.info.choices else flag
             advice = reason or "; leave one of them out"
             raise click.UsageError(
                 f"{typed} cannot go together with {flags[other]}{advice}"
@@ -205,15 +195,14 @@ class SectionedCommand(click.Command):
         for parameter in sorted(
             self.get_params(ctx), key=lambda parameter: not parameter.required
         ):
-            line = None
-            if isinstance(parameter, click.Option):
-                line = parameter.get_help_record(ctx)
+            if not isinstance(parameter, click.Option):
+                continue
+            line = parameter.get_help_record(ctx)
             if line is not None:
-                sections.setdefault(getattr(parameter, "heading", OTHERS), []).append(
-                    line
-                )
-        rest = sections.pop(OTHERS, [])
-        for heading, lines in (*sections.items(), (OTHERS, rest)):
+                heading = getattr(parameter, "heading", OTHERS)
+                sections.setdefault(heading, []).append(line)
+        sections[OTHERS] = sections.pop(OTHERS, [])  # at the end
+        for heading, lines in sections.items():
             if lines:
                 with formatter.section(heading):
                     formatter.write_dl(lines)
@@ -233,20 +222,22 @@ def resolved(ctx: click.Context, *, seed: int | None) -> str:
 def options_from(
     ctx: click.Context, source: ParameterSource, names: Collection[str]
 ) -> Iterator[str | None]:
-    """Those of some options that were given in one way, as they are typed; None for one
-    that cannot be.
+    """The options that were given in one way, as they are typed.
+
+    None stands for what cannot be.
     """
     for option in ctx.command.params:
         name = option.name or ""
-        if (
-            not option.expose_value
-            or ctx.get_parameter_source(name) is not source
-            or name not in names
-        ):
+        if name not in names or ctx.get_parameter_source(name) is not source:
+            continue
+        if not option.expose_value:
             continue
         value = ctx.params[name]
-        if isinstance(value, bool):
-            yield from option.opts[:1] if value else option.secondary_opts[:1]
+        if value is True:
+            yield option.opts[0]
+            continue
+        if value is False:
+            yield from option.secondary_opts[:1]
             continue
         texts: Tokens | None
         if isinstance(option.type, TypedValue):
@@ -260,19 +251,26 @@ def options_from(
 
 def repeated(flag: str, texts: Tokens | None) -> Iterator[str | None]:
     """An option once for each text."""
-    for text in [None] if texts is None else texts:
-        yield from (flag, text)
+    if texts is None:
+        texts = [None]
+    for text in texts:
+        yield flag
+        yield text
 
 
 def command_line(tokens: Tokens) -> str | None:
     """A command on one line; None if a part of it cannot be typed."""
-    text = shlex.join(token for token in tokens if token is not None)
-    return None if None in tokens or visible(text) != text or "\n" in text else text
+    words = [token for token in tokens if token is not None]
+    text = shlex.join(words)
+    if len(words) < len(tokens) or visible(text) != text or "\n" in text:
+        return None
+    return text
 
 
 def next_step(why: str, command: Tokens = ()) -> str:
-    """Say what to do next, and the command for it, without the name of the program, on
-    a line of its own.
+    """Say what to do next, and on a line of its own the command for it.
+
+    The command comes without the name of the program.
     """
     typed = command_line([*_program(), *command])
     if typed is None:
@@ -280,13 +278,14 @@ def next_step(why: str, command: Tokens = ()) -> str:
             ". (Some names cannot be typed; 'fairmaxent inspect --write-config' writes"
             " them down.)"
         )
-    return f"Next: {visible(why)}" + (f":\n  {typed}" if typed and command else "")
+    following = f"Next: {visible(why)}"
+    if typed and command:
+        following += f":\n  {typed}"
+    return following
 
 
 def _program() -> list[str]:
-    """How a shell runs this program: by its name, unless that is another one there, or
-    none.
-    """
+    """How a shell runs this program: by its name, if that means this one there."""
     # not imported by another program
     is_called = "fairmaxent" in Path(sys.argv[0]).parts[-2:]
     found = os.path.dirname(os.path.realpath(shutil.which("fairmaxent") or ""))
@@ -298,46 +297,34 @@ def _program() -> list[str]:
 
 
 def given_options(ctx: click.Context, names: Collection[str]) -> Iterator[str | None]:
-    """The options that were typed and matter for the next command, too, and the config
-    file.
-    """
+    """The options that were typed and matter for the next command, and the config."""
     yield from options_from(ctx, ParameterSource.COMMANDLINE, names)
     if CONFIG in ctx.meta:
-        yield from ("--config", str(ctx.meta[CONFIG]))
+        yield "--config"
+        yield str(ctx.meta[CONFIG])
 
 
 def outputs(data: str, form: TableForm) -> list[str]:
-    """The options that write a fair table of the same form, which the reader saw in the
-    file, and a report.
-    """
+    """The options that write a fair table of the same form, and a report."""
     # not the usual suffix, which a pattern may end in
-    if is_pattern(data):
-        suffix = ".pq"
-    else:
-        suffix = f".{form.format}"
+    suffix = ".pq" if is_pattern(data) else f".{form.format}"
     # An office would miss its form in a result that is written as programs do.
-    plain = (
+    is_plain = (
         form.separator in ",\t"
         and form.decimal == "."
         and form.encoding == "utf-8"
         and form.format != "xlsx"
     )
-    if plain:
-        alike = []
-    else:
-        alike = ["--like-input"]
-    return [
-        "-o",
-        name_for(data, f"fair{suffix}"),
-        *alike,
-        "--report",
-        name_for(data, "report.html"),
-    ]
+    words = ["-o", name_for(data, f"fair{suffix}")]
+    if not is_plain:
+        words.append("--like-input")
+    return [*words, "--report", name_for(data, "report.html")]
 
 
 def ledger_beside(data: str) -> str | None:
-    """Where the ledger of a table is: beside its file or folder, whatever link leads
-    there; None if it has no place.
+    """Where the ledger of a table is, if it has a place.
+
+    It is beside its file or folder, whatever link leads there.
     """
     if data == STANDARD or "://" in data:
         return None
@@ -349,5 +336,6 @@ def ledger_beside(data: str) -> str | None:
 
 def name_for(data: str, what: str) -> str:
     """A name for what is made of a table or a model."""
-    is_named = data != STANDARD and not is_pattern(data)
-    return f"{Path(data).stem.removesuffix('.csv') if is_named else 'table'}-{what}"
+    if data == STANDARD or is_pattern(data):
+        return f"table-{what}"
+    return f"{Path(data).stem.removesuffix('.csv')}-{what}"

@@ -1,6 +1,4 @@
-"""What is compared and asked for, as it was typed: with the columns of a table, it
-becomes a `Request`.
-"""
+"""What is compared and asked for, as it was typed: with a table, it is a `Request`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -22,9 +20,7 @@ from fairmaxent.values import comma_hint
 
 @dataclass(frozen=True)
 class RoleOptions:
-    """Which columns the rates are about; `inspect` proposes those that are not
-    given.
-    """
+    """Which columns the rates are about; `inspect` proposes those not given."""
 
     outcome: str
     protected: tuple[str, ...]
@@ -46,9 +42,7 @@ class RoleOptions:
 
     @property
     def named(self) -> dict[str, Any]:
-        """The roles as `inspect` and `evaluate` take them: None for what was not
-        given.
-        """
+        """The roles as `inspect` and `evaluate` take them: None if not given."""
         return {
             "outcome": self.outcome or None,
             "protected": self.protected or None,
@@ -56,28 +50,27 @@ class RoleOptions:
         }
 
     def checked(self, table: TableFile, path: str) -> Self:
-        """Check that the columns exist, and read the favourable levels as the outcome
-        holds them (true, numbers).
+        """Check that the columns exist, and read the favourable levels.
+
+        They become what the outcome holds: true, a number, or a text.
         """
         schema = table.frame.collect_schema()
         names = schema.names()
         for name in (self.outcome, *self.protected, self.weight):
-            if name and name not in names:
-                if (
-                    table.whole is not None
-                    and name in table.whole.collect_schema().names()
-                ):
-                    raise ColumnError(
-                        f"--drop names the column {name!r}, which has a role; take it"
-                        " out of --drop"
-                    )
-                hint = f"{did_you_mean(name, names)}{comma_hint(names)}"
-                if any(map(_is_number, names)):
-                    hint += (
-                        f". If the first line of {path} is not a header, name the"
-                        " columns with --columns"
-                    )
-                raise ColumnError(f"{path} has no column {name!r}; {hint}")
+            if not name or name in names:
+                continue
+            if name in table.dropped:
+                raise ColumnError(
+                    f"--drop names the column {name!r}, which has a role; take it out"
+                    " of --drop"
+                )
+            hint = f"{did_you_mean(name, names)}{comma_hint(names)}"
+            if any(map(_is_number, names)):
+                hint += (
+                    f". If the first line of {path} is not a header, name the columns"
+                    " with --columns"
+                )
+            raise ColumnError(f"{path} has no column {name!r}; {hint}")
         if self.favourable and not self.outcome:
             raise click.UsageError(
                 "--favourable is a level of the outcome; name that with --outcome, too"
@@ -91,9 +84,7 @@ class RoleOptions:
 
 
 def typed_level(text: object, dtype: Any) -> object:
-    """Read the text of a level as the boolean or number that a column of this kind
-    holds; a label stays text.
-    """
+    """Read the text of a level as the boolean or number that such a column holds."""
     if not isinstance(text, str):
         return text
     if str(dtype) == "Boolean":
@@ -119,8 +110,9 @@ class AskedOptions:
 
     @classmethod
     def of(cls, **values: Any) -> Self:
-        """The options that were typed; a command that tries relabelling and models has
-        no option for them.
+        """The options that were typed.
+
+        A command that tries relabelling and models has no option for them.
         """
         return cls({"relabel": NOTHING, "train": None, **values})
 
@@ -154,29 +146,27 @@ class AskedOptions:
     def request(
         self, roles: RoleOptions, domain: Any, progress: Progress | None = None
     ) -> Request:
-        """Make the request, which refuses what makes no sense; the domain may be
-        declared, or None.
-        """
+        """Make the request, which refuses what makes no sense; its domain may be None."""
         values: dict[str, Any] = {}
-        for source in (source for source in ASKED if not source.owner):
+        for source in ASKED:
+            if source.owner is not None:
+                continue
             value = self.values[source.param]
-            is_flag = source.info.text == "flag"
-            if is_flag:
-                if value:
-                    values[source.field.name] = source.info.on
-                else:
-                    values[source.field.name] = source.field.default
-            else:
-                values[source.field.name] = value
-        also = values["also"]
+            if value is True:
+                value = source.info.on
+            elif value is False:
+                value = source.field.default
+            values[source.field.name] = value
+        also = values["also"] or ()
         favourable = roles.favoured
         if also:
-            favourable = {
-                roles.outcome: favourable,
-                **(also if isinstance(also, dict) else {}),
-            }
-        values |= {"also": list(also or ()) or None, "favourable": favourable}
-        values |= {"groups": roles.groups, "weight": roles.weight}
+            favourable = {roles.outcome: favourable}
+            if isinstance(also, Mapping):
+                favourable |= also
+        values["also"] = list(also) or None
+        values["favourable"] = favourable
+        values["groups"] = roles.groups
+        values["weight"] = roles.weight
         values["estimate"] = None  # it belongs to what is written: see `cli.debias`
         if self.has("relabel"):
             values["relabel"] = self.values["relabel"]
@@ -201,13 +191,12 @@ class AskedOptions:
     def _given(self, owner: str) -> dict[str, Any]:
         """The options of a record in the request that were given."""
         given = {}
-        for source in (source for source in ASKED if source.owner == owner):
-            value = self.values[source.param]
-            if value is not None and value is not False:  # 0 is given
-                if value is True:
-                    given[source.field.name] = source.info.on
-                else:
-                    given[source.field.name] = value
+        for source in ASKED:
+            value = self.values[source.param] if source.owner == owner else None
+            if value is True:
+                given[source.field.name] = source.info.on
+            elif value is not None and value is not False:  # 0 is given
+                given[source.field.name] = value
         return given
 
 
