@@ -1,6 +1,4 @@
-"""TOML files: options by the same names as on the command line, which takes precedence,
-and declared domains.
-"""
+"""TOML files: options by the names of the command line, and declared domains."""
 
 import datetime
 import json
@@ -23,15 +21,14 @@ from fairmaxent.plain_text import escaped_toml
 from fairmaxent.values import has_null, value_of
 
 _DEEPEST = 100  # a.b.c… takes memory by the square of its length
-# ---------------------------------------------------------------- declared domains
 _HEAD = """\
 # The values that each column can have, for 'fairmaxent debias --epsilon 1 --domain'. This is a draft, made from your
 # table, and no part of it is protected: anyone who sees a private result may learn everything in this file. So each
 # level and each edge must be something that everybody may know. Take out levels that only your table shows, add those
-# that others could have, and choose edges that suit you."""
+# that others could have, and choose edges that suit you."""  # noqa: E501 (a file)
 _DRAFT = """
 # A private fit refuses a draft. Once you have read all of this, and it is public knowledge, remove the next line.
-draft = true"""
+draft = true"""  # noqa: E501 (a file)
 
 
 def use_config(ctx: click.Context, param: click.Parameter, path: str | None) -> None:
@@ -39,15 +36,14 @@ def use_config(ctx: click.Context, param: click.Parameter, path: str | None) -> 
     if path is None:
         return
     ctx.meta[CONFIG] = path
-    ctx.default_map = option_values(
-        ctx.command, _toml_values(_text(path, "config file"), path), path
-    )
+    values = _toml_values(_text(path, "config file"), path)
+    ctx.default_map = option_values(ctx.command, values, path)
 
 
 def option_values(
     command: click.Command, values: Mapping[str, Any], where: str
 ) -> dict[str, Any]:
-    """Values from a file (``where``) as a command takes them, without those of others."""
+    """Values from a file (``where``) as a command takes them; others are left out."""
     options = _options(command)
     taken = {}
     for name, value in values.items():
@@ -68,9 +64,7 @@ def option_values(
 
 
 def _options(command: click.Command) -> dict[str, click.Option]:
-    """The options of a command by their names, and as they are typed: ``seed`` is
-    ``random_state``.
-    """
+    """The options of a command by their names, and as they are typed."""
     options = [option for option in command.params if isinstance(option, click.Option)]
     typed = {
         flag.lstrip("-").replace("-", "_"): option
@@ -160,13 +154,10 @@ config_option = click.option(
 
 def toml_section(name: str, values: Mapping[str, Any]) -> list[str]:
     """A section; nothing if it would be empty."""
-    if values:
-        return [
-            "",
-            f"[{name}]",
-            *(f"{toml(column)} = {toml(value)}" for column, value in values.items()),
-        ]
-    return []
+    if not values:
+        return []
+    lines = [f"{toml(column)} = {toml(value)}" for column, value in values.items()]
+    return ["", f"[{name}]", *lines]
 
 
 def toml(value: object) -> str:
@@ -213,18 +204,17 @@ def domain_text(declaration: Declaration, left_out: Sequence[str]) -> str:
         )
     if declaration.draft:
         lines.append(_DRAFT)
-    forms = {
-        "decimal": None if declaration.decimal == "." else declaration.decimal,
-        "dates": declaration.dates,
-    }
-    if given := [
-        f"{name} = {toml(form)}" for name, form in forms.items() if form is not None
-    ]:
+    forms = []
+    if declaration.decimal != ".":
+        forms.append(f"decimal = {toml(declaration.decimal)}")
+    if declaration.dates is not None:
+        forms.append(f"dates = {toml(declaration.dates)}")
+    if forms:
         about = (
             "# How numbers and dates are written. Nothing else is: what is written"
             " otherwise was not declared."
         )
-        lines += ["", about, *given]
+        lines += ["", about, *forms]
     if declaration.missing:
         lines += [
             "",

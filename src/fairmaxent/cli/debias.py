@@ -1,4 +1,4 @@
-"""``fairmaxent debias``, from a file to a fair one, and ``demo``, with a shipped table."""
+"""``fairmaxent debias``, from a file to a fair one, and ``demo``, with our table."""
 
 import contextlib
 import logging

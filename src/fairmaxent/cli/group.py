@@ -1,5 +1,6 @@
-"""The group of all commands, imported when called; every failure is one line on stderr
-and a code with a meaning.
+"""The group of all commands, imported when called.
+
+Every failure is one line on stderr and a code with a meaning.
 """
 
 import contextlib
@@ -93,9 +94,7 @@ _CODES: tuple[tuple[tuple[type[Exception], ...], int], ...] = (
 
 
 class VisibleContext(click.Context):
-    """Help as it may be shown: defaults may come from a config file, which may hold
-    anything.
-    """
+    """Help as it may be shown: defaults may come from a config file."""
 
     def get_help(self) -> str:
         """The help, with escapes for characters that would steer the terminal."""
@@ -170,8 +169,9 @@ group.commands = dict.fromkeys(COMMANDS, group)
 
 @contextlib.contextmanager
 def _one_line(*, debug: bool) -> Iterator[None]:
-    """End the process with one line and a code if anything is raised inside; ``debug``
-    shows the traceback of a bug.
+    """End the process with one line and a code if anything is raised inside.
+
+    ``debug`` shows the traceback of a bug.
     """
     try:
         yield
@@ -181,19 +181,7 @@ def _one_line(*, debug: bool) -> Iterator[None]:
         problem.show()
         sys.exit(USAGE)
     except click.UsageError as problem:
-        if problem.ctx is None:
-            where = "fairmaxent"
-        else:
-            where = problem.ctx.command_path
-        text = problem.format_message().strip()
-        if not text.endswith((".", "?", "!")):
-            text += "."
-        missing = None
-        if isinstance(problem, click.MissingParameter):
-            missing = problem.param
-        if missing is not None and missing.name in ("outcome", "protected"):
-            text += " 'fairmaxent inspect' proposes one for your table."
-        _fail(f"{text} See '{where} --help'.", USAGE)
+        _fail(_usage_text(problem), USAGE)
     except BaseException as problem:
         from fairmaxent.data.frames import is_foreign
 
@@ -209,10 +197,24 @@ def _one_line(*, debug: bool) -> Iterator[None]:
         _fail(text, code)
 
 
+def _usage_text(problem: click.UsageError) -> str:
+    where = "fairmaxent"
+    if problem.ctx is not None:
+        where = problem.ctx.command_path
+    text = problem.format_message().strip()
+    if not text.endswith((".", "?", "!")):
+        text += "."
+    if isinstance(problem, click.MissingParameter):
+        missing = problem.param
+        if missing is not None and missing.name in ("outcome", "protected"):
+            text += " 'fairmaxent inspect' proposes one for your table."
+    return f"{text} See '{where} --help'."
+
+
 def _explain(problem: BaseException) -> tuple[str, int]:
-    code = next(
-        (code for kinds, code in _CODES if isinstance(problem, kinds)), UNEXPECTED
-    )
+    """What a failure means to the reader, and its exit code."""
+    codes = [code for kinds, code in _CODES if isinstance(problem, kinds)]
+    code = [*codes, UNEXPECTED][0]
     if errors.is_out_of_memory(problem):
         remedy = (
             "ask for fewer rows, drop columns, or raise the limit of this process if it"
@@ -220,31 +222,23 @@ def _explain(problem: BaseException) -> tuple[str, int]:
         )
         return f"memory ran out ({errors.first_line(problem)}); {remedy}", UNUSABLE
     if code == UNEXPECTED:
+        what = type(problem).__name__
         if str(problem):
-            what = f"{type(problem).__name__}: {problem}"
-        else:
-            what = type(problem).__name__
-        # That is how polars panics.
-        whose = (
-            "polars, which fairmaxent uses"
-            if type(problem).__module__ == "pyo3_runtime"
-            else "fairmaxent"
+            what += f": {problem}"
+        whose = "fairmaxent"
+        if type(problem).__module__ == "pyo3_runtime":  # that is how polars panics
+            whose = "polars, which fairmaxent uses"
+        text = (
+            f"this is a bug in {whose}, not in your data ({what}). Run it again as"
+            " 'fairmaxent --debug …' to see the traceback, and report it."
         )
-        return (
-            (
-                f"this is a bug in {whose}, not in your data ({what}). Run it again as"
-                " 'fairmaxent --debug …' to see the traceback, and report it."
-            ),
-            code,
-        )
+        return text, code
     if isinstance(problem, OSError) and problem.filename is not None:
-        return (
-            (
-                f"{problem.filename}: {problem.strerror}; check the path, its"
-                " permissions and the free space"
-            ),
-            code,
+        text = (
+            f"{problem.filename}: {problem.strerror}; check the path, its permissions"
+            " and the free space"
         )
+        return text, code
     if isinstance(problem, FairMaxEntError):
         from fairmaxent.cli.values import as_typed
 

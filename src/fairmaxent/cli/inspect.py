@@ -53,7 +53,7 @@ _CONFIG = """\
 # sex = 0.9
 # A protected column has a representation_rate or a target, not both:
 # [target.sex]
-# Female = 0.6"""
+# Female = 0.6"""  # noqa: E501 (a file)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Options on the command line, made from the fields of records, and back to commands."""
+"""Options on the command line, made of the fields of records, and back to commands."""
 
 import functools
 import os

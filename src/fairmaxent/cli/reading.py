@@ -53,7 +53,7 @@ class ReadingOptions(Reading):
     )
 
     def read(self, path: str, declaration: Declaration | None = None) -> TableFile:
-        """Read the table without the columns to drop, by a declaration if there is one."""
+        """Read the table without the columns to drop, by a declaration if given."""
         return self.without_dropped(
             formats.read_table(path, self, declaration=declaration)
         )

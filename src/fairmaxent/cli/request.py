@@ -146,7 +146,7 @@ class AskedOptions:
     def request(
         self, roles: RoleOptions, domain: Any, progress: Progress | None = None
     ) -> Request:
-        """Make the request, which refuses what makes no sense; its domain may be None."""
+        """Make the request, which refuses what makes no sense."""
         values: dict[str, Any] = {}
         for source in ASKED:
             if source.owner is not None:

@@ -1,4 +1,4 @@
-"""Values of options on the command line: paths, what `values` reads, and back to text."""
+"""Values on the command line: paths, what `values` reads, and back to text."""
 
 import shlex
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ class _File(click.Path):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> Any:
-        """Leave it to the reading to say what is wrong with a file, and its exit code."""
+        """Leave it to the reading to say what is wrong with a file."""
         if value in ("/dev/stdin", "/dev/stdout"):
             return "-"
         return super().convert(value, param, ctx)
