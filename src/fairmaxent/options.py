@@ -37,7 +37,7 @@ class OptionInfo:
     # one of those that most people need, so that the help begins with it
     main: bool = False
     heading: str = ""  # in the help, if it is not the HEADING of the record
-    # how its value is written (see `values.TEXTS`); one of the choices, if there are any
+    # how its value is written (see `values.TEXTS`); with choices, it is one of them
     text: str = "text"
     flags: tuple[str, ...] = ()  # its spellings, if not the name
     # its name in a config file and on the page, if it is another one
@@ -77,7 +77,7 @@ class OptionInfo:
 
 @dataclasses.dataclass(frozen=True)
 class TypedOption:
-    """An option as it is typed: the field that it sets, in a record of its own or not."""
+    """An option as it is typed: the field that it sets, and who holds its record."""
 
     field: dataclasses.Field[Any]
     info: OptionInfo

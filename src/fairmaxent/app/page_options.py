@@ -222,7 +222,7 @@ def _usual(source: TypedOption) -> Any:
 
 
 def _read(source: TypedOption, value: Any) -> Any:
-    """What an option takes of what the page sent; a text is read as if it were typed."""
+    """What an option takes of what the page sent; a text is read as if typed."""
     info = source.info
     if value is None:
         value = NOTHING
