@@ -84,7 +84,7 @@ class FairMaxEntError(Exception):
         super().__init__(self.spelled(str))
 
     def spelled(self, spell: Callable[[Option], str]) -> str:
-        """The message with its options spelled by ``spell``; a long one lacks its middle."""
+        """The message with its options spelled by ``spell``; long ones are cut."""
         text = spelled(self.parts, spell)
         if len(text) > MOST_SAID:
             half = MOST_SAID // 2

@@ -21,7 +21,10 @@ _STEERING = re.compile(
 )
 
 # Letters written from right to left, and what stands between them.
-_FROM_THE_RIGHT = "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefe\U00010800-\U00010fff\U0001e800-\U0001efff]"
+_FROM_THE_RIGHT = (
+    "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefe"
+    "\U00010800-\U00010fff\U0001e800-\U0001efff]"
+)
 _RIGHT_TO_LEFT = re.compile(f"{_FROM_THE_RIGHT}+(?:[^\\w\n]+{_FROM_THE_RIGHT}+)*")
 _ISOLATE = "\u2068"
 _END = "\u2069"

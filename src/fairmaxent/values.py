@@ -27,6 +27,9 @@ HOW = (
 )
 _MARKS = ",=:"
 _QUOTED = re.compile(r'"(?:[^"]|"")*"(?=\s*(?:[,=:]|$))')
+NUMBER = (int, float)
+_LEVEL = (str, bool, int, float, datetime.date, datetime.time, type(None))
+_LEVELS = (*_LEVEL, [_LEVEL])
 
 
 # ---------------------------------------------------------------- shapes
@@ -37,14 +40,6 @@ class ByColumn:
     """The shape of what is said of each column, typed as ``column: value``."""
 
     inner: Any
-
-
-NUMBER = (int, float)
-_LEVEL = (str, bool, int, float, datetime.date, datetime.time, type(None))
-_LEVELS = (*_LEVEL, [_LEVEL])
-_RATES = (*NUMBER, NOTHING, {str: (*NUMBER, NOTHING, type(None))})
-_SHARES = ByColumn(({str: NUMBER}, KEEP, FREE, type(None)))
-_BINS = (int, ByColumn((int, [(int, float, datetime.date)])))
 
 
 def fits(value: Any, shape: Any) -> bool:
@@ -154,10 +149,10 @@ def parsed(text: str, shape: Any) -> Any:
 
     Raises `ValueError`, empty where the text is written in another way altogether.
 
-    >>> parsed("sex: Female=0.6, Male=0.4", _SHARES)
+    >>> parsed("sex: Female=0.6, Male=0.4", ByColumn({str: float}))
     {'sex': {'Female': 0.6, 'Male': 0.4}}
-    >>> parsed("sex=0.9, race=none", _RATES), parsed("age: 0, 65", _BINS)
-    ({'sex': 0.9, 'race': 'none'}, {'age': [0.0, 65.0]})
+    >>> parsed("sex=0.9, race=none", {str: (float, "none")}), parsed("0, 65", [float])
+    ({'sex': 0.9, 'race': 'none'}, [0.0, 65.0])
     """
     shapes = shape if isinstance(shape, tuple) else (shape,)
     word = text.strip().lower()
@@ -444,20 +439,6 @@ _TEXTS = Value(
     join=list,
     texts=_plain_texts,
 )
-COLUMNS = Value(
-    metavar="COLUMNS",
-    shape=[str],
-    words="a list of columns",
-    example="sex,race",
-    join=_concatenated,
-)
-RATE = Value(
-    metavar="RATE",
-    shape=_RATES,
-    words='a number, "none", or one of these by column',
-    example="sex=0.9,race=none",
-    take=_without_words,
-)
 
 # By the name that options give to them: see `OptionInfo.text`.
 TEXTS = {
@@ -468,7 +449,13 @@ TEXTS = {
     "file": _TEXT,
     "texts": _TEXTS,
     "files": _TEXTS,
-    "columns": COLUMNS,
+    "columns": Value(
+        metavar="COLUMNS",
+        shape=[str],
+        words="a list of columns",
+        example="sex,race",
+        join=_concatenated,
+    ),
     "several columns": Value(
         metavar="COLUMNS",
         shape=[(str, [str])],
@@ -479,7 +466,13 @@ TEXTS = {
         take=lambda lists: [_listed(columns) for columns in lists],
         texts=_text_of_each,
     ),
-    "rate": RATE,
+    "rate": Value(
+        metavar="RATE",
+        shape=(*NUMBER, NOTHING, {str: (*NUMBER, NOTHING, type(None))}),
+        words='a number, "none", or one of these by column',
+        example="sex=0.9,race=none",
+        take=_without_words,
+    ),
     "bounds": Value(
         metavar="LOW,HIGH",
         shape=[(*NUMBER, NOTHING)],
@@ -489,7 +482,7 @@ TEXTS = {
     ),
     "shares": Value(
         metavar="SHARES",
-        shape=_SHARES,
+        shape=ByColumn(({str: NUMBER}, KEEP, FREE, type(None))),
         words='the share of each level, "keep" or "free"',
         example="'sex: Female=0.6, Male=0.4'",
         join=_merged,
@@ -517,7 +510,7 @@ TEXTS = {
     ),
     "bins": Value(
         metavar="BINS",
-        shape=_BINS,
+        shape=(int, ByColumn((int, [(int, float, datetime.date)]))),
         words="a whole number, or a list of edges",
         example="'age: 0, 18, 65, 120'",
         join=_merged_bins,

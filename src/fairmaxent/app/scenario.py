@@ -431,7 +431,7 @@ class Readings:
 def _reading_key(scenario: Scenario, request: Request) -> str:
     """All that a reading depends on."""
     table = scenario.table
-    depends = [
+    depends: list[Any] = [
         request.outcome,
         request.also_names,
         request.protected_names,

@@ -61,25 +61,11 @@ def make_app(starting: Future[Session], *, port: int, most_bytes: int) -> Guard:
     async def page(request: Request) -> Response:
         name = request.path_params.get("name", "index.html")
         if name not in static:
-            return JSONResponse({"error": "There is no such page."}, status_code=404)
+            return _refused("There is no such page.", 404)
         return Response(static[name], media_type=_TYPES[Path(name).suffix])
 
     async def file(request: Request) -> Response:
-        session = await asyncio.wrap_future(starting)
-        try:
-            path = session.file(
-                request.path_params["folder"], request.path_params["name"]
-            )
-        except StaleError as problem:
-            return JSONResponse({"error": str(problem)}, status_code=409)
-        if path is None or not path.is_file():
-            return JSONResponse(
-                {"error": "That file is no longer there; make it again."},
-                status_code=404,
-            )
-        return FileResponse(
-            path, media_type="application/octet-stream", filename=path.name
-        )
+        return _file(await asyncio.wrap_future(starting), **request.path_params)
 
     async def first(request: Request) -> Response:
         """What the page begins with, even while the session is starting."""
@@ -106,8 +92,7 @@ def make_app(starting: Future[Session], *, port: int, most_bytes: int) -> Guard:
         except SupersededError:
             return JSONResponse({"superseded": True})
         except Exception as problem:
-            text, status = explained(problem, hide=str(session.folder))
-            return JSONResponse({"error": text}, status_code=status)
+            return _refused(*explained(problem, hide=str(session.folder)))
 
     def route(path: str, taken: Taken, act: str, *methods: str) -> Route:
         return Route(f"/api/{path}", partial(answered, taken, act), methods=methods)
@@ -136,6 +121,21 @@ def _static_files() -> dict[str, bytes]:
         for file in folder.iterdir()
         if Path(file.name).suffix in _TYPES
     }
+
+
+def _refused(why: str, status: int) -> Response:
+    return JSONResponse({"error": why}, status_code=status)
+
+
+def _file(session: Session, folder: int, name: str) -> Response:
+    """A file that was made, to be saved and never shown."""
+    try:
+        path = session.file(folder, name)
+    except StaleError as problem:
+        return _refused(str(problem), 409)
+    if path is None or not path.is_file():
+        return _refused("That file is no longer there; make it again.", 404)
+    return FileResponse(path, media_type="application/octet-stream", filename=path.name)
 
 
 async def _in_path(session: Session, request: Request) -> Values:

@@ -59,7 +59,7 @@ def command_text(fitted: Fitted) -> str:
     """The command, on one line, or why there is none; defaults are left out."""
     table = fitted.scenario.table
     wanted = named(fitted)
-    words = ["fairmaxent", "debias", table.typed]
+    words: list[str | None] = ["fairmaxent", "debias", table.typed]
     words += [*fitted.scenario.options.typed, *table.options.typed]
     files = {
         "--domain": _domain_file(fitted),

@@ -137,11 +137,7 @@ def debias_command(
         # cluster is closed.
         following = ctx.meta.get(NEXT) or after_debias(data, wanted, repeat, result)
         if request.privacy is not None:
-            spent = _NO_LEDGER
-            if ledger is not None:
-                so_far = spent_so_far(ledger, request.privacy.delta)
-                spent = f"{so_far}; {ledger} keeps count."
-            following = f"{spent}\n\n{following}"
+            following = f"{_spent(ledger, request.privacy.delta)}\n\n{following}"
         if wanted.as_json:
             text = json_record(result_record(result, wanted))
         else:
@@ -166,6 +162,12 @@ def _ledger(data: str, asked: AskedOptions, wanted: OutputOptions) -> str | None
             " --ledger"
         )
     return ledger
+
+
+def _spent(ledger: str | None, delta: float) -> str:
+    if ledger is None:
+        return _NO_LEDGER
+    return f"{spent_so_far(ledger, delta)}; {ledger} keeps count."
 
 
 @contextlib.contextmanager

@@ -36,7 +36,7 @@ from fairmaxent.files.write import Staging, write_whole
 from fairmaxent.inspection import Inspection, inspect
 from fairmaxent.inspection.findings import inspection_text
 from fairmaxent.options import NOTHING, option
-from fairmaxent.values import COLUMNS, RATE
+from fairmaxent.values import TEXTS
 
 # Options that are repeated as they were given: how the file is read, and how columns
 # are compared.
@@ -194,7 +194,7 @@ def _private_next(
         if name and name not in named
     ]
     if left_out:
-        given += repeated("--drop", COLUMNS.typed(left_out))
+        given += repeated("--drop", TEXTS["columns"].typed(left_out))
     files = [word for word in outputs(data, form) if word != "--like-input"]
     private = ["--domain", domain, "--epsilon", "1"]
     return next_step(
@@ -280,7 +280,7 @@ def _next(
             if 2 <= column.levels <= 10 and not column.identifier
         ]
         names = [name for name in names if name != inspection.outcome]
-        example = COLUMNS.typed(names[:1])
+        example = TEXTS["columns"].typed(names[:1])
         return _choose("groups to compare with --protected", names, example, looking)
     if config is not None:
         options = ["--config", config]
@@ -332,11 +332,13 @@ def _roles(ctx: click.Context, inspection: Inspection) -> Iterator[str | None]:
     yield from repeated("--favourable", levels)
     if not inspection.protected:
         return
-    yield from repeated("--protected", COLUMNS.typed(list(inspection.protected)))
+    yield from repeated(
+        "--protected", TEXTS["columns"].typed(list(inspection.protected))
+    )
     rate = inspection.representation_rate
     if isinstance(rate, Mapping):
         has_rate = any(rate.values())
     else:
         has_rate = rate is not None
     if has_rate and CONFIG not in ctx.meta and inspection.outcome is not None:
-        yield from repeated("--representation-rate", RATE.typed(rate))
+        yield from repeated("--representation-rate", TEXTS["rate"].typed(rate))

@@ -276,13 +276,7 @@ def report_command(model: str, wanted: ReportOptions, reading: ReadingOptions) -
             drawn = None
             if wanted.sample is not None:
                 drawn = reading.read(wanted.sample).frame
-            files = {"Fair table": wanted.sample, "Model": model}
-            written = [
-                source.written_file(what, path)
-                for what, path in files.items()
-                if path and os.path.isfile(path)
-            ]
-            origin = replace(shared.source_of(data, None, None), written=tuple(written))
+            origin = shared.source_of(data, None, None)
             frame = None
             if data is not None:
                 table = None
@@ -293,12 +287,18 @@ def report_command(model: str, wanted: ReportOptions, reading: ReadingOptions) -
                 frame = table.frame
                 notes = table.notes_spelled(origin.front_door.spell)
                 origin = replace(origin, dropped=table.dropped, reading=notes)
+            files = {"Fair table": wanted.sample, "Model": model}
+            written = tuple(
+                source.written_file(what, path)
+                for what, path in files.items()
+                if path and os.path.isfile(path)
+            )
         with bar("writing"):
             report = build_report(
                 fit,
                 data=frame,
                 delivered=drawn,
-                source=origin,
+                source=replace(origin, written=written),
                 mode=wanted.mode,
                 trade_off=wanted.trade_off,
                 estimate=wanted.estimate,

@@ -287,9 +287,12 @@ def _states(source: str) -> dict[str, tuple[int, int, int]]:
 
 def _files_of(source: str) -> list[Any]:
     """The files behind a path."""
-    if source == STANDARD:
+    parts = None
+    if source != STANDARD:
+        parts = parts_of(source)
+    if parts is None:
         return [source]
-    return list(parts_of(source) or [source])
+    return list(parts)
 
 
 def _identity(path: str | os.PathLike[str], standard: int) -> tuple[int, int] | None:
