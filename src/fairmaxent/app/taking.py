@@ -103,10 +103,9 @@ def _writing(fitted: Fitted, *, is_lazy: bool) -> list[str]:
     """From the fit to the table in its file; rows of many, in pieces."""
     wanted = named(fitted)
     target = repr(wanted.output)
-    rows = fitted.fit.table.size if wanted.rows is None else wanted.rows
-    drawn = f"{rows}, iid=True" if wanted.iid else f"{rows}"
+    rows = wanted.rows or fitted.fit.table.size
+    iid = ", iid=True" if wanted.iid else ""
     if is_lazy and wanted.mode == "rows":
-        iid = ", iid=True" if wanted.iid else ""
         return [
             "from fairmaxent.cli.output import write_drawn",
             "from fairmaxent.files.write import Staging",
@@ -117,7 +116,7 @@ def _writing(fitted: Fitted, *, is_lazy: bool) -> list[str]:
     result = {
         "weights": f"weigh(table, name={wanted.weight_name!r})",
         "top-up": "top_up()",
-        "rows": f"sample({drawn})",
+        "rows": f"sample({rows}{iid})",
     }[wanted.mode]
     form = ", form=file.form" if wanted.like_input else ""
     return [

@@ -1,5 +1,7 @@
 """``fairmaxent debias``, from a file to a fair one, and ``demo``, with our table."""
 
+from __future__ import annotations
+
 import contextlib
 import logging
 import secrets
@@ -7,7 +9,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import narwhals
@@ -45,8 +47,13 @@ from fairmaxent.errors import (
 )
 from fairmaxent.files.reading import STANDARD, TableFile
 from fairmaxent.files.write import Staging, write_table
+from fairmaxent.fit.request import Request
 from fairmaxent.privacy.refusals import about_exact_rows
 from fairmaxent.privacy.spending import Spending, spent_so_far
+from fairmaxent.progress import silent
+
+if TYPE_CHECKING:
+    from fairmaxent.fit.fit import Fit
 
 _PATIENCE = 10  # seconds to wait for a scheduler, and for its first worker
 _DEMO_FILES = ("census.csv", "fair.csv", "model.fme", "report.html")
@@ -87,7 +94,6 @@ def debias_command(
         result_record,
         result_text,
     )
-    from fairmaxent.fit.pipeline import fit_frame, with_estimate
 
     if asked.has("epsilon"):
         wanted = wanted.keeping_model()
@@ -115,16 +121,12 @@ def debias_command(
             roles = roles.checked(source, data)
             wanted = wanted.in_form(source)
             with bar(f"fitting {data}") as progress:
+                frame = source.frame
                 domain = columns_as.declaration or columns_as.domain(
-                    source.frame, roles.weight
+                    frame, roles.weight
                 )
                 request = asked.request(roles, domain, progress)
-                if wanted.estimated_on is not None:
-                    replace(request, estimate=wanted.estimated_on)  # or refuse it now
-                fit = fit_frame(source.frame, request)
-                paid.enter_context(_keeping(fit, wanted, staging))
-                if wanted.estimated_on is not None:
-                    fit = with_estimate(fit, wanted.estimated_on, progress=progress)
+                fit = _fit(frame, request, wanted, staging, paid)
             with bar("writing") as progress:
                 result = make_result(fit, source, wanted, staging, progress)
         with bar("writing"):
@@ -164,6 +166,26 @@ def _ledger(data: str, asked: AskedOptions, wanted: OutputOptions) -> str | None
     return ledger
 
 
+def _fit(
+    frame: Any,
+    request: Request,
+    wanted: OutputOptions,
+    staging: Staging,
+    paid: contextlib.ExitStack,
+) -> Fit:
+    """Fit, keep at once what was paid for, and estimate a model if asked."""
+    from fairmaxent.fit.pipeline import fit_frame, with_estimate
+
+    estimate = wanted.estimated_on
+    if estimate is not None:
+        replace(request, estimate=estimate)  # which refuses it before any work
+    fit = fit_frame(frame, request)
+    paid.enter_context(_keeping(fit, wanted, staging))
+    if estimate is None:
+        return fit
+    return with_estimate(fit, estimate, progress=request.progress or silent)
+
+
 def _spent(ledger: str | None, delta: float) -> str:
     if ledger is None:
         return _NO_LEDGER
@@ -171,7 +193,7 @@ def _spent(ledger: str | None, delta: float) -> str:
 
 
 @contextlib.contextmanager
-def _keeping(fit: Any, wanted: OutputOptions, staging: Staging) -> Iterator[None]:
+def _keeping(fit: Fit, wanted: OutputOptions, staging: Staging) -> Iterator[None]:
     """Keep the model of a private fit at once.
 
     Whatever fails from now on, what was paid for is there, and said.
