@@ -108,7 +108,9 @@ def serve(
 
 def _remove_left(parent: Path) -> None:
     """Remove the folders of apps that were killed: they hold what people uploaded."""
-    for folder in parent.glob(f".fairmaxent-*{_MARK}*") if os.name == "posix" else ():
+    if os.name != "posix":
+        return
+    for folder in parent.glob(f".fairmaxent-*{_MARK}*"):
         process = folder.name.rpartition(_MARK)[2]
         if process.isdigit() and folder.stat().st_uid == os.getuid():
             try:

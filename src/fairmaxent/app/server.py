@@ -77,10 +77,7 @@ def make_app(starting: Future[Session], *, port: int, most_bytes: int) -> Guard:
 
     async def answered(taken: Taken, act: str, request: Request) -> Response:
         """Wait for the session, and make every failure an answer for the page."""
-        if starting.done():
-            session = starting.result()
-        else:
-            session = await asyncio.wrap_future(starting)
+        session = await asyncio.wrap_future(starting)
         try:
             values = await taken(session, request)
             work = getattr(session, act)

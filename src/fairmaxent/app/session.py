@@ -156,9 +156,10 @@ class Session:
             opened = self.current_table(values)
         again = replace(opened, number=self._next(), asked=_options(values))
         try:
-            return self._show(
-                again, self._roles_in(again) if opened is self.opened else None
-            )
+            roles = None
+            if opened is self.opened:
+                roles = self._roles_in(again)
+            return self._show(again, roles)
         # it has other columns or levels by now
         except (ClickException, FairMaxEntError):
             return self._show(again)
@@ -371,14 +372,18 @@ class Session:
     def _answered(self, opened: OpenedTable, fitted: Fitted) -> Values:
         scenario = fitted.scenario
         privacy = fitted.bare.request.privacy
+        command = ""
+        python = ""
+        if scenario.is_typed:  # while a hand is moving, they can wait
+            command = command_text(fitted)
+            python = python_text(fitted)
         answer = plain_json(
             {
                 "scenario": scenario.given,
                 "wishes": scenario.options.wishes,
                 "see": seen(fitted.fit, is_whole=fitted.is_whole),
-                # while a hand is moving, these can wait
-                "command": command_text(fitted) if scenario.is_typed else "",
-                "python": python_text(fitted) if scenario.is_typed else "",
+                "command": command,
+                "python": python,
                 "spent": opened.spent(getattr(privacy, "delta", None)),
             }
         )

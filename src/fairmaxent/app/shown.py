@@ -107,12 +107,16 @@ def look_at(opened: OpenedTable, asked: Mapping[str, Any]) -> dict[str, Any]:
             f"The rates here are those of {inspection.rows:,} of the {opened.rows:,}"
             " rows; See uses all.",
         )
+    outcome = inspection.outcome
+    protected = inspection.protected
+    if asked:  # then what nobody chose is not taken for granted
+        outcome = roles.outcome or None
+        protected = roles.protected
     look: dict[str, Any] = plain_json(
         {
             "rows": opened.rows,
-            # If anything was chosen, what nobody chose is not taken for granted.
-            "outcome": roles.outcome or None if asked else inspection.outcome,
-            "protected": roles.protected if asked else inspection.protected,
+            "outcome": outcome,
+            "protected": protected,
             "favourable": [value_text(level) for level in inspection.favourable],
             "columns": [_column(column, domain) for column in inspection.columns],
             "verdicts": [visible(str(verdict)) for verdict in inspection.verdicts],

@@ -37,15 +37,18 @@ def named(fitted: Fitted) -> OutputOptions:
     suffix, like_input = table.written
     _, ending = _WHATS[scenario.wanted.mode]
     is_private = scenario.asked.has("epsilon")
-    return replace(
+    wanted = replace(
         scenario.wanted,
         output=table.named(f"{ending}{suffix}"),
         like_input=like_input and not is_private,  # whose form would say something
-        estimate=fitted.output if fitted.output in fitted.estimates else None,
         model=table.named("model.fme"),
         report=table.named("report.html"),
-        pdf=table.named("report.pdf") if scenario.pdf else None,
     )
+    if scenario.pdf:
+        wanted = replace(wanted, pdf=table.named("report.pdf"))
+    if fitted.output in fitted.estimates:
+        wanted = replace(wanted, estimate=fitted.output)
+    return wanted
 
 
 def _domain_file(fitted: Fitted) -> str | None:

@@ -87,13 +87,7 @@ def debias_command(
     \b
     fairmaxent debias census.csv --outcome income --protected sex,race -o fair.csv
     """
-    from fairmaxent.cli.result import (
-        after_debias,
-        make_report,
-        make_result,
-        result_record,
-        result_text,
-    )
+    from fairmaxent.cli import result as told
 
     if asked.has("epsilon"):
         wanted = wanted.keeping_model()
@@ -112,9 +106,7 @@ def debias_command(
         wanted.staging() as staging,
         _connected(wanted.scheduler),
     ):
-        origin = None
-        if wanted.reports:
-            origin = source_of(data, columns_as, repeat)
+        origin = source_of(data, columns_as, repeat) if wanted.reports else None
         with bar(f"reading {data}"):
             source, is_scanned = _opened(data, asked, wanted, columns_as, reading)
         with unchanged(data) if is_scanned else contextlib.nullcontext():
@@ -128,22 +120,24 @@ def debias_command(
                 request = asked.request(roles, domain, progress)
                 fit = _fit(frame, request, wanted, staging, paid)
             with bar("writing") as progress:
-                result = make_result(fit, source, wanted, staging, progress)
+                result = told.make_result(fit, source, wanted, staging, progress)
         with bar("writing"):
             if origin is not None:
-                make_report(result, wanted, staging, origin)
+                told.make_report(result, wanted, staging, origin)
             # last, because stdout cannot be taken back
             if wanted.output == STANDARD and result.frame is not None:
                 wanted.write(result.frame, source, staging)
         # Here, because it asks for rows, which are out of reach once the client of a
         # cluster is closed.
-        following = ctx.meta.get(NEXT) or after_debias(data, wanted, repeat, result)
+        following = ctx.meta.get(NEXT) or told.after_debias(
+            data, wanted, repeat, result
+        )
         if request.privacy is not None:
             following = f"{_spent(ledger, request.privacy.delta)}\n\n{following}"
         if wanted.as_json:
-            text = json_record(result_record(result, wanted))
+            text = json_record(told.result_record(result, wanted))
         else:
-            text = result_text(result, wanted, following)
+            text = told.result_text(result, wanted, following)
     echo(text, err=wanted.output == STANDARD)
 
 

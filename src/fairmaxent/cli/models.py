@@ -273,9 +273,7 @@ def report_command(model: str, wanted: ReportOptions, reading: ReadingOptions) -
     with Staging(targets, force=wanted.force, readable=targets) as staging:
         with bar(f"reading {model}"):
             fit = load(model)
-            drawn = None
-            if wanted.sample is not None:
-                drawn = reading.read(wanted.sample).frame
+            drawn = wanted.sample and reading.read(wanted.sample).frame
             origin = shared.source_of(data, None, None)
             frame = None
             if data is not None:
