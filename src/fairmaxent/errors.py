@@ -46,11 +46,12 @@ _NO_MEMORY = (
 
 @dataclass(frozen=True)
 class Option:
-    """An option that a message mentions, by its name in `fairmaxent.debias`, with the
-    value meant, if one is.
+    """An option that a message mentions, by its name in `fairmaxent.debias`.
 
-    >>> f"set {Option('base_share')} > 0, or {Option('groups', 'each')}; use {Option('mode', 'top-up')}"
-    "set base_share > 0, or groups='each'; use top_up()"
+    >>> f"set {Option('base_share')} > 0, or {Option('groups', 'each')}"
+    "set base_share > 0, or groups='each'"
+    >>> f"use {Option('mode', 'top-up')}"
+    'use top_up()'
     """
 
     name: str
@@ -76,29 +77,23 @@ KEEP_COLUMNS = Option("keep_columns")
 
 
 class FairMaxEntError(Exception):
-    """Root of every error raised by fairmaxent; its message is made of texts and of
-    options.
-    """
+    """Root of every error raised by fairmaxent; its parts are texts and options."""
 
     def __init__(self, *parts: object) -> None:
         self.parts = parts
         super().__init__(self.spelled(str))
 
     def spelled(self, spell: Callable[[Option], str]) -> str:
-        """The message with its options spelled by ``spell``, without the middle of one
-        that nobody would read.
-        """
+        """The message with its options spelled by ``spell``; long ones are cut."""
         text = spelled(self.parts, spell)
-        half = MOST_SAID // 2
-        return visible(
-            text if len(text) <= MOST_SAID else f"{text[:half]} … {text[-half + 3 :]}"
-        )
+        if len(text) > MOST_SAID:
+            half = MOST_SAID // 2
+            text = f"{text[:half]} … {text[-half + 3 :]}"
+        return visible(text)
 
 
 def spelled(parts: Iterable[object], spell: Callable[[Option], str]) -> str:
-    """Join texts and options to one text, the options spelled by ``spell``; errors and
-    tuples are joined likewise.
-    """
+    """Join texts and options to one text; errors and tuples are joined likewise."""
 
     def text_of(part: object) -> str:
         if isinstance(part, Option):
@@ -113,9 +108,7 @@ def spelled(parts: Iterable[object], spell: Callable[[Option], str]) -> str:
 
 
 class InputError(FairMaxEntError, ValueError):
-    """What was passed in cannot be used as it is; ``column`` is the column whose values
-    are the problem, if any.
-    """
+    """What was passed in cannot be used; ``column`` is the one to blame, if any."""
 
     def __init__(self, *parts: object, column: str | None = None) -> None:
         super().__init__(*parts)
@@ -147,9 +140,7 @@ class ForbiddenError(InputError):
 
 
 class LimitError(InputError):
-    """A table, or what is asked of it, is beyond a limit, e.g. of columns or of
-    memory.
-    """
+    """A table, or what is asked of it, is beyond a limit, e.g. of memory."""
 
 
 class InfeasibleError(FairMaxEntError, ValueError):
@@ -157,8 +148,9 @@ class InfeasibleError(FairMaxEntError, ValueError):
 
 
 class ConflictError(InfeasibleError):
-    """No weights meet ``margins``, the smallest such set of them, together; ``levels``
-    name what contradicts there.
+    """No weights meet ``margins``, the smallest such set of them, together.
+
+    ``levels`` name what contradicts there.
     """
 
     def __init__(
@@ -181,15 +173,11 @@ class SolverError(FairMaxEntError, RuntimeError):
 
 
 class StorageError(FairMaxEntError, OSError):
-    """A model or data file is missing, damaged or of another kind, or cannot be
-    written.
-    """
+    """A file is missing, damaged or of another kind, or cannot be written."""
 
 
 class UnfairError(FairMaxEntError, AssertionError):
-    """A table or a model's decisions failed a check, or nobody can tell; a test that
-    raises it fails.
-    """
+    """A table or a model's decisions failed a check, or nobody can tell."""
 
 
 class DependencyError(FairMaxEntError, ImportError):
@@ -222,14 +210,15 @@ def did_you_mean(name: object, known: Iterable[object]) -> str:
     if near:
         return f"did you mean {shown(near[0])}?"
     listed = ", ".join(shown(item) for item in names[:_MOST_LISTED])
-    return f"known: {listed}" + (
-        f" and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else ""
-    )
+    if len(names) > _MOST_LISTED:
+        listed += f" and {len(names) - _MOST_LISTED} more"
+    return f"known: {listed}"
 
 
 def did_you_mean_level(value: object, levels: Iterable[object]) -> str:
-    """Return a hint that names the nearest level, or lists them if they are few: those
-    of many may be people.
+    """Return a hint that names the nearest level, or lists them if they are few.
+
+    Those of many may be people.
 
     >>> did_you_mean_level("f", ["F", "M"]), did_you_mean_level("Bo", range(1000))
     ("known: 'F', 'M'", 'there are 1,000 levels')

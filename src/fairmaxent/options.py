@@ -1,10 +1,9 @@
-"""Options as data: all that a front door needs to know about one stands on the field of
-the record that holds it.
+"""Options as data: what a front door needs to know stands on the field that holds it.
 
 A record is a dataclass whose fields are made by `option`; a new option is one field,
 and the code that acts on it. The metadata do nothing by themselves. Their readers are
-plain functions: those below, and in `cli.options` and `app.page_options`, for which the
-command line and the page need other libraries.
+plain functions: those below, in `values`, how values are written, and in `cli.options`
+and `app.page_options`, for which the command line and the page need other libraries.
 """
 
 import dataclasses
@@ -20,6 +19,7 @@ Keywords = ParamSpec("Keywords")
 Record = TypeVar("Record")
 Result = TypeVar("Result")
 
+NOTHING = "none"  # the word for no value
 _KEY = "option"
 _WIDTH = 112  # of a parameter's text in a docstring
 
@@ -37,7 +37,7 @@ class OptionInfo:
     # one of those that most people need, so that the help begins with it
     main: bool = False
     heading: str = ""  # in the help, if it is not the HEADING of the record
-    # how its value is written (see `cli.values`); one of the choices, if there are any
+    # how its value is written (see `values.TEXTS`); with choices, it is one of them
     text: str = "text"
     flags: tuple[str, ...] = ()  # its spellings, if not the name
     # its name in a config file and on the page, if it is another one
@@ -66,12 +66,18 @@ class OptionInfo:
     # why, by the other, and what to do instead
     reasons: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
+    def goes_with(self, other: str, value: object) -> bool:
+        """Whether it means something beside another option that has this value."""
+        allowed = self.only_if[other]
+        is_given = value is not None and value is not False and value != NOTHING
+        if is_given:
+            return "given" in allowed or value in allowed
+        return None in allowed
+
 
 @dataclasses.dataclass(frozen=True)
 class TypedOption:
-    """An option as it is typed: the field that it sets, and whether that is in a record
-    of its own.
-    """
+    """An option as it is typed: the field that it sets, and who holds its record."""
 
     field: dataclasses.Field[Any]
     info: OptionInfo
@@ -90,17 +96,26 @@ class TypedOption:
 
     @property
     def default(self) -> Any:
-        """Its default; of a record in a record, whether it was given counts, so it has
-        none.
+        """What a front door takes if it is not given.
+
+        Of a record in a record, whether it was given counts, so it has none.
         """
-        is_flag = self.info.text == "flag"
-        if is_flag:
+        if self.info.text == "flag":
             has_none = self.info.on is not True
+            nothing: Any = False
         else:
             has_none = self.owner is not None
+            nothing = None
         if has_none or self.field.default is dataclasses.MISSING:
-            return False if is_flag else None
+            return nothing
         return self.field.default
+
+    @property
+    def usual(self) -> Any:
+        """The default as it is typed."""
+        if self.default is None and self.info.has_none:
+            return NOTHING
+        return self.default
 
 
 def option(
@@ -110,9 +125,7 @@ def option(
     compare: bool = True,
     **info: Any,
 ) -> Any:
-    """A field of a record, with what there is to know about the option (see
-    `OptionInfo`).
-    """
+    """A field of a record, with what there is to know about it (see `OptionInfo`)."""
     return dataclasses.field(
         default=default, repr=repr, compare=compare, metadata={_KEY: OptionInfo(**info)}
     )
@@ -126,9 +139,7 @@ def info_of(field: dataclasses.Field[Any]) -> OptionInfo | None:
 def typed_options(
     record: type, owner: str | None = None, heading: str = ""
 ) -> Iterator[TypedOption]:
-    """The options of a record that can be typed, each followed by those of the record
-    that it takes.
-    """
+    """The options that can be typed, each followed by those of the record it takes."""
     heading = heading or getattr(record, "HEADING", "")
     for field in dataclasses.fields(record):
         info = info_of(field)
@@ -147,39 +158,41 @@ def words(record: Any) -> Iterator[str]:
     """What was asked for beyond the defaults, one sentence each."""
     for field in dataclasses.fields(record):
         info = info_of(field)
-        if (
-            info is not None
-            and info.words is not None
-            and not _is_default(getattr(record, field.name), field.default)
-        ):
-            sentences = info.words(record)
-            yield from [sentences] if isinstance(sentences, str) else sentences
+        if info is None or info.words is None:
+            continue
+        if _is_default(getattr(record, field.name), field.default):
+            continue
+        sentences = info.words(record)
+        if isinstance(sentences, str):
+            yield sentences
+        else:
+            yield from sentences
 
 
 def python_lines(record: Any) -> list[str]:
-    """The options of a record as lines of the call that takes them; those at their
-    defaults are left out.
-    """
-    return [
-        f"    {field.name}={as_python(value)},"
-        for field in dataclasses.fields(record)
-        if field.repr
-        and not _is_default(value := getattr(record, field.name), field.default)
-    ]
+    """The options of a record as lines of a call, without those at their defaults."""
+    return [f"    {name}={as_python(value)}," for name, value in _given(record)]
+
+
+def _given(record: Any) -> Iterator[tuple[str, Any]]:
+    """The options that are shown and not at their defaults."""
+    for field in dataclasses.fields(record):
+        value = getattr(record, field.name)
+        if field.repr and not _is_default(value, field.default):
+            yield field.name, value
 
 
 def as_python(value: object) -> str:
-    """Write a value as Python; a record as its class, with models, which have no text,
-    by the name of their option.
+    """Write a value as Python; a record as its class.
+
+    Models have no text, and are written as the name of their option.
     """
     if not dataclasses.is_dataclass(value) or isinstance(value, type):
         return repr(value)
-    given = [
-        f"{field.name}={repr(part) if isinstance(part, str | float | int) else field.name}"
-        for field in dataclasses.fields(value)
-        if field.repr
-        and not _is_default(part := getattr(value, field.name), field.default)
-    ]
+    given = []
+    for name, part in _given(value):
+        text = repr(part) if isinstance(part, str | float | int) else name
+        given.append(f"{name}={text}")
     return f"fairmaxent.{type(value).__name__}({', '.join(given)})"
 
 
@@ -188,27 +201,32 @@ def _is_default(value: object, default: object) -> bool:
 
 
 def parameters(record: type) -> str:
-    """The list of a record's options for a docstring; options with the same text share
-    it.
-    """
+    """The list of a record's options for a docstring; those with one text share it."""
     listed: dict[str, list[str]] = {}
     for field in dataclasses.fields(record):
         info = info_of(field)
         if info is not None and (info.doc or info.help):
-            known = info.choices or ([] if info.on is True else [info.on])
-            choices = " or ".join(f'``"{choice}"``' for choice in known)
-            listed.setdefault(
-                info.doc or (f"{choices}. " if choices else "") + info.help, []
-            ).append(field.name)
+            listed.setdefault(info.doc or _help_with_choices(info), []).append(
+                field.name
+            )
+    indent = "    "
     lines: list[str] = []
     for doc, names in listed.items():
-        lines += [
-            ", ".join(names),
-            *textwrap.wrap(
-                doc, _WIDTH, initial_indent="    ", subsequent_indent="    "
-            ),
-        ]
+        lines.append(", ".join(names))
+        lines += textwrap.wrap(
+            doc, _WIDTH, initial_indent=indent, subsequent_indent=indent
+        )
     return "\n".join(lines)
+
+
+def _help_with_choices(info: OptionInfo) -> str:
+    choices: tuple[object, ...] = info.choices
+    if not choices and info.on is not True:
+        choices = (info.on,)
+    if not choices:
+        return info.help
+    listed = " or ".join(f'``"{choice}"``' for choice in choices)
+    return f"{listed}. {info.help}"
 
 
 def documented(record: type[Result]) -> type[Result]:
@@ -228,9 +246,7 @@ def with_options_of(
 ) -> Callable[
     [Callable[[Any, Record], Result]], Callable[Concatenate[Any, Keywords], Result]
 ]:
-    """Let a function of a frame and a record be called with the frame and the options
-    of the record.
-    """
+    """Let a function of a frame and a record take the options of the record instead."""
 
     def decorate(
         function: Callable[[Any, Record], Result],
@@ -263,8 +279,9 @@ def with_options_of(
 def storing_options_of(
     record: Callable[..., Any], *, without: Iterable[str]
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Let an ``__init__`` take the keyword options of a record too, and store each as
-    an attribute, as it was given.
+    """Let an ``__init__`` take the keyword options of a record, too.
+
+    Each is stored as an attribute, as it was given.
     """
 
     def decorate(init: Callable[..., None]) -> Callable[..., None]:
@@ -280,11 +297,8 @@ def storing_options_of(
             refuse_unknown(type(self).__name__, kwargs, [*list(first)[1:], *options])
             for name, option in options.items():
                 setattr(self, name, kwargs.get(name, option.default))
-            init(
-                self,
-                *args,
-                **{name: value for name, value in kwargs.items() if name in first},
-            )
+            own = {name: value for name, value in kwargs.items() if name in first}
+            init(self, *args, **own)
 
         called.__signature__ = inspect.Signature([*first.values(), *options.values()])  # type: ignore[attr-defined]
         called.options = tuple(options)  # type: ignore[attr-defined]

@@ -1,5 +1,4 @@
-"""Text from data, as it may be shown: characters that steer a terminal or a page are
-written as escapes.
+"""Text from data, as it may be shown: characters that steer are written as escapes.
 
 A cell can hold anything: a sequence that writes to the clipboard, a mark that reverses
 the rest of a line, letters that nobody sees. All text passes through here before it
@@ -22,30 +21,28 @@ _STEERING = re.compile(
 )
 
 # Letters written from right to left, and what stands between them.
-_FROM_THE_RIGHT = "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefe\U00010800-\U00010fff\U0001e800-\U0001efff]"
+_FROM_THE_RIGHT = (
+    "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefe"
+    "\U00010800-\U00010fff\U0001e800-\U0001efff]"
+)
 _RIGHT_TO_LEFT = re.compile(f"{_FROM_THE_RIGHT}+(?:[^\\w\n]+{_FROM_THE_RIGHT}+)*")
 _ISOLATE = "\u2068"
 _END = "\u2069"
 
 
 def visible(text: str) -> str:
-    r"""Write characters that steer a terminal, or that nobody sees, as escapes; tabs
-    and line ends stay.
+    r"""Write characters that steer a terminal, or that nobody sees, as escapes.
+
+    Tabs and line ends stay.
 
     >>> print(visible("F\x1b]0;title\x07emale, \u202eelam"))
     F\x1b]0;title\x07emale, \u202eelam
     """
-    return _STEERING.sub(
-        lambda match: (
-            f"\\x{ord(match[0]):02x}" if match[0] < "\u0100" else _wide(match)
-        ),
-        text,
-    )
+    return _STEERING.sub(_shortest, text)
 
 
 def isolated(text: str) -> str:
-    r"""Make text visible, and keep letters written from right to left from moving what
-    stands beside them.
+    r"""Make text visible, and keep right-to-left letters from moving their neighbours.
 
     >>> isolated("\u05d0: 5 %") == "\u2068\u05d0\u2069: 5 %"
     True
@@ -56,8 +53,7 @@ def isolated(text: str) -> str:
 
 
 def escaped_json(text: str) -> str:
-    r"""Escape the same characters in JSON, which means the same then; its line ends and
-    tabs stay.
+    r"""Escape the same characters in JSON, which then means the same.
 
     >>> escaped_json('"\x7f\U000e0041"')
     '"\\u007f\\udb40\\udc41"'
@@ -68,8 +64,9 @@ def escaped_json(text: str) -> str:
 def plain_json(
     value: Any, text: Callable[[Any], Any] = str, *, exact: bool = False
 ) -> Any:
-    """The value as JSON can hold it: records are objects, what is no number (infinite,
-    NaN) null unless ``exact``.
+    """The value as JSON can hold it: records are objects, infinite and NaN null.
+
+    If it is to be ``exact``, infinite and NaN stay.
     """
     if value is None or type(value) in (str, int, bool):  # at once, because most are
         return value
@@ -104,8 +101,7 @@ def json_text(value: Any, *, indent: int = 1, text: Callable[[Any], Any] = str) 
 
 
 def escaped_toml(text: str) -> str:
-    r"""Escape the same characters in a text of TOML, which has escapes of its own for
-    those beyond 16 bits.
+    r"""Escape the same characters in TOML, which has its own escapes beyond 16 bits.
 
     >>> escaped_toml('"\x7f\U000e0041"')
     '"\\u007f\\U000e0041"'
@@ -118,6 +114,12 @@ def _json_escape(match: re.Match[str]) -> str:
     return "".join(
         f"\\u{units[start : start + 2].hex()}" for start in range(0, len(units), 2)
     )
+
+
+def _shortest(match: re.Match[str]) -> str:
+    if match[0] < "\u0100":
+        return f"\\x{ord(match[0]):02x}"
+    return _wide(match)
 
 
 def _wide(match: re.Match[str]) -> str:

@@ -8,6 +8,7 @@ import pytest
 
 from appserver import OPTIONS, downloaded, opened, people, refused, staff
 from fairmaxent import inspect
+from fairmaxent.files.formats import FORMATS
 
 
 def test_a_table_is_looked_at_and_roles_are_proposed(client):
@@ -131,6 +132,13 @@ def test_roles_stay_when_levels_get_names_and_an_example_speaks_of_sex_first(cli
         "race",
         "disability",
     ]
+
+
+def test_the_page_names_every_format_that_is_read(client):
+    state = client.get("/api/state")[1]
+    for format in FORMATS.values():
+        assert format.title in state["formats"]
+        assert all(suffix in state["suffixes"].split(",") for suffix in format.suffixes)
 
 
 UNREADABLE = [

@@ -9,9 +9,10 @@ import polars as pl
 import pytest
 
 import clifiles
-from fairmaxent.cli import values
-from fairmaxent.cli.values import HOW, as_typed, quoted, split, unquoted
+from fairmaxent import values
+from fairmaxent.cli.values import as_typed
 from fairmaxent.errors import Option
+from fairmaxent.values import HOW, quoted, split, unquoted
 
 RACE, PLACE = "race, ethnicity", "Washington, DC"
 ROWS = 240
@@ -63,7 +64,7 @@ def test_within_also_forbid_target_drop_and_keep(folder):
         (pl.col("city, state") == PLACE) & (pl.col(RACE) == "a")
     ).is_empty()
     many = ["--rows", "4000", "--seed", "0", "-o", "fair.csv", "--force"]
-    run(*DEBIAS, "--target", f"city, state: {PLACE}=0.25, Reno, NV=0.75", *many)
+    run(*DEBIAS, "--target", f'city, state: "{PLACE}"=0.25, "Reno, NV"=0.75', *many)
     assert abs((pl.read_csv("fair.csv")["city, state"] == PLACE).mean() - 0.25) < 0.03
     kept = [
         "--drop",
@@ -109,6 +110,34 @@ WRONG = [
 def test_an_error_says_how(folder, option, value):
     code = 3 if value in ("race", RACE) else 2
     assert HOW in " ".join(run(*DEBIAS, f"--{option}", value, code=code).split())
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "instead"),
+    [
+        ("target", f"city, state: {PLACE}=0.25, Reno, NV=0.75", HOW),
+        ("within", f'"{RACE}",hired=yes', "label=yes in an option of its own"),
+    ],
+)
+def test_a_form_that_a_config_file_does_not_know_says_what_to_type(
+    folder, option, value, instead
+):
+    said = " ".join(run(*DEBIAS, f"--{option}", value, code=2).split())
+    assert "is not written as in" in said
+    assert instead in said
+
+
+def test_levels_before_a_number_may_have_an_equals_sign():
+    assert values.TEXTS["shares"].read(["income: <=50K=0.7, >50K=0.3"]) == {
+        "income": {"<=50K": 0.7, ">50K": 0.3}
+    }
+
+
+def test_columns_and_levels_of_a_column_go_together_in_two_options():
+    assert values.TEXTS["strata"].read(["department", "label=yes,label=no"]) == {
+        "department": None,
+        "label": ["yes", "no"],
+    }
 
 
 @pytest.mark.parametrize("seed", range(4))

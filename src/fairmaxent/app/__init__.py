@@ -1,7 +1,6 @@
-"""The app: a page in the browser, served on this computer only, that shows live what a
-wish does to people.
+"""``fairmaxent app``: a page in the browser that shows live what a wish does to people.
 
-It runs until Ctrl-C, and leaves nothing behind.
+It is served on this computer only, runs until Ctrl-C, and leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -16,16 +15,48 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
+from fairmaxent.cli.terminal import echo
 from fairmaxent.errors import DependencyError, InputError, Option, StorageError
 from fairmaxent.files.write import private_folder, remove, write_whole
 
 if TYPE_CHECKING:
     from fairmaxent.app.session import Session
 
-__all__ = ["serve"]
+__all__ = ["app_command", "serve"]
 
 _MOST_BYTES = 1 << 30  # of an upload
 _MARK = "-app-"  # in the name of its folder, before the number of its process
+
+
+@click.command()
+@click.argument(
+    "data", type=click.Path(readable=False), required=False, metavar="[DATA]"
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    help="Port of the page; by default a free one.",
+)
+@click.option(
+    "--no-browser",
+    is_flag=True,
+    help="Only print the address of the page, and do not open it.",
+)
+def app_command(data: str | None, port: int, no_browser: bool) -> None:  # noqa: FBT001 (click passes it by name)
+    """Open a page in your browser: look at a table, move sliders, see who gains, and
+    take the files.
+
+    The page is served on this computer only, and works offline. Nothing leaves the
+    computer. Without DATA, choose a file or an example on the page.
+
+    \b
+    fairmaxent app
+    fairmaxent app census.csv
+    """
+    serve(data, port=port, browser=not no_browser, say=echo)
 
 
 def serve(
@@ -77,7 +108,9 @@ def serve(
 
 def _remove_left(parent: Path) -> None:
     """Remove the folders of apps that were killed: they hold what people uploaded."""
-    for folder in parent.glob(f".fairmaxent-*{_MARK}*") if os.name == "posix" else ():
+    if os.name != "posix":
+        return
+    for folder in parent.glob(f".fairmaxent-*{_MARK}*"):
         process = folder.name.rpartition(_MARK)[2]
         if process.isdigit() and folder.stat().st_uid == os.getuid():
             try:

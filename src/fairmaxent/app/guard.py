@@ -1,6 +1,4 @@
-"""The guard at the door: only this computer, only this address, only who was let in,
-and only the app's own page.
-"""
+"""The guard at the door: only this computer and address, and only who was let in."""
 
 import hmac
 import secrets
@@ -46,9 +44,7 @@ ONWARD = (
 
 
 class Guard:
-    """Checks every request before the app sees it, and adds the headers that keep a
-    page safe to every answer.
-    """
+    """Checks every request before the app sees it, and adds safe headers to answers."""
 
     def __init__(self, app: Application, *, port: int) -> None:
         self._app = app

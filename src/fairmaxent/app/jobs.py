@@ -1,5 +1,4 @@
-"""Work of the app: live fits, of which only the newest matters, slow work with
-progress, and how failures are said.
+"""Work of the app: live fits, of which the newest matters, slow work, and failures.
 
 Light to import, so that the page is there at once.
 """
@@ -32,9 +31,7 @@ class SupersededError(Exception):
 
 
 class StaleError(InputError):
-    """What a page asks for is about a table or a scenario that is no longer the
-    session's.
-    """
+    """What a page asks for is about a table or a scenario of the past."""
 
 
 def explained(problem: BaseException, *, hide: str) -> tuple[str, int]:
@@ -73,17 +70,16 @@ def explained(problem: BaseException, *, hide: str) -> tuple[str, int]:
 
 
 class LatestOnly:
-    """One thread that does the newest work; what is older stops when it next reports
-    its progress.
-    """
+    """One thread that does the newest work; older work stops when it next reports."""
 
     def __init__(self, name: str) -> None:
         self._pool = ThreadPoolExecutor(1, thread_name_prefix=name)
         self._newest: object = None
 
     def submit(self, work: Callable[[Progress], Result]) -> Future[Result]:
-        """Do this instead of whatever was asked for before: a slider asks again before
-        the last fit is done.
+        """Do this instead of whatever was asked for before.
+
+        A slider asks again before the last fit is done.
         """
         self._newest = mark = object()
 
@@ -160,9 +156,7 @@ class Jobs:
     def stop_all(
         self, kinds: Collection[str] | None = None, why: str | None = None
     ) -> None:
-        """Stop what is running, of some kinds or of all; ``why``: what the page says
-        about it.
-        """
+        """Stop what is running, of some kinds or of all; the page says ``why``."""
         for job in self.running():
             if kinds is None or job.kind in kinds:
                 job.stop(why)
@@ -174,15 +168,13 @@ class Jobs:
             job.stage = STEPS.get(stage, stage)
             job.share = share
 
+        result = None
+        error = None
         try:
             result = work(progress)
-            state = "done"
-            error = None
         except Exception as problem:
-            result = None
-            state = "failed"
-            error = explained(problem, hide=self._hide)[0]
+            error, _ = explained(problem, hide=self._hide)
         if job.state == "running":  # it was not stopped
             job.result = result
             job.error = error
-            job.state = state
+            job.state = "done" if error is None else "failed"

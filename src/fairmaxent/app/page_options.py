@@ -1,27 +1,21 @@
-"""Options on the page: their labels and controls, and what it sends, read by the
-records of the commands.
-"""
+"""Options on the page: their labels and controls, and the records of what it sends."""
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any, TypeVar
 
-import click
-from click.core import ParameterSource
-
-from fairmaxent.cli.config import option_values
-from fairmaxent.cli.debias import debias_command as debias
-from fairmaxent.cli.group import group
-from fairmaxent.cli.options import RecordOption, goes_with, options_from
+from fairmaxent.cli.options import repeated
 from fairmaxent.cli.output import OutputOptions
 from fairmaxent.cli.reading import DomainOptions, ReadingOptions
-from fairmaxent.cli.values import FILE, NOTHING, RATE, as_typed
-from fairmaxent.errors import KEEP_COLUMNS, InputError, Option, shown
+from fairmaxent.cli.request import ASKED, ROLES
+from fairmaxent.cli.values import as_typed
+from fairmaxent.errors import KEEP_COLUMNS, InputError, Option, did_you_mean, shown
 from fairmaxent.fit.request import Request
-from fairmaxent.options import OptionInfo, typed_options
+from fairmaxent.options import NOTHING, OptionInfo, TypedOption, typed_options
 from fairmaxent.report.source import FrontDoor
+from fairmaxent.values import has_null, value_of
 
 # The first that has an option of a name counts.
 _RECORDS = (Request, OutputOptions, ReadingOptions, DomainOptions)
@@ -72,44 +66,47 @@ _FORMS = {
 
 @cache
 def _infos() -> dict[str, OptionInfo]:
-    """What is known about each option, by how it is typed and by its names; one with a
-    record is named by its first.
+    """What is known about each option, by how it is typed and by its names.
+
+    One with a record is named by its first.
     """
     infos: dict[str, OptionInfo] = {}
-    for source in (each for record in _RECORDS for each in typed_options(record)):
-        names = [flag.strip("-").replace("-", "_") for flag in source.flags]
-        for name in (*source.flags, source.field.name, source.owner or "", *names):
-            infos.setdefault(name, source.info)
-    return {**infos, "missing_text": infos["--missing"]}
+    for record in _RECORDS:
+        for source in typed_options(record):
+            names = [flag.strip("-").replace("-", "_") for flag in source.flags]
+            for name in (*source.flags, source.field.name, source.owner or "", *names):
+                infos.setdefault(name, source.info)
+    infos["missing_text"] = infos["--missing"]
+    return infos
 
 
 def as_labelled(option: Option) -> str:
-    """Spell an option by its label on the page; one that the page does not have, as it
-    is typed.
+    """Spell an option by its label, or as it is typed if the page does not have it.
 
     >>> as_labelled(Option("base_share")), as_labelled(Option("force"))
     ('“New combinations”', '--force on the command line')
-    >>> as_labelled(Option("mode", "weights")), as_labelled(Option("statistical_rate", {"sex": None, "race": 1.0}))
-    ('“What to take: your rows with weights”', '“Equal outcomes” not ticked for sex')
+    >>> as_labelled(Option("mode", "weights"))
+    '“What to take: your rows with weights”'
+    >>> as_labelled(Option("statistical_rate", {"sex": None, "race": 1.0}))
+    '“Equal outcomes” not ticked for sex'
     """
     info = _infos().get(option.name)
-    value = option.value
     if info is None or info.label is None:
         return f"{as_typed(option)} on the command line"
+    label = f"“{info.label}”"
+    value = option.value
     if option.column is not None:
-        return f"“{info.label}” for {option.column!r}"
-    if info.text == "rate" and isinstance(value, Mapping):
-        columns = ", ".join(
-            column for column, wanted in value.items() if wanted is None
-        )
-        if columns:
-            return f"“{info.label}” not ticked for {columns}"
-        return f"“{info.label}”"
+        return f"{label} for {option.column!r}"
     if info.text == "rate" and value is None:
-        return f"“{info.label}” not ticked"
+        return f"{label} not ticked"
+    if info.text == "rate" and isinstance(value, Mapping):
+        unticked = [column for column, wanted in value.items() if wanted is None]
+        if unticked:
+            return f"{label} not ticked for {', '.join(unticked)}"
+        return label
     choice = info.choice_labels.get(str(value))
     if choice is None:
-        return f"“{info.label}”"
+        return label
     return f"“{info.label}: {choice}”"
 
 
@@ -132,190 +129,204 @@ def labelled(text: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class PageOptions:
-    """The options of a command, as the command itself would get them."""
+    """What the page sent, as the records of a command hold it."""
 
-    context: click.Context
+    values: Mapping[str, Any]  # by name; those that were not given have their defaults
+    # How they are typed, without those at their defaults; None: it cannot be.
     typed: tuple[str | None, ...]
-    """How they are typed; None stands for what cannot be. Those at their defaults are
-    left out.
-    """
-    wishes: dict[str, str]
-    """The same by their labels."""
+    wishes: dict[str, str]  # the same by their labels
 
     def record(self, kind: type[Record]) -> Record:
         """The options that a dataclass of the command line holds."""
-        return kind(
-            **{field.name: self.context.params[field.name] for field in fields(kind)}
-        )  # type: ignore[arg-type]
+        given = {field.name: self.values[field.name] for field in fields(kind)}  # type: ignore[arg-type]
+        return kind(**given)
 
     @property
     def drop(self) -> tuple[str, ...]:
         """The columns that are left out."""
-        return tuple(self.context.params["drop"] or ())
+        return tuple(self.values["drop"] or ())
 
 
-def page_options(
-    command: click.Command,
-    arguments: Sequence[str],
-    values: object,
-    *,
-    names: Collection[str],
-) -> PageOptions:
-    """Read the options of a command; ``names`` are those that the page may set.
+@cache
+def _controls() -> dict[str, TypedOption]:
+    """The options that the page may have, in the order in which they are typed."""
+    controls = {}
+    for sources in (
+        ROLES,
+        ASKED,
+        typed_options(OutputOptions),
+        typed_options(DomainOptions),
+        typed_options(ReadingOptions),
+    ):
+        # those under a heading of their own come last, as in a command
+        for source in sorted(sources, key=lambda source: bool(source.info.heading)):
+            controls[source.param] = source
+    return controls
+
+
+def page_options(sent: object, *, names: Collection[str]) -> PageOptions:
+    """Read what the page sent; ``names`` are those of the options that it may set.
 
     Paths are none of them, so that nothing from a browser is ever opened.
     """
-    if not isinstance(values, Mapping):
+    if not isinstance(sent, Mapping):
         raise InputError(
             "the page sent something that is not a set of options; reload it"
         )
-    for name in values:
+    for name in sent:
         if name not in names:
             raise InputError(
                 f"the page sent an unknown option, {shown(name)}; reload it"
             )
-    # for which nothing is a value, too
-    rates = [option.name for option in command.params if option.type is RATE]
-    given = {
-        name: NOTHING if value is None and name in rates else value
-        for name, value in values.items()
-    }
-    given = {
-        name: value
-        for name, value in given.items()
-        if value is not False and value not in (None, [], {})
-    }
-    context = _context(
-        command, arguments, default_map=option_values(command, given, "the page")
-    )
-    words = {
-        option: list(_typed(option, context)) for option in _controls(command).values()
-    }
-    typed = tuple(word for option in words.values() for word in option)
-    wishes = {
-        option.info.label or option.opts[0]: ", ".join(
-            word or "" for word in each[1::2]
+    values: dict[str, Any] = {}
+    typed: list[str | None] = []
+    wishes: dict[str, str] = {}
+    for name, source in _controls().items():
+        values[name] = _usual(source)
+        if not _is_given(source, sent):
+            continue
+        value = _read(source, sent[name])
+        is_usual = source.usual is not None and value == values[name]
+        if is_usual:
+            continue
+        values[name] = value
+        flag = source.flags[0]
+        label = source.info.label or flag
+        if value is True:
+            typed.append(flag)
+            wishes[label] = "yes"
+            continue
+        texts = value_of(source.info).typed(value)
+        if texts is not None:
+            # what the command would get, to the last digit
+            values[name] = value_of(source.info).read(texts)
+        typed += repeated(flag, texts)
+        wishes[label] = ", ".join(texts or ()) or "yes"
+    return PageOptions(values, tuple(typed), wishes)
+
+
+def _is_given(source: TypedOption, sent: Mapping[str, Any]) -> bool:
+    if source.param not in sent:
+        return False
+    value = sent[source.param]
+    if value is None:
+        return source.info.text == "rate"  # for which nothing is a value, too
+    return value is not False and value not in ([], {})
+
+
+def _usual(source: TypedOption) -> Any:
+    if source.usual == NOTHING:
+        return _read(source, NOTHING)
+    return source.default
+
+
+def _read(source: TypedOption, value: Any) -> Any:
+    """What an option takes of what the page sent; a text is read as if typed."""
+    info = source.info
+    if value is None:
+        value = NOTHING
+    is_typed = isinstance(value, str) and info.text != "flag" and not has_null(value)
+    try:
+        if is_typed:
+            value = value_of(info).read([value])
+        else:
+            value = value_of(info).taken(value)
+    except ValueError as problem:
+        between = ": " if is_typed else " "
+        raise InputError(Option(source.param), f"{between}{problem}") from problem
+    choices = _choices(info)
+    if choices and value not in choices:
+        raise InputError(
+            Option(source.param),
+            f" is {shown(value)}; {did_you_mean(value, choices)}",
         )
-        or "yes"
-        for option, each in words.items()
-        if each
-    }
-    texts = [word for word in typed if word is not None]
-    # then it is what the command would get, to the last digit
-    if len(texts) == len(typed):
-        context = _context(command, [*arguments, *texts])
-    return PageOptions(context, typed, wishes)
-
-
-def _context(
-    command: click.Command, words: Sequence[str], **more: Any
-) -> click.Context:
-    """The command as it is called: below the group, whose settings it takes and
-    keeps.
-    """
-    parent = group.make_context("fairmaxent", [], resilient_parsing=True)
-    return command.make_context(command.name, list(words), parent=parent, **more)
-
-
-def _controls(command: click.Command) -> dict[str, RecordOption]:
-    return {
-        option.name or "": option
-        for option in command.params
-        if isinstance(option, RecordOption)
-    }
-
-
-def _typed(option: RecordOption, context: click.Context) -> Iterator[str | None]:
-    """How an option is typed, if it was given something else than its default."""
-    name = option.name or ""
-    usual = _default(option)
-    if usual is None or context.params.get(name) != option.type_cast_value(
-        context, usual
-    ):
-        yield from options_from(context, ParameterSource.DEFAULT_MAP, [name])
-
-
-def _default(option: click.Parameter) -> str | int | float | None:
-    default = option.default
-    return (
-        default
-        if isinstance(default, str | int | float) and not isinstance(default, bool)
-        else None
-    )
-
-
-def meaningful(command: click.Command, values: Mapping[str, Any]) -> dict[str, Any]:
-    """What the page sent, without options that mean nothing beside the others: their
-    controls keep what was chosen.
-    """
-    options = _controls(command)
-    return {
-        name: value
-        for name, value in values.items()
-        if name not in options
-        or all(
-            goes_with(options[name].info, other, values.get(other))
-            for other in options[name].info.only_if
+    if info.least is not None and value < info.least:
+        raise InputError(
+            Option(source.param),
+            f" is {value}; it takes a whole number from {info.least} on",
         )
-    }
+    return value
+
+
+def _choices(info: OptionInfo) -> list[str]:
+    if info.has_none and info.choices:
+        return [NOTHING, *info.choices]
+    return list(info.choices)
+
+
+def meaningful(values: Mapping[str, Any]) -> dict[str, Any]:
+    """What the page sent, without options that mean nothing beside the others.
+
+    Their controls keep what was chosen.
+    """
+    kept = {}
+    for name, value in values.items():
+        source = _controls().get(name)
+        if source is None or all(
+            source.info.goes_with(other, values.get(other))
+            for other in source.info.only_if
+        ):
+            kept[name] = value
+    return kept
 
 
 @cache
 def forms() -> dict[str, list[dict[str, Any]]]:
     """The controls of each part of the page, in their order."""
-    options = _controls(debias)
+    controls = _controls()
     return {
-        part: [_drawn(options[name]) for name in names]
+        part: [_drawn(controls[name]) for name in names]
         for part, names in _FORMS.items()
     }
 
 
-def _drawn(option: RecordOption) -> dict[str, Any]:
+def _drawn(source: TypedOption) -> dict[str, Any]:
     """What the page needs to draw a control for an option."""
-    info = option.info
-    about = {
-        "name": option.name,
-        "label": info.label,
-        "help": info.page_help or labelled(option.help or ""),
-    }
+    info = source.info
+    default = source.usual
+    if isinstance(default, bool) or not isinstance(default, str | int | float):
+        default = None
     return {
-        **about,
-        "default": _default(option),
+        "name": source.param,
+        "label": info.label,
+        "help": info.page_help or labelled(info.help),
+        "default": default,
         "only_if": dict(info.only_if),
-        **_kind(option),
+        **_kind(source),
     }
 
 
-def _kind(option: RecordOption) -> dict[str, Any]:
-    info = option.info
+def _kind(source: TypedOption) -> dict[str, Any]:
+    """Which control the page draws, and what that needs."""
+    info = source.info
     if info.slider is not None:
-        (least, most, step, *start), usual = info.slider, option.source.field.default
-        drawn = {
-            "kind": "slider",
-            "least": least,
-            "most": most,
-            "step": step,
-            "optional": usual is None,
-        }
-        return {**drawn, "start": [*start, most][0] if usual is None else usual}
-    if option.is_flag or option.type is FILE:  # the page names the files
+        return _slider(info.slider, source.field.default)
+    if info.text in ("flag", "file"):  # the page names the files
         return {"kind": "flag"}
-    if isinstance(option.type, click.Choice):
+    if info.choices:
         choices = [
             (choice, info.choice_labels.get(choice, choice))
-            for choice in option.type.choices
+            for choice in _choices(info)
         ]
         return {"kind": "choice", "choices": choices, "helps": dict(info.choice_help)}
-    if isinstance(option.type, click.types.IntParamType):
-        return {"kind": "whole", "least": getattr(option.type, "min", None)}
-    if isinstance(option.type, click.types.FloatParamType):
-        return {"kind": "number"}
+    if info.text == "whole":
+        return {"kind": "whole", "least": info.least}
+    if info.text in ("number", "pairs"):
+        return {"kind": info.text}
+    if value_of(info).join is not None:
+        return {"kind": "texts"}
+    return {"kind": "text"}
+
+
+def _slider(slider: tuple[float, ...], usual: Any) -> dict[str, Any]:
+    least, most, step, *start = slider
+    if usual is not None:
+        start = [usual]
     return {
-        "kind": (
-            info.text
-            if info.text == "pairs"
-            else "texts"
-            if option.multiple
-            else "text"
-        )
+        "kind": "slider",
+        "least": least,
+        "most": most,
+        "step": step,
+        "optional": usual is None,
+        "start": [*start, most][0],
     }

@@ -1,6 +1,4 @@
-"""A table that was opened, and a scenario: what the page asks of it, as records of the
-command line, and its fit.
-"""
+"""A table that was opened, and a scenario: what the page asks of it, and its fit."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -22,8 +20,6 @@ from fairmaxent.app.page_options import (
 )
 from fairmaxent.app.upload import read_upload
 from fairmaxent.cli.config import declared
-from fairmaxent.cli.debias import debias_command as debias
-from fairmaxent.cli.inspect import inspect_command as inspect
 from fairmaxent.cli.options import ledger_beside, name_for, outputs
 from fairmaxent.cli.output import OutputOptions
 from fairmaxent.cli.reading import DomainOptions, ReadingOptions
@@ -49,6 +45,10 @@ _SLICES = 20  # from all over the file
 ROLE_NAMES = tuple(field.name for field in fields(RoleOptions))
 COLUMN_NAMES = ("bins", "kinds", "order", "max_levels")
 _TAKEN_NAMES = ("mode", "rows", "iid", "weight_name", "evaluate", *FILING_NAMES)
+# What the page may set beside the domain and the PDF; the ledger is a path.
+_NAMES = {*ROLE_NAMES, *REQUEST_NAMES, *_TAKEN_NAMES, *COLUMN_NAMES, "drop"} - {
+    "ledger"
+}
 RATES = ("statistical_rate", "representation_rate")
 # on the page a text and a tick; on the command line both are files
 _DOMAIN = "domain"
@@ -84,7 +84,7 @@ class OpenedTable:
     @cached_property
     def options(self) -> PageOptions:
         """How the page wants it to be read."""
-        return page_options(inspect, ["-"], self.asked, names=READING_NAMES)
+        return page_options(self.asked, names=READING_NAMES)
 
     def reading(self, drop: Sequence[str] = ()) -> ReadingOptions:
         """How it is read, without some columns."""
@@ -92,9 +92,7 @@ class OpenedTable:
 
     @cached_property
     def _received(self) -> TableFile | None:
-        """An upload as it is read by default; None for Parquet, and for files that are
-        no uploads.
-        """
+        """An upload as it is read by default, unless it is Parquet."""
         if self.is_upload:
             return read_upload(self.path, self.reading())
         return None
@@ -106,35 +104,30 @@ class OpenedTable:
         return None
 
     def in_memory(self, declaration: Declaration | None = None) -> TableFile:
-        """The whole table, as it is or by a declaration; the newest is kept, as rates
-        change more often.
+        """The whole table, as it is or by a declaration.
+
+        The newest is kept, as rates change more often.
         """
         key = repr(declaration)
+        if key in self._whole:
+            return self._whole[key]
         how = self.reading()
-        if key not in self._whole:
-            if self.is_upload and declaration:
-                read = read_upload(self.path, how, declaration)
-            else:
-                read = self._received
-            table = read or how.read(str(self.path), declaration)
-            for other in self._whole.keys() - {repr(None)}:
-                del self._whole[other]
-            self._whole[key] = replace(
-                table, remarks=tuple(map(self._about_file, table.remarks))
-            )
+        read = self._received
+        if self.is_upload and declaration:
+            read = read_upload(self.path, how, declaration)
+        table = read or how.read(str(self.path), declaration)
+        for other in self._whole.keys() - {repr(None)}:
+            del self._whole[other]
+        remarks = tuple(map(self._about_file, table.remarks))
+        self._whole[key] = replace(table, remarks=remarks)
         return self._whole[key]
 
     def _about_file(self, remark: Remark) -> Remark:
-        """Remarks about the file name it as the user knows it, and not where the app
-        keeps it.
-        """
+        """A remark that names the file as the user knows it."""
         if isinstance(remark, str):
-            parts = (remark,)
-        else:
-            parts = remark
+            return remark.replace(str(self.path), self.typed)
         return tuple(
-            part.replace(str(self.path), self.typed) if isinstance(part, str) else part
-            for part in parts
+            self._about_file(part) if isinstance(part, str) else part for part in remark
         )
 
     @property
@@ -149,24 +142,25 @@ class OpenedTable:
         in_memory: bool = False,
         declaration: Declaration | None = None,
     ) -> TableFile:
-        """The table without some columns; a Parquet file is scanned unless it has to be
-        in memory.
-        """
-        scanned = None
-        if not in_memory:
-            scanned = self._scanned
-        return self.reading(drop).without_dropped(
-            scanned or self.in_memory(None if self.is_lazy else declaration)
-        )
+        """The table without some columns; Parquet is scanned unless it must be read."""
+        table = self._scanned
+        if table is None:
+            table = self.in_memory(declaration)
+        elif in_memory:
+            table = self.in_memory()
+        return self.reading(drop).without_dropped(table)
 
     @cached_property
     def stamp(self) -> tuple[int, int] | None:
-        """What tells a file from a later one in its place; copies of the app's own do
-        not change.
-        """
-        if self.is_upload or self.can_be_taken or not self.path.is_file():
+        """What tells a file from a later one in its place; the app's own stay."""
+        if self._is_own or not self.path.is_file():
             return None
         return self.path.stat().st_mtime_ns, self.path.stat().st_size
+
+    @property
+    def _is_own(self) -> bool:
+        """Whether only the app has this copy."""
+        return self.is_upload or self.can_be_taken
 
     def check_unchanged(self) -> None:
         """Refuse to go on with a file that is another one by now."""
@@ -180,28 +174,22 @@ class OpenedTable:
     @cached_property
     def content(self) -> str:
         """What recognises the same rows when a file is opened again."""
-        return (
-            f"{file_sha256(self.path) if self.path.is_file() else self.number}"
-            f" {dict(self.asked)}"
-        )
+        which = file_sha256(self.path) if self.path.is_file() else self.number
+        return f"{which} {dict(self.asked)}"
 
     @property
     def ledger(self) -> str | None:
-        """The file that adds up its private fits; a copy that only the app has is known
-        by its name.
-        """
-        if self.is_upload or self.can_be_taken:
+        """The file that adds up its private fits."""
+        if self._is_own:  # known by its name
             return str(self.path.parent.parent / f"{self.path.name}.ledger.json")
         return ledger_beside(str(self.path))
 
     def spent(self, delta: float | None) -> str | None:
-        """What private looks at these people have spent together, with this δ, and who
-        keeps count.
-        """
+        """What private looks have spent together, with this δ, and who counts."""
         if delta is None or self.ledger is None:
             return None
         who = f"{self.ledger} keeps count."
-        if self.is_upload or self.can_be_taken:
+        if self._is_own:
             who = (
                 "the app keeps count until it ends. To keep it beside the file, open"
                 " that with 'fairmaxent app FILE'."
@@ -218,15 +206,12 @@ class OpenedTable:
         """How many rows it has."""
         if self._scanned is None:
             return len(self.in_memory().frame)
-        return int(
-            _collected(self._scanned.frame.select(load_library("polars").len())).item()
-        )
+        counted = self._scanned.frame.select(load_library("polars").len())
+        return int(_collected(counted).item())
 
     @cached_property
     def looked_at(self) -> Any:
-        """The rows that Look shows: all of them, or some from all over a large Parquet
-        file.
-        """
+        """The rows that Look shows: all, or some from all over a large Parquet file."""
         if self._scanned is None:
             return self.in_memory().frame
         lazy = self._scanned.frame
@@ -242,21 +227,18 @@ class OpenedTable:
     def levels(
         self, drop: Sequence[str], columns_as: DomainOptions, weight: str | None
     ) -> Domain:
-        """The levels of the columns that Look shows; those learned last are kept, as
-        roles change more often.
+        """The levels of the columns that Look shows.
+
+        Those learned last are kept, as roles change more often.
         """
         key = repr((tuple(drop), columns_as, weight))
         if key not in self._levels:
             frame = self.looked_at.drop(list(drop))
             domain = columns_as.domain(frame, weight)
             if domain is None:
-                if weight is None:
-                    rows = frame
-                else:
-                    rows = frame.drop(weight)
-                domain = Domain.infer(
-                    rows, weight=read_weights(open_frame(frame), weight)
-                )
+                weights = read_weights(open_frame(frame), weight)
+                rows = frame.drop([] if weight is None else [weight])
+                domain = Domain.infer(rows, weight=weights)
             self._levels.clear()
             self._levels[key] = domain
         return self._levels[key]
@@ -264,25 +246,22 @@ class OpenedTable:
     @property
     def shown(self) -> dict[str, Any]:
         """What the page knows of it."""
-        named = {
+        return {
             "number": self.number,
             "name": self.typed,
             "title": self.title,
             "reading": dict(self.asked),
+            "offered": self.can_be_taken,
+            "is_first": self.is_first,
         }
-        return {**named, "offered": self.can_be_taken, "is_first": self.is_first}
 
     def named(self, what: str) -> str:
-        """A name for a file that is made of it; it is only a name: the app itself
-        writes in a folder of its own.
-        """
+        """A name for a file that is made of it, in whatever folder that is."""
         return name_for(self.typed, what)
 
     @property
     def written(self) -> tuple[str, bool]:
-        """The suffix of a table that is made of it, and whether that has the form of
-        the data.
-        """
+        """The suffix of a table made of it, and whether it has the form of the data."""
         words = outputs(self.typed, self.file().form)
         return os.path.splitext(words[1])[1], "--like-input" in words
 
@@ -294,9 +273,7 @@ def _collected(lazy: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Scenario:
-    """Roles, wishes and the form of the result, each as the record of the command
-    line.
-    """
+    """Roles, wishes and the form of the result, as records of the command line."""
 
     given: Mapping[str, Any]
     table: OpenedTable
@@ -317,49 +294,41 @@ class Scenario:
             raise InputError(
                 "Choose the outcome and at least one column of groups first."
             )
-        given = meaningful(debias, values)
+        given = meaningful(values)
         text = given.pop(_DOMAIN, None)
         pdf = given.pop(_PDF, None)
         if not isinstance(text, str | None) or not isinstance(pdf, bool | None):
             raise InputError("the page sent a domain that is not a text; reload it")
-        # which is a path
-        names = {*ROLE_NAMES, *REQUEST_NAMES, *_TAKEN_NAMES, *COLUMN_NAMES, "drop"} - {
-            "ledger"
-        }
-        options = page_options(debias, ["-"], {"random_state": 0, **given}, names=names)
-        with options.context:
-            roles = options.record(RoleOptions)
-            asked = AskedOptions.of(
-                **{name: options.context.params[name] for name in REQUEST_NAMES}
-            )
-            wanted = options.record(OutputOptions)
-            replace(wanted, report="report.html").check("-")  # there always is one
-            asked.check(options.context, roles)
-        text = text if asked.has("epsilon") or asked.has("release") else None
-        declaration = asked.declared(
-            declared(text, "The list of public values") if text else None
+        options = page_options({"random_state": 0, **given}, names=_NAMES)
+        roles = options.record(RoleOptions)
+        asked = AskedOptions.of(
+            **{name: options.values[name] for name in REQUEST_NAMES}
         )
+        asked.check(roles)
+        declaration = None
+        if not (asked.has("epsilon") or asked.has("release")):
+            text = None
+        if text:
+            declaration = asked.declared(declared(text, "The list of public values"))
         with about_exact_rows() if asked.has("epsilon") else nullcontext():
             source = table.file(options.drop, declaration=declaration)
-        records = (
-            roles.checked(source, table.typed),
-            asked,
-            wanted,
-            options.record(DomainOptions),
-        )
         return cls(
-            values,
-            table,
-            options,
-            *records,
+            given=values,
+            table=table,
+            options=options,
+            roles=roles.checked(source, table.typed),
+            asked=asked,
+            wanted=options.record(OutputOptions),
+            columns_as=options.record(DomainOptions),
             domain_text=text or None,
             declaration=declaration,
             pdf=bool(pdf),
         )
 
     def moved(self, values: Mapping[str, Any]) -> "Scenario | None":
-        """The same with other rates, not read as the command line does, which takes
-        longer than the fit; or None.
+        """The same with other rates, or None if something else differs.
+
+        They are not read as the command line does, which takes longer than the fit.
         """
         rates = {
             name: values[name]
@@ -377,35 +346,36 @@ class Scenario:
 
     def fits_like(self, other: "Scenario") -> bool:
         """Whether both have the same fit: they differ at most in what is taken."""
-        same = (
+        return (
             self.table is other.table
             and self.needs_rows_in_memory == other.needs_rows_in_memory
+            and self._fitted_options == other._fitted_options
         )
-        asked = [
-            {name: one.given[name] for name in one.given.keys() - {*_TAKEN_NAMES, _PDF}}
-            for one in (self, other)
-        ]
-        return same and asked[0] == asked[1]
+
+    @property
+    def _fitted_options(self) -> dict[str, Any]:
+        names = self.given.keys() - {*_TAKEN_NAMES, _PDF}
+        return {name: self.given[name] for name in names}
 
     @property
     def needs_rows_in_memory(self) -> bool:
         """Whether the rows of a Parquet file have to be read: a model learns from each."""
-        asked = self.asked
-        return asked.has("train") or (self.domain_text is None and asked.has("release"))
+        has = self.asked.has
+        if has("train"):
+            return True
+        return has("release") and self.domain_text is None
 
     @property
     def file(self) -> TableFile:
         """The table as it is fitted."""
-        in_memory = self.needs_rows_in_memory
-        declaration = self.declaration
         return self.table.file(
-            self.options.drop, in_memory=in_memory, declaration=declaration
+            self.options.drop,
+            in_memory=self.needs_rows_in_memory,
+            declaration=self.declaration,
         )
 
     def request(self) -> Request:
-        """Make the request, which refuses what makes no sense; its domain is that which
-        was declared, if one was.
-        """
+        """Make the request, with the domain that was declared, if one was."""
         if self.declaration is not None and self.columns_as.given:
             raise InputError(
                 "“Public values of every column” say how columns are read; leave out"
@@ -419,9 +389,7 @@ class Scenario:
 
 
 class Readings:
-    """The rows in codes: the newest reading, and every private one, whose noise is paid
-    for only once.
-    """
+    """The rows in codes: the newest reading, and every private one, paid for once."""
 
     def __init__(self) -> None:
         self._newest: tuple[str, Reading] | None = None
@@ -435,38 +403,12 @@ class Readings:
         spend: bool,
         progress: Progress = silent,
     ) -> Reading:
-        """Read the rows, unless they are there; a new private look needs leave to
-        ``spend`` its budget.
+        """Read the rows, unless they are there.
+
+        A new private look needs leave to ``spend`` its budget.
         """
-        table = scenario.table
         private = request.privacy is not None
-        # All that the reading depends on.
-        roles = (
-            request.outcome,
-            request.also_names,
-            request.protected_names,
-            request.within_names,
-            request.weight,
-        )
-        columns = (
-            scenario.options.drop,
-            scenario.columns_as,
-            scenario.domain_text,
-            request.detail,
-            request.release,
-        )
-        more = (
-            table.number,
-            scenario.needs_rows_in_memory,
-            sorted(request.named_columns),
-        )
-        key = repr(
-            (
-                roles,
-                columns,
-                (table.content, request.privacy, request.forbid) if private else more,
-            )
-        )
+        key = _reading_key(scenario, request)
         if key in self._paid:
             return self._paid[key]
         if self._newest is not None and self._newest[0] == key:
@@ -484,11 +426,32 @@ class Readings:
         return data
 
 
+def _reading_key(scenario: Scenario, request: Request) -> str:
+    """All that a reading depends on."""
+    table = scenario.table
+    depends: list[Any] = [
+        request.outcome,
+        request.also_names,
+        request.protected_names,
+        request.within_names,
+        request.weight,
+        scenario.options.drop,
+        scenario.columns_as,
+        scenario.domain_text,
+        request.detail,
+        request.release,
+    ]
+    if request.privacy is not None:
+        depends += [table.content, request.privacy, request.forbid]
+    else:
+        depends += [table.number, scenario.needs_rows_in_memory]
+        depends += sorted(request.named_columns)
+    return repr(depends)
+
+
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A scenario and its fit; estimates are kept apart, by what the model is trained
-    on.
-    """
+    """A scenario and its fit, and estimates, by what the model is trained on."""
 
     scenario: Scenario
     bare: Fit  # without an estimate

@@ -56,37 +56,16 @@ Taken = Callable[["Session", Request], Awaitable[Values]]  # what a request brin
 
 def make_app(starting: Future[Session], *, port: int, most_bytes: int) -> Guard:
     """The whole app behind its guard; it answers before its session has started."""
-    # All files are read at the start, so that no name from a browser is ever looked up
-    # in a folder.
-    folder = files("fairmaxent.app") / "static"
-    static = {
-        file.name: file.read_bytes()
-        for file in folder.iterdir()
-        if Path(file.name).suffix in _TYPES
-    }
+    static = _static_files()
 
     async def page(request: Request) -> Response:
         name = request.path_params.get("name", "index.html")
         if name not in static:
-            return JSONResponse({"error": "There is no such page."}, status_code=404)
+            return _refused("There is no such page.", 404)
         return Response(static[name], media_type=_TYPES[Path(name).suffix])
 
     async def file(request: Request) -> Response:
-        session = await asyncio.wrap_future(starting)
-        try:
-            path = session.file(
-                request.path_params["folder"], request.path_params["name"]
-            )
-        except StaleError as problem:
-            return JSONResponse({"error": str(problem)}, status_code=409)
-        if path is None or not path.is_file():
-            return JSONResponse(
-                {"error": "That file is no longer there; make it again."},
-                status_code=404,
-            )
-        return FileResponse(
-            path, media_type="application/octet-stream", filename=path.name
-        )
+        return _file(await asyncio.wrap_future(starting), **request.path_params)
 
     async def first(request: Request) -> Response:
         """What the page begins with, even while the session is starting."""
@@ -97,26 +76,20 @@ def make_app(starting: Future[Session], *, port: int, most_bytes: int) -> Guard:
         return JSONResponse({**state, "examples": EXAMPLES, "most_bytes": most_bytes})
 
     async def answered(taken: Taken, act: str, request: Request) -> Response:
-        """Wait for the session, and turn every failure into an answer that the page can
-        show.
-        """
-        if starting.done():
-            session = starting.result()
-        else:
-            session = await asyncio.wrap_future(starting)
+        """Wait for the session, and make every failure an answer for the page."""
+        session = await asyncio.wrap_future(starting)
         try:
             values = await taken(session, request)
             work = getattr(session, act)
             if act in _QUEUED:
-                answer = asyncio.wrap_future(work(values))
+                answer = await asyncio.wrap_future(work(values))
             else:
-                answer = run_in_threadpool(work, values)
-            return JSONResponse(await answer)
+                answer = await run_in_threadpool(work, values)
+            return JSONResponse(answer)
         except SupersededError:
             return JSONResponse({"superseded": True})
         except Exception as problem:
-            text, status = explained(problem, hide=str(session.folder))
-            return JSONResponse({"error": text}, status_code=status)
+            return _refused(*explained(problem, hide=str(session.folder)))
 
     def route(path: str, taken: Taken, act: str, *methods: str) -> Route:
         return Route(f"/api/{path}", partial(answered, taken, act), methods=methods)
@@ -134,19 +107,45 @@ def make_app(starting: Future[Session], *, port: int, most_bytes: int) -> Guard:
     return Guard(Starlette(routes=routes), port=port)
 
 
+def _static_files() -> dict[str, bytes]:
+    """The files of the page, all read at the start.
+
+    No name from a browser is ever looked up in a folder.
+    """
+    folder = files("fairmaxent.app") / "static"
+    return {
+        file.name: file.read_bytes()
+        for file in folder.iterdir()
+        if Path(file.name).suffix in _TYPES
+    }
+
+
+def _refused(why: str, status: int) -> Response:
+    return JSONResponse({"error": why}, status_code=status)
+
+
+def _file(session: Session, folder: int, name: str) -> Response:
+    """A file that was made, to be saved and never shown."""
+    try:
+        path = session.file(folder, name)
+    except StaleError as problem:
+        return _refused(str(problem), 409)
+    if path is None or not path.is_file():
+        return _refused("That file is no longer there; make it again.", 404)
+    return FileResponse(path, media_type="application/octet-stream", filename=path.name)
+
+
 async def _in_path(session: Session, request: Request) -> Values:
     return request.path_params
 
 
 async def _in_json(session: Session, request: Request) -> Values:
-    body = [
-        part
-        async for part in _parts(
-            request, _MOST_JSON, "the page sent too much; reload it"
-        )
-    ]
+    refusal = "the page sent too much; reload it"
+    body = b""
+    async for part in _parts(request, _MOST_JSON, refusal):
+        body += part
     try:
-        values = json.loads(b"".join(body))
+        values = json.loads(body)
     except (ValueError, RecursionError):
         values = None
     if not isinstance(values, dict):
@@ -164,9 +163,8 @@ async def _in_file(most_bytes: int, session: Session, request: Request) -> Value
         " takes; start the app with the file instead: fairmaxent app FILE"
     )
     try:
-        with os.fdopen(
-            os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb"
-        ) as file:
+        new = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(new, "wb") as file:
             async for part in _parts(request, most_bytes, refusal):
                 file.write(part)
     except BaseException:
@@ -187,13 +185,15 @@ async def _parts(request: Request, most: int, refusal: str) -> AsyncIterator[byt
 
 def make_server(app: Guard) -> uvicorn.Server:
     """The server of the page, which says nothing about itself."""
-    quiet: Values = {
-        "log_level": "critical",
-        "access_log": False,
-        "server_header": False,
-        "proxy_headers": False,
-    }
     config = uvicorn.Config(
-        app, http="h11", ws="none", lifespan="off", timeout_graceful_shutdown=2, **quiet
+        app,
+        http="h11",
+        ws="none",
+        lifespan="off",
+        timeout_graceful_shutdown=2,
+        log_level="critical",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
     )
     return uvicorn.Server(config)

@@ -1,6 +1,4 @@
-"""The session: the table that is open, the scenario, its fit, and what was kept for
-comparison.
-"""
+"""The session: the table that is open, the scenario, its fit, and what was pinned."""
 
 import os
 import threading
@@ -37,7 +35,7 @@ from fairmaxent.app.taking import command_text, python_text, take
 from fairmaxent.app.upload import cool_down, safe_name
 from fairmaxent.cli.inspect import domain_draft
 from fairmaxent.errors import FairMaxEntError, InputError
-from fairmaxent.files.formats import COMPRESSED, SUFFIXES
+from fairmaxent.files.formats import COMPRESSED, FORMATS, SUFFIXES
 from fairmaxent.files.write import remove
 from fairmaxent.fit.pipeline import fit_read, with_estimate
 from fairmaxent.fit.request import Request
@@ -51,6 +49,7 @@ _PIN_LENGTH = 60  # of the name of a pin
 # as they are before any is chosen
 _ROLES: Values = {"outcome": "", "protected": [], "favourable": []}
 _ACCEPTED = ",".join((*SUFFIXES, *COMPRESSED))
+_TITLES = list(dict.fromkeys(format.title for format in FORMATS.values()))
 _STALE = "Another table was opened, perhaps in another tab. Reload this page."
 _CHANGED = (
     "What you ask for has changed meanwhile, so this was stopped. Start it again."
@@ -63,9 +62,7 @@ _ELSEWHERE = (
 
 @dataclass(frozen=True, eq=False)
 class Pin:
-    """A scenario that is kept by name, with its fit, which need not be made again when
-    the scenario is put back.
-    """
+    """A scenario that is kept by name, with its fit, to be put back at once."""
 
     number: int
     name: str
@@ -74,13 +71,12 @@ class Pin:
 
 
 class Session:
-    """All that the page shows is kept here, so that a reload or a second tab finds
-    it.
-    """
+    """All that the page shows, so that a reload or a second tab finds it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._live, self._curves = LatestOnly("fit"), LatestOnly("curve")
+        self._live = LatestOnly("fit")
+        self._curves = LatestOnly("curve")
         self.jobs = Jobs(hide=str(folder))
         self.opened: OpenedTable | None = None
         # a file that could not be read, and perhaps can be in another way
@@ -104,22 +100,16 @@ class Session:
     # ------------------------------------------------------------ opening a table
 
     def open_given(self, path: str) -> None:
-        """Open the file that the command named; what is wrong with it is said on the
-        page.
-        """
+        """Open the file that the command named; the page says what is wrong with it."""
+        title = os.path.basename(path)
+        opened = OpenedTable(self._next(), Path(path), typed=path, title=title)
         try:
-            self._show(
-                OpenedTable(
-                    self._next(), Path(path), typed=path, title=os.path.basename(path)
-                )
-            )
+            self._show(opened)
         except Exception as problem:
             self.problem = explained(problem, hide=str(self.folder))[0]
 
     def open_uploaded(self, values: Values) -> Values:
-        """Open a file that the browser sent, and keep it under a harmless form of its
-        name.
-        """
+        """Open a file that the browser sent, kept under a harmless form of its name."""
         target = self._new_folder() / safe_name(values["name"])
         os.rename(values["uploaded"], target)
         return self._show(
@@ -158,9 +148,7 @@ class Session:
         return self.state({})
 
     def read(self, values: Values) -> Values:
-        """Read the same file in another way, e.g. with another separator; the roles
-        that it still has stay.
-        """
+        """Read the same file in another way; the roles that it still has stay."""
         unread = self._unread
         if unread and unread.number == values.get("table"):
             opened = unread
@@ -168,9 +156,10 @@ class Session:
             opened = self.current_table(values)
         again = replace(opened, number=self._next(), asked=_options(values))
         try:
-            return self._show(
-                again, self._roles_in(again) if opened is self.opened else None
-            )
+            roles = None
+            if opened is self.opened:
+                roles = self._roles_in(again)
+            return self._show(again, roles)
         # it has other columns or levels by now
         except (ClickException, FairMaxEntError):
             return self._show(again)
@@ -205,9 +194,7 @@ class Session:
         return self.state({})
 
     def _roles_in(self, again: OpenedTable) -> Values | None:
-        """The roles that were chosen, the good outcomes by their new names; None: there
-        are none yet.
-        """
+        """The roles that were chosen, if any, the good outcomes by their new names."""
         roles = {name: self._options.get(name) or none for name, none in _ROLES.items()}
         if not (self.opened and roles["outcome"] and roles["protected"]):
             return None
@@ -243,9 +230,10 @@ class Session:
         opened = self.opened
         unread = self._unread
         always = {
-            "unread": None if unread is None else unread.shown,
+            "unread": unread and unread.shown,
             "forms": forms(),
             "suffixes": _ACCEPTED,
+            "formats": f"{', '.join(_TITLES[:-1])} or {_TITLES[-1]}",
         }
         if opened is None:
             return {"table": None, "problem": self.problem, **always}
@@ -286,39 +274,34 @@ class Session:
         return self._live.submit(partial(self._fit, values))
 
     def _fit(self, values: Values, progress: Progress) -> Values:
-        """A private fit needs leave to spend its budget; while a hand is moving, the
-        command can wait.
-        """
+        """Fit what the page asks for; a private fit needs leave to spend its budget."""
         opened = self.current_table(values)
         options = _options(values)
         opened.check_unchanged()
         self._options = options
         if self._is_outdated():
             self.jobs.stop_all(why=_CHANGED)
-        if values.get("moving") is True and (moved := self._moved(options, progress)):
-            return self._answered(opened, moved)
+        if values.get("moving") is True:
+            moved = self._moved(options, progress)
+            if moved is not None:
+                return self._answered(opened, moved)
         scenario = Scenario.from_json(options, opened)
-        fits = [self._fitted, *(pin.fitted for pin in reversed(self._pins))]
-        alike = next(
-            (
-                fit
-                for fit in fits
-                if fit is not None and fit.scenario.fits_like(scenario)
-            ),
-            None,
-        )
-        spend = values.get("spend") is True
-        if alike is None:
+        fitted = self._known(scenario)
+        if fitted is None:
+            spend = values.get("spend") is True
             fitted = self._made(scenario, progress, spend=spend)
-        else:
-            fitted = replace(alike, scenario=scenario)
         progress("done", 1.0)
         return self._answered(opened, fitted)
 
+    def _known(self, scenario: Scenario) -> Fitted | None:
+        """The newest fit, or that of a pin, if it is the same for this scenario."""
+        for fitted in (self._fitted, *(pin.fitted for pin in reversed(self._pins))):
+            if fitted is not None and fitted.scenario.fits_like(scenario):
+                return replace(fitted, scenario=scenario)
+        return None
+
     def _moved(self, options: Values, progress: Progress) -> Fitted | None:
-        """The cells of the newest fit with other rates; None if something else has
-        changed.
-        """
+        """The cells of the newest fit with other rates, if nothing else has changed."""
         latest = self._fitted
         scenario = latest and latest.scenario.moved(options)
         if not (latest and scenario and latest.cells):
@@ -339,9 +322,7 @@ class Session:
         spend: bool = False,
         whole: bool = False,
     ) -> Fitted:
-        """Fit the cells alone if that says all that is shown, unless the whole fit is
-        needed.
-        """
+        """Fit the cells alone if that says all, unless the whole fit is needed."""
         request = scenario.request()
         data = self._readings.get(scenario, request, spend=spend, progress=progress)
         cells = None
@@ -351,32 +332,16 @@ class Session:
             quick = quick_fit(cells, request.kept(), progress)
             if says_all(quick):
                 return Fitted(scenario, quick, cells=cells, is_whole=False)
-        return Fitted(
-            scenario,
-            fit_read(scenario.file.frame, data, request.kept(), progress),
-            cells=cells,
-        )
+        fit = fit_read(scenario.file.frame, data, request.kept(), progress)
+        return Fitted(scenario, fit, cells=cells)
 
     def curve(self, values: Values) -> Future[Values]:
         """The trade-off of one rate, in a thread of its own."""
         return self._curves.submit(partial(self._curve, values))
 
     def _curve(self, values: Values, progress: Progress) -> Values:
-        """What one rate does over its whole range, in the present scenario or in a pin,
-        from the fair tables alone.
-        """
-        pinned = [
-            pin.fitted
-            for pin in self._pins
-            if pin.answer["scenario"] == values.get("scenario")
-        ]
-        try:
-            if pinned:
-                fitted = pinned[0]
-            else:
-                fitted = self.current(values)[1]
-        except InputError as problem:
-            raise SupersededError from problem
+        """What one rate does over its whole range, from the fair tables alone."""
+        fitted = self._spoken_of(values)
         column = values.get("column")
         request = fitted.bare.request
         drawn = next(
@@ -394,18 +359,32 @@ class Session:
             "curve": curve(fitted.cells, request, drawn["name"], column, ends, progress)
         }
 
+    def _spoken_of(self, values: Values) -> Fitted:
+        """The fit of the present scenario, or of a pin."""
+        for pin in self._pins:
+            if pin.answer["scenario"] == values.get("scenario"):
+                return pin.fitted
+        try:
+            return self.current(values)[1]
+        except InputError as problem:
+            raise SupersededError from problem
+
     def _answered(self, opened: OpenedTable, fitted: Fitted) -> Values:
         scenario = fitted.scenario
+        privacy = fitted.bare.request.privacy
+        command = ""
+        python = ""
+        if scenario.is_typed:  # while a hand is moving, they can wait
+            command = command_text(fitted)
+            python = python_text(fitted)
         answer = plain_json(
             {
                 "scenario": scenario.given,
                 "wishes": scenario.options.wishes,
                 "see": seen(fitted.fit, is_whole=fitted.is_whole),
-                "command": command_text(fitted) if scenario.is_typed else "",
-                "python": python_text(fitted) if scenario.is_typed else "",
-                "spent": opened.spent(
-                    getattr(fitted.bare.request.privacy, "delta", None)
-                ),
+                "command": command,
+                "python": python,
+                "spent": opened.spent(getattr(privacy, "delta", None)),
             }
         )
         with self._lock:
@@ -442,23 +421,16 @@ class Session:
         return vars(self.jobs.get(values.get("number")).stop())
 
     def _estimate(self, values: Values, progress: Progress) -> Values:
-        """Estimate what a model trained on the result will do; pins of the same
-        scenario have it, too.
-        """
+        """Estimate what a model trained on the result will do, also for its pins."""
         opened, fitted = self._whole(values, progress)
         fit = with_estimate(fitted.bare, fitted.output, progress=progress)
         estimated = replace(fitted, estimates={**fitted.estimates, fitted.output: fit})
         self._check_current(fitted)
         answer = self._answered(opened, estimated)["answer"]
         with self._lock:
-            self._pins = [
-                (
-                    replace(pin, fitted=estimated, answer=answer)
-                    if pin.answer["scenario"] == answer["scenario"]
-                    else pin
-                )
-                for pin in self._pins
-            ]
+            for at, pin in enumerate(self._pins):
+                if pin.answer["scenario"] == answer["scenario"]:
+                    self._pins[at] = replace(pin, fitted=estimated, answer=answer)
         return {"answer": answer, **self._shown_pins()}
 
     def _take(self, values: Values, progress: Progress) -> Values:
@@ -471,9 +443,7 @@ class Session:
         return {"files": files, "answer": self._answer}
 
     def current(self, values: Values) -> tuple[OpenedTable, Fitted]:
-        """The table and the fit that a page speaks of, if they are those of the
-        session.
-        """
+        """The table and the fit that a page speaks of, if they are the session's."""
         opened = self.current_table(values)
         fitted = self._fitted
         answer = self._answer
@@ -492,24 +462,19 @@ class Session:
         return opened, fitted
 
     def _whole(self, values: Values, progress: Progress) -> tuple[OpenedTable, Fitted]:
-        """The same with all rows fitted, which files, models and estimates are made
-        of.
-        """
+        """The same with all rows fitted, as files, models and estimates need."""
         opened, fitted = self.current(values)
         opened.check_unchanged()
         if not fitted.is_whole:
-            whole = self._made(
-                Scenario.from_json(fitted.scenario.given, opened), progress, whole=True
-            )
+            scenario = Scenario.from_json(fitted.scenario.given, opened)
+            whole = self._made(scenario, progress, whole=True)
             self._check_current(fitted)
             self._answered(opened, whole)
             fitted = whole
         return opened, fitted
 
     def _is_outdated(self) -> bool:
-        """Whether the newest result is not that of the newest wish, because a fit
-        failed or is under way.
-        """
+        """Whether a fit of the newest wish failed, or is under way."""
         return self._answer is not None and self._answer["scenario"] != self._options
 
     def _check_current(self, fitted: Fitted) -> None:
@@ -517,8 +482,9 @@ class Session:
             raise InputError(_CHANGED)
 
     def file(self, folder: int, name: str) -> Path | None:
-        """The path of a file that was made, or of an example table; nothing that is not
-        on the list is ever opened.
+        """The path of a file that was made, or of an example table.
+
+        Nothing that is not on the list is ever opened.
         """
         opened = self.opened
         key = (folder, name)
@@ -533,9 +499,7 @@ class Session:
     # ------------------------------------------------------------ scenarios to compare
 
     def pin(self, values: Values) -> Values:
-        """Keep the present scenario; none of the others goes for it, as people may have
-        named them.
-        """
+        """Keep the present scenario; no other goes for it, as people may name them."""
         _, fitted = self.current(values)
         with self._lock:
             if len(self._pins) >= MOST_PINS:
@@ -549,17 +513,15 @@ class Session:
 
     def rename(self, values: Values) -> Values:
         """Give a pinned scenario another name; an empty one changes nothing."""
-        number = values.get("number")
         name = values.get("name")
         if isinstance(name, str):
-            given = visible(name).strip()[:_PIN_LENGTH]
+            name = visible(name).strip()[:_PIN_LENGTH]
         else:
-            given = ""
+            name = ""
         with self._lock:
-            self._pins = [
-                replace(pin, name=given or pin.name) if pin.number == number else pin
-                for pin in self._pins
-            ]
+            for at, pin in enumerate(self._pins):
+                if pin.number == values.get("number"):
+                    self._pins[at] = replace(pin, name=name or pin.name)
         return self._shown_pins()
 
     def unpin(self, values: Values) -> Values:

@@ -1,5 +1,4 @@
-"""What Look and See show, as plain values for the page: an inspection, and a fit in
-people as well as in rates.
+"""What Look and See show, as plain values: an inspection, and a fit in people.
 
 What moves with a slider comes from a fit of the cells of outcome and groups alone,
 which knows all but copies of rows.
@@ -16,7 +15,7 @@ import numpy as np
 
 from fairmaxent.app.page_options import KEPT, as_labelled, page_options
 from fairmaxent.app.scenario import COLUMN_NAMES, ROLE_NAMES, OpenedTable
-from fairmaxent.cli.inspect import inspect_command, inspected
+from fairmaxent.cli.inspect import inspected
 from fairmaxent.cli.reading import DomainOptions
 from fairmaxent.cli.request import RoleOptions
 from fairmaxent.data.domain import Domain
@@ -26,9 +25,14 @@ from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Table, highest
 from fairmaxent.errors import FairMaxEntError, cut, spelled
 from fairmaxent.fairness.rates import group_table
-from fairmaxent.fit.certificate import cost_remarks, other_remarks, unfair_decisions
+from fairmaxent.fit.certificate import (
+    Certificate,
+    cost_remarks,
+    other_remarks,
+    unfair_decisions,
+)
 from fairmaxent.fit.fit import Fit
-from fairmaxent.fit.groups import group_changes
+from fairmaxent.fit.groups import GroupChange, group_changes
 from fairmaxent.fit.pipeline import fit_rows
 from fairmaxent.fit.request import Request
 from fairmaxent.fit.statements import (
@@ -70,19 +74,22 @@ _SHOWN = (
 )
 # What is said about a group, and what the people of a table of the same size are called
 # who it is about.
-_PEOPLE = {"share_before": "people_before", "share_after": "people_after"}
+_PEOPLE = {
+    "share_before": "people_before",
+    "share_after": "people_after",
+    "having_before": "with_before",
+    "having_after": "with_after",
+}
 _COSTS = attrgetter(
     "beyond_line", "name", "rows", "effective_rows", "most_weight", "most_copies"
 )
-# ---------------------------------------------------------------- quick answers
 POINTS = 30  # of a curve
 # summed once, while rates move
 _cells: WeakKeyDictionary[Reading, Reading] = WeakKeyDictionary()
 
 
 def look_at(opened: OpenedTable, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Columns, proposals, groups with rates and intervals, proxies, and what to watch
-    out for.
+    """Columns, proposals, groups with rates, proxies, and what to watch out for.
 
     ``asked`` are the roles, and the ways to read columns, that the page chose.
     """
@@ -101,12 +108,16 @@ def look_at(opened: OpenedTable, asked: Mapping[str, Any]) -> dict[str, Any]:
             f"The rates here are those of {inspection.rows:,} of the {opened.rows:,}"
             " rows; See uses all.",
         )
+    outcome = inspection.outcome
+    protected = inspection.protected
+    if asked:  # then what nobody chose is not taken for granted
+        outcome = roles.outcome or None
+        protected = roles.protected
     look: dict[str, Any] = plain_json(
         {
             "rows": opened.rows,
-            # If anything was chosen, what nobody chose is not taken for granted.
-            "outcome": roles.outcome or None if asked else inspection.outcome,
-            "protected": roles.protected if asked else inspection.protected,
+            "outcome": outcome,
+            "protected": protected,
             "favourable": [value_text(level) for level in inspection.favourable],
             "columns": [_column(column, domain) for column in inspection.columns],
             "verdicts": [visible(str(verdict)) for verdict in inspection.verdicts],
@@ -133,74 +144,64 @@ def looked_at(
     """The rows that Look shows, the roles of the columns, and their levels."""
     names = (*ROLE_NAMES, *COLUMN_NAMES, "drop")
     given = {name: value for name, value in asked.items() if name in names}
-    options = page_options(inspect_command, ["-"], given, names=names)
+    options = page_options(given, names=names)
     roles = options.record(RoleOptions).checked(opened.file(options.drop), opened.typed)
     levels = opened.levels(options.drop, options.record(DomainOptions), roles.weight)
     return opened.looked_at.drop(list(options.drop)), roles, levels
 
 
 def _column(column: ColumnSummary, domain: Domain) -> dict[str, Any]:
-    """A column; if its levels are few, with those that can be chosen, of which missing
-    is none, and all shares.
-    """
+    """A column; if its levels are few, with their shares and those to choose from."""
     attribute = domain.attribute(column.name)
+    levels = ", ".join(map(cut, column.shown[:_LEVELS]))
     more = len(column.shown) - _LEVELS
-    choices = column.shown[: len(column.shown) - (column.missing > 0)]
-    if not (len(choices) <= _LEVELS):
+    if more > 0:
+        levels += f", and {more} more"
+    choices = column.shown
+    if column.missing:  # which stands last, and is no choice
+        choices = choices[:-1]
+    if len(choices) > _LEVELS:
         choices = ()
     counts = attribute.level_counts()
-    has_shares = choices and counts.sum()
-    if attribute.kind != "numeric" or attribute.edges is None:
-        edges = []
-    else:
-        edges = [*map(float, attribute.edges)]
-    return vars(column) | {
+    shares: list[tuple[str, float]] = []
+    if choices and counts.sum():
+        of_all = (counts / counts.sum()).tolist()
+        shares = list(zip(attribute.labels, of_all, strict=True))
+    about = vars(column) | {
         "shown": (),
-        "levels": (
-            ", ".join(map(cut, column.shown[:_LEVELS]))
-            + (f", and {more} more" if more > 0 else "")
-        ),
+        "levels": levels,
         "choices": choices,
-        "shares": (
-            list(zip(attribute.labels, (counts / counts.sum()).tolist(), strict=True))
-            if has_shares
-            else []
-        ),
-        # The ends of a column of numbers, and a round one in the middle.
-        **(
-            {
-                "range": (edges[0], edges[-1]),
-                "middle": float(f"{edges[len(edges) // 2]:.2g}"),
-            }
-            if edges
-            else {}
-        ),
+        "shares": shares,
     }
+    if attribute.kind == "numeric" and attribute.edges is not None:
+        edges = [*map(float, attribute.edges)]
+        about["range"] = (edges[0], edges[-1])
+        about["middle"] = float(f"{edges[len(edges) // 2]:.2g}")  # a round one
+    return about
 
 
 def _grouping(
     grouping: GroupingRates, protected: tuple[str, ...], frame: Any, domain: Domain
 ) -> dict[str, Any]:
+    """The groups of a column, or intersections of all, with sizes, rates and gaps."""
     sizes = {group.group: group for group in grouping.representation.groups}
-    gaps = _gaps(
-        frame, domain, [grouping.name] if grouping.name in protected else protected
-    )
-    return {
-        "name": grouping.name,
-        "groups": [
-            vars(group)
-            | {
-                "group": (name := group_text(group.group)),
-                "outcome": value_text(group.outcome),
-            }
-            | {
-                "rows": sizes[group.group].count,
-                "share": sizes[group.group].rate,
-                "missing": gaps.get(name),
-            }
-            for group in grouping.statistical.groups
-        ],
-    }
+    columns: Sequence[str] = protected
+    if grouping.name in protected:
+        columns = [grouping.name]
+    gaps = _gaps(frame, domain, columns)
+    groups = []
+    for group in grouping.statistical.groups:
+        size = sizes[group.group]
+        name = group_text(group.group)
+        about = {
+            "group": name,
+            "outcome": value_text(group.outcome),
+            "rows": size.count,
+            "share": size.rate,
+            "missing": gaps.get(name),
+        }
+        groups.append(vars(group) | about)
+    return {"name": grouping.name, "groups": groups}
 
 
 def _gaps(
@@ -212,80 +213,82 @@ def _gaps(
     them, and their share there.
     """
     attributes = tuple(domain.attribute(name) for name in columns)
-    groups, members = np.unique(
-        Domain(attributes, ()).encode(frame.select(columns)),
-        axis=0,
-        return_inverse=True,
-    )
-    members = members.ravel()
     others = [name for name in frame.columns if name not in columns]
+    if not others:
+        return {}
+    codes = Domain(attributes, ()).encode(frame.select(columns))
+    groups, members = np.unique(codes, axis=0, return_inverse=True)
+    members = members.ravel()
     missing = [
         np.bincount(members, frame[name].is_null().to_numpy()) for name in others
     ]
-    shares = (
-        np.array(missing).reshape(len(others), len(groups)).T
-        / np.bincount(members)[:, None]
-    )
+    shares = np.array(missing).T / np.bincount(members)[:, None]
     gaps = {}
-    for group, share in zip(groups, shares, strict=True) if others else ():
-        name = " × ".join(
+    for group, share in zip(groups, shares, strict=True):
+        labels = [
             attribute.labels[code]
             for attribute, code in zip(attributes, group, strict=True)
-        )
-        worst = None
-        if share.any():
-            worst = others[share.argmax()]
-        gaps[name] = {"share": share.mean(), "most_in": worst, "most": share.max()}
+        ]
+        gaps[" × ".join(labels)] = {
+            "share": share.mean(),
+            "most_in": others[share.argmax()] if share.any() else None,
+            "most": share.max(),
+        }
     return gaps
 
 
-_PEOPLE |= {"having_before": "with_before", "having_after": "with_after"}
-
-
 def seen(fit: Fit, *, is_whole: bool = True) -> dict[str, Any]:
-    """Rates wanted, before and after; every group; costs, copies of a whole fit only;
-    what to know.
-    """
-    measure = fit.certificate.measure
-    costs = fit.certificate.costs
+    """Rates, groups, what it costs and what to know; copies of a whole fit only."""
     certificate = fit.certificate
     made_for = [visible(line) for line in beyond_lines(certificate.decisions)]
     about_models = [*made_for, *_sentences(unfair_decisions(certificate))]
-    if costs is None:
-        groups = ()
-        changed = ()
-    else:
-        groups = costs.groups
-        changed = costs.changed
-    rates = {
-        "wanted": certificate.wanted,
-        "before": certificate.before,
-        "after": certificate.achieved,
-    }
+    notes = _sentences(other_remarks(certificate))
     return {
         "rows": fit.table.size,
         "rates": [
-            {
-                "kind": kind,
-                "name": measure.about(kind, name),
-                "grouping": name,
-                "columns": measure.columns_of(name),
-            }
-            | {when: known[kind][name] for when, known in rates.items()}
-            for kind, name in certificate.rates_shown
+            _rate(certificate, kind, name) for kind, name in certificate.rates_shown
         ],
-        "groups": [
-            {name: getattr(one, name) for name in _SHOWN}
-            | {
-                people: fit.table.size * getattr(one, share)
-                for share, people in _PEOPLE.items()
-            }
-            for one in group_changes(fit)
-        ],
+        "groups": [_people(change, fit.table.size) for change in group_changes(fit)],
         "means": certificate.means,
         "effective_rows": certificate.effective_rows,
         "copied_share": certificate.copied_share if is_whole else None,
         "copied_rows": copies_of(certificate.redrawn)[0],
+        **_costs(certificate),
+        "warnings": _sentences(cost_remarks(certificate)),
+        "notes": [note for note in notes if note not in about_models],
+        "about_models": about_models,
+        "estimate": _estimate(fit),
+    }
+
+
+def _rate(certificate: Certificate, kind: str, name: str) -> dict[str, Any]:
+    measure = certificate.measure
+    return {
+        "kind": kind,
+        "name": measure.about(kind, name),
+        "grouping": name,
+        "columns": measure.columns_of(name),
+        "wanted": certificate.wanted[kind][name],
+        "before": certificate.before[kind][name],
+        "after": certificate.achieved[kind][name],
+    }
+
+
+def _people(change: GroupChange, size: int) -> dict[str, Any]:
+    """A group, in rates, and in people of a table of this size."""
+    shown = {name: getattr(change, name) for name in _SHOWN}
+    for share, people in _PEOPLE.items():
+        shown[people] = size * getattr(change, share)
+    return shown
+
+
+def _costs(certificate: Certificate) -> dict[str, Any]:
+    groups: Sequence[Any] = ()
+    changed: Sequence[Any] = ()
+    if certificate.costs is not None:
+        groups = certificate.costs.groups
+        changed = certificate.costs.changed
+    return {
         "heaviest": max((group.most_weight for group in groups), default=None),
         "most_copies": max((group.most_copies for group in groups), default=None),
         "costs": [*map(_COSTS, groups)],
@@ -293,15 +296,7 @@ def seen(fit: Fit, *, is_whole: bool = True) -> dict[str, Any]:
         "changed_people": sum(
             one.changed for one in changed if one.grouping == changed[0].grouping
         ),
-        "changed": [visible(line) for line in changed_lines(costs)],
-        "warnings": _sentences(cost_remarks(certificate)),
-        "notes": [
-            note
-            for note in _sentences(other_remarks(certificate))
-            if note not in about_models
-        ],
-        "about_models": about_models,
-        "estimate": _estimate(fit),
+        "changed": [visible(line) for line in changed_lines(certificate.costs)],
     }
 
 
@@ -313,25 +308,20 @@ def _estimate(fit: Fit) -> dict[str, Any] | None:
     estimate = fit.certificate.estimate
     if estimate is None:
         return None
-    outcomes = group_table(
-        fit.certificate.measure.with_outcome(fit.problem.data_table, ()), ()
-    )
-    about = {
+    measure = fit.certificate.measure
+    outcomes = group_table(measure.with_outcome(fit.problem.data_table, ()), ())
+    return {
         "student": estimate.student,
         "output": estimate.output,
         "people": estimate.measured_on,
-    }
-    # With the accuracy of the same answer for everybody.
-    return {
-        **about,
         "lines": [*expected_lines(estimate)],
+        # the accuracy of the same answer for everybody
         "same_for_all": float(outcomes.max() / outcomes.sum()),
     }
 
 
 def cells_of(data: Reading) -> Reading:
-    """The same people by outcome, groups and strata alone, one distinct row for each
-    cell that has rows.
+    """The same people by outcome, groups and strata alone, one row for each cell.
 
     Fair weights multiply every row of a cell by the same t(y, z) / e(y, z), so shares,
     rates, effective rows and the largest weight are functions of the fair table and of
@@ -339,20 +329,15 @@ def cells_of(data: Reading) -> Reading:
     """
     if data in _cells:
         return _cells[data]
-    levels = data.roles.blocks.levels
     roles = data.roles
-    columns = roles.attributes
-    ends = np.cumsum(
-        [1, len(roles.protected), len(roles.others), len(roles.strata)]
-    ).tolist()
-    protected, others, strata = (tuple(range(*part)) for part in pairwise(ends))
-    small = Roles(
-        Domain(columns, roles.domain.notes, roles.domain.identifiers),
-        0,
-        protected,
-        strata,
-        others,
+    levels = roles.blocks.levels
+    # The outcome comes first, then these.
+    ends = np.cumsum([1, len(roles.protected), len(roles.others), len(roles.strata)])
+    protected, others, strata = (
+        tuple(range(*part)) for part in pairwise(ends.tolist())
     )
+    domain = Domain(roles.attributes, roles.domain.notes, roles.domain.identifiers)
+    small = Roles(domain, 0, protected, strata, others)
     rows = data.table.collect()
     counts, people, squares = (
         rows.tables([(0,)], levels, of=of)[0] for of in ("counts", "rows", "squares")
@@ -371,13 +356,10 @@ def cells_of(data: Reading) -> Reading:
 
 
 def is_quick(request: Request, data: Reading) -> bool:
-    """Whether all that is asked for is about the cells, and no row changes its
-    outcome.
-    """
-    mentioned = {
-        *(request.target or ()),
-        *(name for rule in request.forbid or () for name in rule),
-    }
+    """Whether all that is asked for is about the cells, and no outcome changes."""
+    mentioned = set(request.target or ())
+    for rule in request.forbid or ():
+        mentioned |= set(rule)
     binned = request.means is not None and not data.roles.attributes[0].is_value_coded
     slow = (request.model, request.privacy)
     return (
@@ -411,28 +393,25 @@ def curve(
     ends: Any,
     progress: Progress,
 ) -> Any:
-    """What one rate does over its whole range to the groups that it is about: points,
-    and the groups' names.
+    """What one rate does over its whole range to the groups that it is about.
+
+    Points, and the groups' names.
     """
     asked = getattr(request, kind)
+    is_by_column = isinstance(asked, Mapping)
+    present = asked.get(column) if is_by_column else asked
+    values = {*np.linspace(ends[0], ends[1], POINTS).round(3).tolist()}
+    if present is not None:
+        values.add(float(present))
     points = []
     names = []
-    if isinstance(asked, Mapping):
-        present = asked.get(column)
-    else:
-        present = asked
-    grid = np.linspace(ends[0], ends[1], POINTS).round(3).tolist()
-    for value in sorted({*grid, *([] if present is None else [float(present)])}):
-        other: dict[str, Any] = {
-            kind: {**asked, column: value} if isinstance(asked, Mapping) else value
-        }
+    for value in sorted(values):
+        other: Any = {**asked, column: value} if is_by_column else value
         try:
-            fit = quick_fit(cells, replace(request, **other), progress)
+            fit = quick_fit(cells, replace(request, **{kind: other}), progress)
         except FairMaxEntError:  # there is no fair table with this rate
             continue
-        worth = None
-        if says_all(fit):
-            worth = fit.certificate.effective_rows
+        worth = fit.certificate.effective_rows if says_all(fit) else None
         measure = fit.certificate.measure
         grouping = next(
             (name for name in measure.names if measure.columns_of(name) == column),

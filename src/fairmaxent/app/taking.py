@@ -1,6 +1,4 @@
-"""What Take makes, by the same functions as the command line, and the command and the
-Python that repeat it.
-"""
+"""What Take makes, as the command line does, and the text that repeats it."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -33,21 +31,24 @@ _UNTYPABLE = (
 
 
 def named(fitted: Fitted) -> OutputOptions:
-    """What is taken, with the files as the command names them; no private table has the
-    form of the file.
-    """
-    table = fitted.scenario.table
+    """What is taken, with the files as the command names them."""
     scenario = fitted.scenario
+    table = scenario.table
     suffix, like_input = table.written
-    return replace(
+    _, ending = _WHATS[scenario.wanted.mode]
+    is_private = scenario.asked.has("epsilon")
+    wanted = replace(
         scenario.wanted,
-        output=table.named(f"{_WHATS[scenario.wanted.mode][1]}{suffix}"),
-        like_input=like_input and not scenario.asked.has("epsilon"),
-        estimate=fitted.output if fitted.output in fitted.estimates else None,
+        output=table.named(f"{ending}{suffix}"),
+        like_input=like_input and not is_private,  # whose form would say something
         model=table.named("model.fme"),
         report=table.named("report.html"),
-        pdf=table.named("report.pdf") if scenario.pdf else None,
     )
+    if scenario.pdf:
+        wanted = replace(wanted, pdf=table.named("report.pdf"))
+    if fitted.output in fitted.estimates:
+        wanted = replace(wanted, estimate=fitted.output)
+    return wanted
 
 
 def _domain_file(fitted: Fitted) -> str | None:
@@ -58,83 +59,42 @@ def _domain_file(fitted: Fitted) -> str | None:
 
 
 def command_text(fitted: Fitted) -> str:
-    """The command, on one line, or why there is none; what has its default is left
-    out.
-    """
+    """The command, on one line, or why there is none; defaults are left out."""
     table = fitted.scenario.table
     wanted = named(fitted)
-    words = [
-        "fairmaxent",
-        "debias",
-        table.typed,
-        *fitted.scenario.options.typed,
-        *table.options.typed,
-    ]
+    words: list[str | None] = ["fairmaxent", "debias", table.typed]
+    words += [*fitted.scenario.options.typed, *table.options.typed]
     files = {
         "--domain": _domain_file(fitted),
         "--estimate": wanted.estimate,
         "-o": wanted.output,
+        "--model": wanted.model,
+        "--report": wanted.report,
+        "--pdf": wanted.pdf,
     }
-    files |= {"--model": wanted.model, "--report": wanted.report, "--pdf": wanted.pdf}
-    words += [
-        word
-        for name, value in files.items()
-        if value is not None
-        for word in (name, value)
-    ]
-    return (
-        command_line([*words, *(["--like-input"] if wanted.like_input else [])])
-        or _UNTYPABLE
-    )
+    for flag, value in files.items():
+        if value is not None:
+            words += [flag, value]
+    if wanted.like_input:
+        words.append("--like-input")
+    return command_line(words) or _UNTYPABLE
 
 
 def python_text(fitted: Fitted) -> str:
     """The Python that writes the same table."""
     scenario = fitted.scenario
-    fit = fitted.fit
-    wanted = named(fitted)
     is_lazy = scenario.table.is_lazy and not scenario.needs_rows_in_memory
-    in_pieces = is_lazy and wanted.mode == "rows"
+    lines = _reading(fitted, is_lazy=is_lazy)
+    frame = "table"
     narrowed = list(_narrowing(fitted, is_lazy=is_lazy))
-    lines = [
-        *_reading(fitted, is_lazy=is_lazy),
-        *(["frame = table", *narrowed] if narrowed else []),
-    ]
-    options = python_lines(fit.request)
+    if narrowed:
+        frame = "frame"
+        lines += ["frame = table", *narrowed]
+    options = python_lines(fitted.fit.request)
     if any(line.startswith("domain =") for line in lines):
         options += ["    domain=domain,"]
-    lines += [
-        "fit = fairmaxent.debias(",
-        f"    {'frame' if narrowed else 'table'},",
-        *options,
-        ")",
-    ]
-    if wanted.rows is None:
-        rows = fit.table.size
-    else:
-        rows = wanted.rows
-    iid = ", iid=True" if wanted.iid else ""
-    if in_pieces:
-        lines += [
-            "from fairmaxent.cli.output import write_drawn",
-            "from fairmaxent.files.write import Staging",
-        ]
-        lines.append(f"with Staging([{wanted.output!r}]) as staging:")
-        lines.append(
-            f"    write_drawn(fit, {rows}, staging, {wanted.output!r},"
-            f" format=None{iid})  # in pieces"
-        )
-    else:
-        results = {
-            "weights": f"weigh(table, name={wanted.weight_name!r})",
-            "top-up": "top_up()",
-        }
-        lines += ["from fairmaxent.files.write import write_table"]
-        lines.append(f"result = fit.{results.get(wanted.mode, f'sample({rows}{iid})')}")
-        lines.append(
-            "write_table(result,"
-            f" {wanted.output!r}{', form=file.form' if wanted.like_input else ''})"
-        )
+    lines += ["fit = fairmaxent.debias(", f"    {frame},", *options, ")"]
+    lines += _writing(fitted, is_lazy=is_lazy)
     imports = [line for line in lines if line.startswith(("import ", "from "))]
     imports.sort(key=lambda line: (line.startswith("from "), line))
     return "\n".join(
@@ -142,72 +102,76 @@ def python_text(fitted: Fitted) -> str:
     )
 
 
+def _writing(fitted: Fitted, *, is_lazy: bool) -> list[str]:
+    """From the fit to the table in its file; rows of many, in pieces."""
+    wanted = named(fitted)
+    target = repr(wanted.output)
+    rows = wanted.rows or fitted.fit.table.size
+    iid = ", iid=True" if wanted.iid else ""
+    if is_lazy and wanted.mode == "rows":
+        return [
+            "from fairmaxent.cli.output import write_drawn",
+            "from fairmaxent.files.write import Staging",
+            f"with Staging([{target}]) as staging:",
+            f"    write_drawn(fit, {rows}, staging, {target}, format=None{iid})"
+            "  # in pieces",
+        ]
+    result = {
+        "weights": f"weigh(table, name={wanted.weight_name!r})",
+        "top-up": "top_up()",
+        "rows": f"sample({rows}{iid})",
+    }[wanted.mode]
+    form = ", form=file.form" if wanted.like_input else ""
+    return [
+        "from fairmaxent.files.write import write_table",
+        f"result = fit.{result}",
+        f"write_table(result, {target}{form})",
+    ]
+
+
 def _reading(fitted: Fitted, *, is_lazy: bool) -> list[str]:
     """The table in the file, and the domain that was declared for it."""
     table = fitted.scenario.table
+    lines = ["import fairmaxent"]
+    arguments = [repr(table.typed)]
+    how = vars(table.reading())
+    given = [
+        f"{name}={value!r}" for name, value in how.items() if value not in (None, ())
+    ]
+    if given and not is_lazy:
+        lines.append("from fairmaxent.files.reading import FileReading")
+        arguments.append(f"FileReading({', '.join(given)})")
     declared = _domain_file(fitted)
-    domain = [
-        "from fairmaxent.cli.config import read_domain",
-        f"domain = read_domain({declared!r})",
-    ]
-    if declared is None:
-        domain = []
-    if is_lazy:
-        lines = [
-            "import fairmaxent",
-            "import polars",
-            *domain,
-            f"table = polars.scan_parquet({table.typed!r})",
-        ]
-        names = f"table = FileReading(levels={table.reading().levels!r}).renamed(table)"
-        return [
-            *lines,
-            *(
-                ["from fairmaxent.files.reading import FileReading", names]
-                if table.reading().levels
-                else []
-            ),
-        ]
-    how = {
-        name: value
-        for name, value in vars(table.reading()).items()
-        if value not in (None, ())
-    }
-    if how:
-        given = ", ".join(f"{name}={value!r}" for name, value in how.items())
-        options = [f"FileReading({given})"]
-    else:
-        options = []
-    if domain:
-        options += ["declaration=domain"]
-    imports = [
-        "from fairmaxent.files.formats import read_table",
-        "from fairmaxent.files.reading import FileReading",
-    ]
-    read = f"file = read_table({', '.join([repr(table.typed), *options])})"
-    return [
-        *imports[: 2 if how else 1],
-        "import fairmaxent",
-        *domain,
-        read,
-        "table = file.frame",
-    ]
+    if declared is not None:
+        lines.append("from fairmaxent.cli.config import read_domain")
+        lines.append(f"domain = read_domain({declared!r})")
+        arguments.append("declaration=domain")
+    if not is_lazy:
+        lines.append("from fairmaxent.files.formats import read_table")
+        lines.append(f"file = read_table({', '.join(arguments)})")
+        return [*lines, "table = file.frame"]
+    lines.append("import polars")
+    lines.append(f"table = polars.scan_parquet({table.typed!r})")
+    levels = table.reading().levels
+    if levels:
+        lines.append("from fairmaxent.files.reading import FileReading")
+        lines.append(f"table = FileReading(levels={levels!r}).renamed(table)")
+    return lines
 
 
 def _narrowing(fitted: Fitted, *, is_lazy: bool) -> Iterator[str]:
     """From the table in the file to the one that is fitted, and to its domain."""
     scenario = fitted.scenario
-    # what `Domain.infer` cannot do
-    own_way = is_lazy and bool(scenario.columns_as.given)
+    given = scenario.columns_as.given
+    # `Domain.infer` cannot learn from a file.
+    own_way = is_lazy and given
     source = Source(
         dropped=scenario.options.drop,
-        domain={} if own_way else scenario.columns_as.given,
+        domain={} if own_way else given,
     )
-    yield from (
-        line
-        for line in reading_lines(fitted.fit, source)
-        if "Domain.declare" not in line
-    )
+    for line in reading_lines(fitted.fit, source):
+        if "Domain.declare" not in line:
+            yield line
     if own_way:
         yield "from fairmaxent.cli.reading import DomainOptions"
         yield (
@@ -216,8 +180,9 @@ def _narrowing(fitted: Fitted, *, is_lazy: bool) -> Iterator[str]:
 
 
 def take(fitted: Fitted, folder: Path, progress: Progress) -> list[dict[str, Any]]:
-    """Write the fair table, the model and the report into the folder; return what the
-    page says about them.
+    """Write the fair table, the model and the report into the folder.
+
+    Returns what the page says about them.
     """
     scenario = fitted.scenario
     wanted = named(fitted)
@@ -225,19 +190,13 @@ def take(fitted: Fitted, folder: Path, progress: Progress) -> list[dict[str, Any
         find_browser()  # refuses, before any work, if there is none
     source = scenario.file
     command = command_text(fitted)
-    names = {
-        "output": wanted.output,
-        "model": wanted.model,
-        "report": wanted.report,
-        "pdf": wanted.pdf,
+    paths: dict[str, Any] = {
+        what: str(folder / getattr(wanted, what))
+        for what in ("output", "model", "report", "pdf")
+        if getattr(wanted, what) is not None
     }
-    names["domain"] = _domain_file(fitted)
-    paths = {
-        what: str(folder / name) for what, name in names.items() if name is not None
-    }
-    domain = paths.pop("domain", None)
-    wanted = replace(wanted, **paths, force=True).in_form(source)  # type: ignore[arg-type]
-    progress("drawing" if wanted.mode != "weights" else "weighing", 0.1)
+    wanted = replace(wanted, **paths, force=True).in_form(source)
+    progress("weighing" if wanted.mode == "weights" else "drawing", 0.1)
     with Staging(wanted.targets, force=True) as staging:
         result = make_result(
             fitted.fit,
@@ -247,27 +206,25 @@ def take(fitted: Fitted, folder: Path, progress: Progress) -> list[dict[str, Any
             lambda stage, share: progress(stage, 0.1 + 0.5 * share),
         )
         progress("writing the report", 0.6)
-        make_report(
-            result,
-            wanted,
-            staging,
-            _origin(scenario.table, scenario.columns_as, command),
-        )
+        origin = _origin(scenario.table, scenario.columns_as, command)
+        make_report(result, wanted, staging, origin)
         progress("writing the report", 0.95)
-    if domain is not None:
-        Path(domain).write_text(scenario.domain_text or "", encoding="utf-8")
     whats = {
         wanted.output: _WHATS[wanted.mode][0],
         wanted.model: "Model",
         wanted.report: "Report",
+        wanted.pdf: "Report as PDF",
     }
-    return _files({**whats, wanted.pdf: "Report as PDF", domain: "Public values"})
+    domain = _domain_file(fitted)
+    if domain is not None:
+        path = folder / domain
+        path.write_text(scenario.domain_text or "", encoding="utf-8")
+        whats[str(path)] = "Public values"
+    return _files(whats)
 
 
 def _origin(table: OpenedTable, columns_as: DomainOptions, command: str) -> Source:
-    """Where a table came from, as a report says it: the file as the user knows it, and
-    options as on the page.
-    """
+    """Where a table came from, by the names that the user of the page knows."""
     origin = source_of(str(table.path), columns_as, command)
     return replace(origin, file=os.path.basename(table.typed), front_door=IN_APP)
 

@@ -1,6 +1,4 @@
-"""Uploads, read by a child process: a file that was crafted to end or to fill its
-reader ends only that.
-"""
+"""Uploads, read by a child process: what a crafted file ends or fills is only that."""
 
 import contextlib
 import multiprocessing
@@ -30,8 +28,9 @@ _spare: list[tuple[multiprocessing.process.BaseProcess, Connection]] = []
 def read_upload(
     path: Path, reading: FileReading, declaration: Declaration | None = None
 ) -> TableFile | None:
-    """Read a table in a child process; None for Parquet, which stays where it is, and
-    was found to be readable.
+    """Read a table in a child process.
+
+    None for Parquet, which stays where it is, and was found to be readable.
     """
     how = FileReading(
         **{field.name: getattr(reading, field.name) for field in fields(FileReading)}
@@ -47,9 +46,11 @@ def _asked_of_child(
 ) -> Answer:
     most = int(max(memory_limit(), LEAST_MEMORY))
     try:
-        (child, pipe), was_warm = _spare.pop(), True
+        child, pipe = _spare.pop()
+        was_warm = True
     except IndexError:
-        (child, pipe), was_warm = _start(), False
+        child, pipe = _start()
+        was_warm = False
     try:
         pipe.send((most, path, reading, declaration))
         if not pipe.poll(SECONDS):
@@ -98,8 +99,9 @@ def _end(child: multiprocessing.process.BaseProcess, pipe: Connection) -> None:
 
 
 def child_main(pipe: Connection) -> None:
-    """Wait for one file, in the child, and answer; it ends with the app, whose end of
-    the pipe is then closed.
+    """Wait for one file, in the child, and answer.
+
+    It ends with the app, whose end of the pipe is then closed.
     """
     # whatever it says about its end is not for the user's terminal
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
@@ -116,9 +118,7 @@ def child_main(pipe: Connection) -> None:
 def read_or_refused(
     path: Path, reading: FileReading, declaration: Declaration | None
 ) -> Answer:
-    """The table, None for Parquet, of which all pages are read once, or why it cannot
-    be read.
-    """
+    """The table, None for Parquet, whose pages are all read once, or why not."""
     polars = load_library("polars")
     try:
         lazy = None
@@ -137,11 +137,12 @@ def read_or_refused(
 
 
 def safe_name(name: str) -> str:
-    """A file name without folders, hidden beginnings, or characters that mean something
-    to a shell or a page.
+    """A file name without folders, hidden beginnings, or letters that steer a shell.
 
-    >>> safe_name("../../etc/passwd"), safe_name("my survey (1).csv"), safe_name("<b>.csv"), safe_name("..")
-    ('passwd', 'my survey (1).csv', '_b_.csv', 'table')
+    >>> safe_name("../../etc/passwd"), safe_name("my survey (1).csv")
+    ('passwd', 'my survey (1).csv')
+    >>> safe_name("<b>.csv"), safe_name("..")
+    ('_b_.csv', 'table')
     """
     last = re.split(r"[/\\]", name)[-1]
     plain_letters = re.sub(r"[^\w .()+-]", "_", last).lstrip(".- ").strip()

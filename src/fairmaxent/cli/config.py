@@ -1,6 +1,4 @@
-"""TOML files: options by the same names as on the command line, which takes precedence,
-and declared domains.
-"""
+"""TOML files: options by the names of the command line, and declared domains."""
 
 import datetime
 import json
@@ -15,29 +13,22 @@ from typing import Any
 import click
 
 from fairmaxent.cli.options import CONFIG, RecordOption
-from fairmaxent.cli.values import FILE, NUMBER, Value, fits
+from fairmaxent.cli.values import FILE, TypedValue
 from fairmaxent.data.declaration import Declaration
-from fairmaxent.errors import InputError, StorageError, did_you_mean, shown
+from fairmaxent.errors import InputError, StorageError, did_you_mean
 from fairmaxent.files.content import reason_of
 from fairmaxent.plain_text import escaped_toml
+from fairmaxent.values import has_null, value_of
 
-# what options of these types take, in words and as a shape
-_PLAIN: dict[str, tuple[str, Any]] = {
-    "boolean": ("true or false", bool),
-    "integer": ("a whole number", int),
-    "integer range": ("a whole number", int),
-    "float": ("a number", NUMBER),
-}
 _DEEPEST = 100  # a.b.c… takes memory by the square of its length
-# ---------------------------------------------------------------- declared domains
 _HEAD = """\
 # The values that each column can have, for 'fairmaxent debias --epsilon 1 --domain'. This is a draft, made from your
 # table, and no part of it is protected: anyone who sees a private result may learn everything in this file. So each
 # level and each edge must be something that everybody may know. Take out levels that only your table shows, add those
-# that others could have, and choose edges that suit you."""
+# that others could have, and choose edges that suit you."""  # noqa: E501 (a file)
 _DRAFT = """
 # A private fit refuses a draft. Once you have read all of this, and it is public knowledge, remove the next line.
-draft = true"""
+draft = true"""  # noqa: E501 (a file)
 
 
 def use_config(ctx: click.Context, param: click.Parameter, path: str | None) -> None:
@@ -45,17 +36,14 @@ def use_config(ctx: click.Context, param: click.Parameter, path: str | None) -> 
     if path is None:
         return
     ctx.meta[CONFIG] = path
-    ctx.default_map = option_values(
-        ctx.command, _toml_values(_text(path, "config file"), path), path
-    )
+    values = _toml_values(_text(path, "config file"), path)
+    ctx.default_map = option_values(ctx.command, values, path)
 
 
 def option_values(
     command: click.Command, values: Mapping[str, Any], where: str
 ) -> dict[str, Any]:
-    """Values from a file, or the app's page (``where``), as a command takes them; those
-    of others are left out.
-    """
+    """Values from a file (``where``) as a command takes them; others are left out."""
     options = _options(command)
     taken = {}
     for name, value in values.items():
@@ -65,7 +53,7 @@ def option_values(
                 f"{where} has the unknown key {name!r};"
                 f" {did_you_mean(name, config_keys())}"
             )
-        if not _is_in_files(option):
+        if not (isinstance(option, RecordOption) and option.info.in_files):
             raise InputError(
                 f"{where}: {name!r} cannot be set in a config file; pass"
                 f" {option.opts[-1]} on the command line"
@@ -76,9 +64,7 @@ def option_values(
 
 
 def _options(command: click.Command) -> dict[str, click.Option]:
-    """The options of a command by their names, and as they are typed: ``seed`` is
-    ``random_state``.
-    """
+    """The options of a command by their names, and as they are typed."""
     options = [option for option in command.params if isinstance(option, click.Option)]
     typed = {
         flag.lstrip("-").replace("-", "_"): option
@@ -86,10 +72,6 @@ def _options(command: click.Command) -> dict[str, click.Option]:
         for flag in option.opts
     }
     return typed | {option.name or "": option for option in options}
-
-
-def _is_in_files(option: click.Option) -> bool:
-    return isinstance(option, RecordOption) and option.info.in_files
 
 
 @cache
@@ -112,42 +94,21 @@ def config_keys() -> list[str]:
         {
             option.name or "": None
             for option in _others().values()
-            if _is_in_files(option)
+            if isinstance(option, RecordOption) and option.info.in_files
         }
     )
 
 
-def _taken(option: click.Option, value: Any, path: str) -> Any:
-    """What an option takes; refuse another kind, as TOML has more kinds than a command
-    line.
-    """
-    if isinstance(value, list):
-        several = value
-    else:
-        several = [value]
-    # which cannot be typed, either
-    if any(isinstance(item, str) and "\0" in item for item in several):
-        raise click.UsageError(f"{path}: {option.name} has a null character; remove it")
-    if isinstance(value, str):  # is read as if it were typed
-        if option.multiple and not isinstance(option.type, Value):
+def _taken(option: RecordOption, value: Any, path: str) -> Any:
+    """What an option takes of a value of TOML; a text is read as if it were typed."""
+    if isinstance(value, str) and not has_null(value):
+        if option.multiple and not isinstance(option.type, TypedValue):
             return [value]
         return value
-    what, shape = _PLAIN.get(
-        option.type.name, ("a text in quotes", [str] if option.multiple else ())
-    )
-    if isinstance(option.type, Value):
-        what = option.type.words
-        shape = option.type.shape
-    if not fits(value, shape):
-        raise click.UsageError(
-            f"{path}: {option.name} is {shown(value)}; it takes {what}"
-        )
     try:
-        if isinstance(option.type, Value):
-            return option.type.take(value)
-        return value
+        return value_of(option.info).taken(value)
     except ValueError as problem:
-        raise click.UsageError(f"{path}: {option.name}: {problem}") from problem
+        raise click.UsageError(f"{path}: {option.name} {problem}") from problem
 
 
 def _text(path: str, what: str) -> str:
@@ -193,13 +154,10 @@ config_option = click.option(
 
 def toml_section(name: str, values: Mapping[str, Any]) -> list[str]:
     """A section; nothing if it would be empty."""
-    if values:
-        return [
-            "",
-            f"[{name}]",
-            *(f"{toml(column)} = {toml(value)}" for column, value in values.items()),
-        ]
-    return []
+    if not values:
+        return []
+    lines = [f"{toml(column)} = {toml(value)}" for column, value in values.items()]
+    return ["", f"[{name}]", *lines]
 
 
 def toml(value: object) -> str:
@@ -246,18 +204,17 @@ def domain_text(declaration: Declaration, left_out: Sequence[str]) -> str:
         )
     if declaration.draft:
         lines.append(_DRAFT)
-    forms = {
-        "decimal": None if declaration.decimal == "." else declaration.decimal,
-        "dates": declaration.dates,
-    }
-    if given := [
-        f"{name} = {toml(form)}" for name, form in forms.items() if form is not None
-    ]:
+    forms = []
+    if declaration.decimal != ".":
+        forms.append(f"decimal = {toml(declaration.decimal)}")
+    if declaration.dates is not None:
+        forms.append(f"dates = {toml(declaration.dates)}")
+    if forms:
         about = (
             "# How numbers and dates are written. Nothing else is: what is written"
             " otherwise was not declared."
         )
-        lines += ["", about, *given]
+        lines += ["", about, *forms]
     if declaration.missing:
         lines += [
             "",

@@ -1,6 +1,6 @@
-"""``fairmaxent debias``: from a file to a fair one, and ``fairmaxent demo``, which does
-that with a shipped table.
-"""
+"""``fairmaxent debias``, from a file to a fair one, and ``demo``, with our table."""
+
+from __future__ import annotations
 
 import contextlib
 import logging
@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import narwhals
@@ -47,10 +47,20 @@ from fairmaxent.errors import (
 )
 from fairmaxent.files.reading import STANDARD, TableFile
 from fairmaxent.files.write import Staging, write_table
+from fairmaxent.fit.request import Request
 from fairmaxent.privacy.refusals import about_exact_rows
 from fairmaxent.privacy.spending import Spending, spent_so_far
+from fairmaxent.progress import silent
+
+if TYPE_CHECKING:
+    from fairmaxent.fit.fit import Fit
 
 _PATIENCE = 10  # seconds to wait for a scheduler, and for its first worker
+_DEMO_FILES = ("census.csv", "fair.csv", "model.fme", "report.html")
+_NO_LEDGER = (
+    "What this fit spent is in no ledger, as the table has no place for one; name a"
+    " file with --ledger."
+)
 
 
 @table_command(
@@ -77,101 +87,110 @@ def debias_command(
     \b
     fairmaxent debias census.csv --outcome income --protected sex,race -o fair.csv
     """
-    from fairmaxent.cli.result import (
-        after_debias,
-        make_report,
-        make_result,
-        result_record,
-        result_text,
-    )
-    from fairmaxent.fit.pipeline import fit_frame, with_estimate
+    from fairmaxent.cli import result as told
 
     if asked.has("epsilon"):
         wanted = wanted.keeping_model()
-    asked.check(ctx, roles)
+    asked.check(roles)
     # so that a report can say how to repeat the draws
     if wanted.mode != "weights" and not asked.has("random_state"):
         asked = AskedOptions(asked.values | {"random_state": secrets.randbelow(2**32)})
     repeat = resolved(ctx, seed=asked.values["random_state"])
-    ledger = None
-    if asked.has("epsilon"):
-        ledger = asked.values["ledger"] or ledger_beside(data)
+    ledger = _ledger(data, asked, wanted)
     if ledger is not None:
-        asked.values["ledger"] = Spending(
-            ledger, repeat, str(Path(wanted.model or "").absolute())
-        )
-        if Path(ledger).resolve() in [
-            Path(target).resolve() for target in (data, *wanted.targets)
-        ]:
-            raise click.UsageError(
-                f"{ledger} is the ledger, and has a use of its own; name another file"
-                " with --ledger"
-            )
+        model = Path(wanted.model or "").absolute()
+        asked.values["ledger"] = Spending(ledger, repeat, str(model))
     wanted.check(data)
-    if wanted.scheduler is not None and wanted.output is not None:
-        folders = [wanted.output]
-    else:
-        folders = []
-    files = [target for target in wanted.targets if target not in folders]
     with (
         contextlib.ExitStack() as paid,
-        Staging(
-            files, folders=folders, force=wanted.force, readable=wanted.readable
-        ) as staging,
+        wanted.staging() as staging,
         _connected(wanted.scheduler),
     ):
-        origin = None
-        if wanted.reports:
-            origin = source_of(data, columns_as, repeat)
+        origin = source_of(data, columns_as, repeat) if wanted.reports else None
         with bar(f"reading {data}"):
             source, is_scanned = _opened(data, asked, wanted, columns_as, reading)
         with unchanged(data) if is_scanned else contextlib.nullcontext():
             roles = roles.checked(source, data)
             wanted = wanted.in_form(source)
             with bar(f"fitting {data}") as progress:
+                frame = source.frame
                 domain = columns_as.declaration or columns_as.domain(
-                    source.frame, roles.weight
+                    frame, roles.weight
                 )
                 request = asked.request(roles, domain, progress)
-                if wanted.estimate is not None and wanted.estimate != "none":
-                    request = replace(request, estimate=wanted.estimate)
-                fit = fit_frame(source.frame, replace(request, estimate=None))
-                paid.enter_context(_keeping(fit, wanted, staging))
-                if request.estimate is not None:
-                    fit = with_estimate(fit, request.estimate, progress=progress)
+                fit = _fit(frame, request, wanted, staging, paid)
             with bar("writing") as progress:
-                result = make_result(fit, source, wanted, staging, progress)
+                result = told.make_result(fit, source, wanted, staging, progress)
         with bar("writing"):
             if origin is not None:
-                make_report(result, wanted, staging, origin)
+                told.make_report(result, wanted, staging, origin)
             # last, because stdout cannot be taken back
             if wanted.output == STANDARD and result.frame is not None:
                 wanted.write(result.frame, source, staging)
         # Here, because it asks for rows, which are out of reach once the client of a
         # cluster is closed.
-        following = ctx.meta.get(NEXT) or after_debias(data, wanted, repeat, result)
+        following = ctx.meta.get(NEXT) or told.after_debias(
+            data, wanted, repeat, result
+        )
         if request.privacy is not None:
-            spent = (
-                "What this fit spent is in no ledger, as the table has no place for"
-                " one; name a file with --ledger."
-            )
-            if ledger is not None:
-                spent = (
-                    f"{spent_so_far(ledger, request.privacy.delta)}; {ledger} keeps"
-                    " count."
-                )
-            following = f"{spent}\n\n{following}"
+            following = f"{_spent(ledger, request.privacy.delta)}\n\n{following}"
         if wanted.as_json:
-            text = json_record(result_record(result, wanted))
+            text = json_record(told.result_record(result, wanted))
         else:
-            text = result_text(result, wanted, following)
+            text = told.result_text(result, wanted, following)
     echo(text, err=wanted.output == STANDARD)
 
 
+def _ledger(data: str, asked: AskedOptions, wanted: OutputOptions) -> str | None:
+    """The file that adds up private fits of a table, if this is one and it has a place.
+
+    A file that has a use of its own is refused.
+    """
+    if not asked.has("epsilon"):
+        return None
+    ledger: str | None = asked.values["ledger"] or ledger_beside(data)
+    if ledger is None:
+        return None
+    others = [Path(target).resolve() for target in (data, *wanted.targets)]
+    if Path(ledger).resolve() in others:
+        raise click.UsageError(
+            f"{ledger} is the ledger, and has a use of its own; name another file with"
+            " --ledger"
+        )
+    return ledger
+
+
+def _fit(
+    frame: Any,
+    request: Request,
+    wanted: OutputOptions,
+    staging: Staging,
+    paid: contextlib.ExitStack,
+) -> Fit:
+    """Fit, keep at once what was paid for, and estimate a model if asked."""
+    from fairmaxent.fit.pipeline import fit_frame, with_estimate
+
+    estimate = wanted.estimated_on
+    if estimate is not None:
+        replace(request, estimate=estimate)  # which refuses it before any work
+    fit = fit_frame(frame, request)
+    paid.enter_context(_keeping(fit, wanted, staging))
+    if estimate is None:
+        return fit
+    return with_estimate(fit, estimate, progress=request.progress or silent)
+
+
+def _spent(ledger: str | None, delta: float) -> str:
+    if ledger is None:
+        return _NO_LEDGER
+    return f"{spent_so_far(ledger, delta)}; {ledger} keeps count."
+
+
 @contextlib.contextmanager
-def _keeping(fit: Any, wanted: OutputOptions, staging: Staging) -> Iterator[None]:
-    """Keep the model of a private fit at once: whatever fails from now on, what was
-    paid for is there, and said.
+def _keeping(fit: Fit, wanted: OutputOptions, staging: Staging) -> Iterator[None]:
+    """Keep the model of a private fit at once.
+
+    Whatever fails from now on, what was paid for is there, and said.
     """
     if fit.certificate.privacy is None or wanted.model is None:
         yield
@@ -181,12 +200,10 @@ def _keeping(fit: Any, wanted: OutputOptions, staging: Staging) -> Iterator[None
     try:
         yield
     except FairMaxEntError as problem:
-        there = (
-            f"; what was paid for is in {wanted.model}: 'fairmaxent sample' and"
-            " 'fairmaxent report' work from it"
-        )
         raise type(problem)(
-            *problem.parts, f"{there}, and spend nothing more"
+            *problem.parts,
+            f"; what was paid for is in {wanted.model}: 'fairmaxent sample' and"
+            " 'fairmaxent report' work from it, and spend nothing more",
         ) from problem
 
 
@@ -199,20 +216,7 @@ def _opened(
 ) -> tuple[TableFile, bool]:
     """The table, and whether it stays on disk."""
     if wanted.scheduler is not None:
-        dask = load_library("dask.dataframe")
-        try:
-            table = TableFile(narwhals.from_native(dask.read_parquet(data)), ())
-        except Exception as problem:  # whatever its readers raise
-            if isinstance(problem.__cause__, Exception):
-                behind = problem.__cause__
-            else:
-                behind = problem
-            raise StorageError(
-                f"cannot read {data} as parquet ({first_line(behind)}); with"
-                " --scheduler a table is a Parquet file or a folder of them, at a path"
-                " that the workers see too"
-            ) from problem
-        return reading.without_dropped(table), False
+        return reading.without_dropped(_on_cluster(data)), False
     scanned = None
     # a model learns from each row, so all of them must be in memory
     if not (
@@ -223,6 +227,21 @@ def _opened(
         return scanned, True
     with about_exact_rows() if asked.has("epsilon") else contextlib.nullcontext():
         return reading.read(data, asked.declared(columns_as.declaration)), False
+
+
+def _on_cluster(data: str) -> TableFile:
+    dask = load_library("dask.dataframe")
+    try:
+        return TableFile(narwhals.from_native(dask.read_parquet(data)), ())
+    except Exception as problem:  # whatever its readers raise
+        behind = problem.__cause__
+        if not isinstance(behind, Exception):
+            behind = problem
+        raise StorageError(
+            f"cannot read {data} as parquet ({first_line(behind)}); with --scheduler a"
+            " table is a Parquet file or a folder of them, at a path that the workers"
+            " see too"
+        ) from problem
 
 
 @contextlib.contextmanager
@@ -271,9 +290,7 @@ def demo_command(ctx: click.Context, out: Path, force: bool) -> None:  # noqa: F
     """
     from fairmaxent import datasets
 
-    for path in (
-        out / name for name in ("census.csv", "fair.csv", "model.fme", "report.html")
-    ):
+    for path in (out / name for name in _DEMO_FILES):
         if path.exists() and not force:
             raise StorageError(
                 f"{path} exists; use ",
@@ -286,15 +303,11 @@ def demo_command(ctx: click.Context, out: Path, force: bool) -> None:  # noqa: F
     write_table(census.frame, table, force=force)
     arguments = [str(table), "--outcome", census.outcome, "--protected", "sex"]
     arguments += ["--favourable", str(census.favourable), "--representation-rate", "1"]
-    arguments += ["--seed", "0", *(["--force"] if force else [])]
-    arguments += [
-        "-o",
-        str(out / "fair.csv"),
-        "--model",
-        str(out / "model.fme"),
-        "--report",
-        str(out / "report.html"),
-    ]
+    arguments += ["--seed", "0"]
+    if force:
+        arguments.append("--force")
+    arguments += ["-o", str(out / "fair.csv"), "--model", str(out / "model.fme")]
+    arguments += ["--report", str(out / "report.html")]
     typed = ["fairmaxent", "debias", *arguments]
     asked = (
         "What is asked for: as many women as men, and the same share of each with a"

@@ -74,10 +74,10 @@ def check_command(
     Limits are typed, or are policies in a file: sections of TOML, each with the options
     of fairmaxent.check in Python, and with 'data', the file of its table.
 
-    \b fairmaxent check hired.csv --outcome hired --favourable yes --protected sex
-    --statistical-rate 0.8 --confident fairmaxent check --policies fairness.toml -o
-    check.xml
-    """
+    \b
+    fairmaxent check hired.csv --outcome hired --favourable yes --protected sex --statistical-rate 0.8 --confident
+    fairmaxent check --policies fairness.toml -o check.xml
+    """  # noqa: E501 (a command, to be copied)
     is_typed = bool(asked["protected"])
     if is_typed and (wanted["policies"] or data is None):
         raise click.UsageError(
@@ -89,17 +89,18 @@ def check_command(
         path: SUFFIXES.get(os.path.splitext(path)[1].lower())
         for path in wanted["output"]
     }
-    for path in (path for path, known in forms.items() if known is None):
-        raise click.UsageError(
-            f"-o is {path}; end its name with one of {', '.join(SUFFIXES)}"
-        )
+    for path, form in forms.items():
+        if form is None:
+            raise click.UsageError(
+                f"-o is {path}; end its name with one of {', '.join(SUFFIXES)}"
+            )
 
     def frame_of(path: str | None) -> Any:
-        scanned = None
-        if path not in (None, STANDARD):
-            scanned = reading.scan(str(path))
         if path is None:
             return None
+        scanned = None
+        if path != STANDARD:
+            scanned = reading.scan(path)
         return (scanned or reading.read(path, columns_as.declaration)).frame
 
     with Staging(list(forms), force=wanted["force"], readable=list(forms)) as staging:
@@ -109,10 +110,8 @@ def check_command(
                 asked["missing"] = (
                     "compare" if asked.pop("compare_missing") else "ignore"
                 )
-                domain, asked["against"] = (
-                    columns_as.domain(frame, asked["weight"]),
-                    frame_of(asked["against"]),
-                )
+                domain = columns_as.domain(frame, asked["weight"])
+                asked["against"] = frame_of(asked["against"])
                 results = [checking.checked(frame, Policy(**asked, domain=domain))]
             else:
                 results = checking.check_policies(wanted["policies"] or PROJECT, frame)

@@ -1,5 +1,6 @@
-"""The group of all commands, imported when called; every failure is one line on stderr
-and a code with a meaning.
+"""The group of all commands, imported when called.
+
+Every failure is one line on stderr and a code with a meaning.
 """
 
 import contextlib
@@ -49,10 +50,16 @@ COMMANDS = {
     ),
     "demo": "Try it: make a census table fair, from start to finish.",
 }
-_MODULES = {  # of commands that share one
-    **dict.fromkeys(("sample", "verify", "report"), "models"),
-    **{"app": "group", "check": "gate", "document": "gate", "demo": "debias"},
-    **dict.fromkeys(("evaluate", "compare"), "judging"),
+_MODULES = {  # where commands are, if not in a module of their own beside this one
+    "app": "fairmaxent.app",  # a layer above, which is made of the same records
+    "check": "fairmaxent.cli.gate",
+    "document": "fairmaxent.cli.gate",
+    "demo": "fairmaxent.cli.debias",
+    "sample": "fairmaxent.cli.models",
+    "verify": "fairmaxent.cli.models",
+    "report": "fairmaxent.cli.models",
+    "evaluate": "fairmaxent.cli.judging",
+    "compare": "fairmaxent.cli.judging",
 }
 
 UNEXPECTED = 1
@@ -85,9 +92,7 @@ _CODES: tuple[tuple[tuple[type[Exception], ...], int], ...] = (
 
 
 class VisibleContext(click.Context):
-    """Help as it may be shown: defaults may come from a config file, which may hold
-    anything.
-    """
+    """Help as it may be shown: defaults may come from a config file."""
 
     def get_help(self) -> str:
         """The help, with escapes for characters that would steer the terminal."""
@@ -106,7 +111,7 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module = importlib.import_module(
-            f"fairmaxent.cli.{_MODULES.get(cmd_name, cmd_name)}"
+            _MODULES.get(cmd_name, f"fairmaxent.cli.{cmd_name}")
         )
         command: click.Command = getattr(module, f"{cmd_name}_command")
         command.context_class = VisibleContext
@@ -160,42 +165,11 @@ def group(debug: bool) -> None:  # noqa: FBT001 (click passes it by name)
 group.commands = dict.fromkeys(COMMANDS, group)
 
 
-@click.command()
-@click.argument(
-    "data", type=click.Path(readable=False), required=False, metavar="[DATA]"
-)
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=0,
-    help="Port of the page; by default a free one.",
-)
-@click.option(
-    "--no-browser",
-    is_flag=True,
-    help="Only print the address of the page, and do not open it.",
-)
-def app_command(data: str | None, port: int, no_browser: bool) -> None:  # noqa: FBT001 (click passes it by name)
-    """Open a page in your browser: look at a table, move sliders, see who gains, and
-    take the files.
-
-    The page is served on this computer only, and works offline. Nothing leaves the
-    computer. Without DATA, choose a file or an example on the page.
-
-    \b
-    fairmaxent app
-    fairmaxent app census.csv
-    """
-    # The app is made from the commands, so it is a layer above, and found by name.
-    importlib.import_module("fairmaxent.app").serve(
-        data, port=port, browser=not no_browser, say=echo
-    )
-
-
 @contextlib.contextmanager
 def _one_line(*, debug: bool) -> Iterator[None]:
-    """End the process with one line and a code if anything is raised inside; ``debug``
-    shows the traceback of a bug.
+    """End the process with one line and a code if anything is raised inside.
+
+    ``debug`` shows the traceback of a bug.
     """
     try:
         yield
@@ -205,19 +179,7 @@ def _one_line(*, debug: bool) -> Iterator[None]:
         problem.show()
         sys.exit(USAGE)
     except click.UsageError as problem:
-        if problem.ctx is None:
-            where = "fairmaxent"
-        else:
-            where = problem.ctx.command_path
-        text = problem.format_message().strip()
-        if not text.endswith((".", "?", "!")):
-            text += "."
-        missing = None
-        if isinstance(problem, click.MissingParameter):
-            missing = problem.param
-        if missing is not None and missing.name in ("outcome", "protected"):
-            text += " 'fairmaxent inspect' proposes one for your table."
-        _fail(f"{text} See '{where} --help'.", USAGE)
+        _fail(_usage_text(problem), USAGE)
     except BaseException as problem:
         from fairmaxent.data.frames import is_foreign
 
@@ -233,10 +195,24 @@ def _one_line(*, debug: bool) -> Iterator[None]:
         _fail(text, code)
 
 
+def _usage_text(problem: click.UsageError) -> str:
+    where = "fairmaxent"
+    if problem.ctx is not None:
+        where = problem.ctx.command_path
+    text = problem.format_message().strip()
+    if not text.endswith((".", "?", "!")):
+        text += "."
+    if isinstance(problem, click.MissingParameter):
+        missing = problem.param
+        if missing is not None and missing.name in ("outcome", "protected"):
+            text += " 'fairmaxent inspect' proposes one for your table."
+    return f"{text} See '{where} --help'."
+
+
 def _explain(problem: BaseException) -> tuple[str, int]:
-    code = next(
-        (code for kinds, code in _CODES if isinstance(problem, kinds)), UNEXPECTED
-    )
+    """What a failure means to the reader, and its exit code."""
+    codes = [code for kinds, code in _CODES if isinstance(problem, kinds)]
+    code = [*codes, UNEXPECTED][0]
     if errors.is_out_of_memory(problem):
         remedy = (
             "ask for fewer rows, drop columns, or raise the limit of this process if it"
@@ -244,31 +220,23 @@ def _explain(problem: BaseException) -> tuple[str, int]:
         )
         return f"memory ran out ({errors.first_line(problem)}); {remedy}", UNUSABLE
     if code == UNEXPECTED:
+        what = type(problem).__name__
         if str(problem):
-            what = f"{type(problem).__name__}: {problem}"
-        else:
-            what = type(problem).__name__
-        # That is how polars panics.
-        whose = (
-            "polars, which fairmaxent uses"
-            if type(problem).__module__ == "pyo3_runtime"
-            else "fairmaxent"
+            what += f": {problem}"
+        whose = "fairmaxent"
+        if type(problem).__module__ == "pyo3_runtime":  # that is how polars panics
+            whose = "polars, which fairmaxent uses"
+        text = (
+            f"this is a bug in {whose}, not in your data ({what}). Run it again as"
+            " 'fairmaxent --debug …' to see the traceback, and report it."
         )
-        return (
-            (
-                f"this is a bug in {whose}, not in your data ({what}). Run it again as"
-                " 'fairmaxent --debug …' to see the traceback, and report it."
-            ),
-            code,
-        )
+        return text, code
     if isinstance(problem, OSError) and problem.filename is not None:
-        return (
-            (
-                f"{problem.filename}: {problem.strerror}; check the path, its"
-                " permissions and the free space"
-            ),
-            code,
+        text = (
+            f"{problem.filename}: {problem.strerror}; check the path, its permissions"
+            " and the free space"
         )
+        return text, code
     if isinstance(problem, FairMaxEntError):
         from fairmaxent.cli.values import as_typed
 

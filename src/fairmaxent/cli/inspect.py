@@ -26,7 +26,7 @@ from fairmaxent.cli.reading import (
 )
 from fairmaxent.cli.request import RoleOptions, proposed_role_options
 from fairmaxent.cli.terminal import bar, echo, json_record
-from fairmaxent.cli.values import COLUMNS, NOTHING, RATE, as_typed
+from fairmaxent.cli.values import as_typed
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import value_text
 from fairmaxent.document.text import on_one_line
@@ -35,7 +35,8 @@ from fairmaxent.files.reading import STANDARD, TableForm
 from fairmaxent.files.write import Staging, write_whole
 from fairmaxent.inspection import Inspection, inspect
 from fairmaxent.inspection.findings import inspection_text
-from fairmaxent.options import option
+from fairmaxent.options import NOTHING, option
+from fairmaxent.values import TEXTS
 
 # Options that are repeated as they were given: how the file is read, and how columns
 # are compared.
@@ -43,13 +44,16 @@ _REPEATED = {
     field.name for kind in (ReadingOptions, DomainOptions) for field in fields(kind)
 } | {"groups", "weight"}
 _CHOICES = 6  # columns that are named to choose from
+_MUST_BE_PUBLIC = (
+    ": every level and edge in it must be public knowledge, so read it and edit it"
+)
 _CONFIG = """\
 # Options of 'fairmaxent debias', with the same names. Rates may be "none", or by column in a section:
 # [representation_rate]
 # sex = 0.9
 # A protected column has a representation_rate or a target, not both:
 # [target.sex]
-# Female = 0.6"""
+# Female = 0.6"""  # noqa: E501 (a file)
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,16 @@ class InspectOptions:
     )
     force: bool = option(False, **FORCE)
 
+    @property
+    def targets(self) -> list[str]:
+        """Every file to be written; refuse stdout, where the answer goes."""
+        if self.write_config == STANDARD:
+            raise click.UsageError("--write-config needs the name of a file, not -")
+        if self.write_domain == STANDARD:
+            raise click.UsageError("--write-domain needs the name of a file, not -")
+        paths = (self.write_config, self.write_domain, self.report)
+        return [path for path in paths if path is not None]
+
 
 @table_command(proposed_role_options, taking(InspectOptions, "wanted"))
 def inspect_command(
@@ -84,20 +98,11 @@ def inspect_command(
     outcome, the good outcome and the protected columns if you do not name them, shows
     groups, rates and proxies, and prints the next command.
 
-    \b fairmaxent inspect census.csv fairmaxent inspect census.csv --outcome income
-    --protected sex,race --report report.html
-    """
-    for flag, path in (
-        ("--write-config", wanted.write_config),
-        ("--write-domain", wanted.write_domain),
-    ):
-        if path == "-":
-            raise click.UsageError(f"{flag} needs the name of a file, not -")
-    written = [
-        path
-        for path in (wanted.write_config, wanted.write_domain, wanted.report)
-        if path is not None
-    ]
+    \b
+    fairmaxent inspect census.csv
+    fairmaxent inspect census.csv --outcome income --protected sex,race --report report.html
+    """  # noqa: E501 (a command, to be copied)
+    written = wanted.targets
     check_files([data], written)
     check_reports(wanted.report, None)
     with Staging(written, force=wanted.force, readable=written) as staging:
@@ -117,38 +122,29 @@ def inspect_command(
         if wanted.report is not None:
             from fairmaxent.report.writer import write_inspection_report
 
-            source = replace(
-                source_of(data, columns_as, resolved(ctx, seed=None)), reading=notes
-            )
+            source = source_of(data, columns_as, resolved(ctx, seed=None))
             write_inspection_report(
-                inspection, staging.path_for(wanted.report), source=source
+                inspection,
+                staging.path_for(wanted.report),
+                source=replace(source, reading=notes),
             )
     if wanted.as_json:
         echo(json_record({**inspection.to_dict(as_typed), "reading": notes}))
     else:
         echo(inspection_text(inspection, as_typed, notes=notes))
     for path in written:
-        public = (
-            ": every level and edge in it must be public knowledge, so read it and"
-            " edit it"
+        about = _MUST_BE_PUBLIC if path == wanted.write_domain else ""
+        echo(f"wrote {on_one_line(path)}{about}", err=wanted.as_json)
+    if wanted.as_json:
+        return
+    is_drafted = wanted.write_domain is not None
+    if is_drafted and inspection.outcome and inspection.protected:
+        following = _private_next(
+            ctx, data, inspection, wanted.write_domain, table.form
         )
-        echo(
-            f"wrote {on_one_line(path)}{public * (path == wanted.write_domain)}",
-            err=wanted.as_json,
-        )
-    if not wanted.as_json:
-        following = _next(
-            ctx, data, inspection, config=wanted.write_config, form=table.form
-        )
-        if (
-            wanted.write_domain is not None
-            and inspection.outcome
-            and inspection.protected
-        ):
-            following = _private_next(
-                ctx, data, inspection, wanted.write_domain, table.form
-            )
-        echo(f"\n{following}")
+    else:
+        following = _next(ctx, data, inspection, wanted.write_config, table.form)
+    echo(f"\n{following}")
 
 
 def inspected(frame: Any, roles: RoleOptions, domain: Domain | None) -> Inspection:
@@ -161,28 +157,32 @@ def inspected(frame: Any, roles: RoleOptions, domain: Domain | None) -> Inspecti
 def domain_draft(
     form: TableForm, frame: Any, roles: RoleOptions, domain: Domain | None
 ) -> str:
-    """A declared domain to be edited; the columns with a role are in it even if they
-    look like identifiers.
+    """A declared domain to be edited.
+
+    Columns with a role are in it even if they look like identifiers.
     """
-    whole = domain or Domain.infer(
-        frame if roles.weight is None else frame.drop(roles.weight)
-    )
+    weights = [] if roles.weight is None else [roles.weight]
+    whole = domain or Domain.infer(frame.drop(weights))
     left_out = [
         name
         for name in whole.identifiers
         if name not in (roles.outcome, *roles.protected)
     ]
-    written: dict[str, Any] = {"decimal": form.decimal, "dates": form.dates}
-    return domain_text(replace(whole.without(left_out).draft(), **written), left_out)
+    drafted = whole.without(left_out).draft()
+    drafted = replace(drafted, decimal=form.decimal, dates=form.dates)  # type: ignore[arg-type]
+    return domain_text(drafted, left_out)
 
 
 def _private_next(
-    ctx: click.Context, data: str, inspection: Inspection, domain: str, form: TableForm
+    ctx: click.Context,
+    data: str,
+    inspection: Inspection,
+    domain: str | None,
+    form: TableForm,
 ) -> str:
     """The private fit with the domain that was drafted, once somebody has read that."""
     names = {field.name for field in fields(ReadingOptions)}
-    roles = [*_roles(ctx, inspection)]
-    given = [*given_options(ctx, names | {"groups"})]
+    given = [*_roles(ctx, inspection), *given_options(ctx, names | {"groups"})]
     for name, value in form.found:
         flag = f"--{name.replace('_', '-')}"
         if flag not in given:
@@ -194,16 +194,13 @@ def _private_next(
         if name and name not in named
     ]
     if left_out:
-        given += repeated("--drop", COLUMNS.typed(left_out))
+        given += repeated("--drop", TEXTS["columns"].typed(left_out))
     files = [word for word in outputs(data, form) if word != "--like-input"]
-    why = (
-        f"read {on_one_line(domain)}, change what is not public, and remove its line"
-        " 'draft = true'; then make the "
-    )
     private = ["--domain", domain, "--epsilon", "1"]
     return next_step(
-        f"{why}table fair and private, with a report",
-        ["debias", data, *roles, *given, *private, *files],
+        f"read {on_one_line(domain or '')}, change what is not public, and remove its"
+        " line 'draft = true'; then make the table fair and private, with a report",
+        ["debias", data, *given, *private, *files],
     )
 
 
@@ -220,10 +217,10 @@ def _config(
         protected=inspection.protected,
         favourable=inspection.favourable,
     )
-    rates = inspection.representation_rate
+    rates = _without_none(inspection.representation_rate)
     options = {
         **vars(chosen),
-        "representation_rate": NOTHING if rates is None else rates,
+        "representation_rate": rates,
         "statistical_rate": 1.0,
         "base": "tree",
         "base_share": 0.2,
@@ -237,114 +234,111 @@ def _config(
         for column in inspection.columns
         if column.name not in inspection.identifiers
     }
-    sections = {
-        name: value for name, value in options.items() if isinstance(value, Mapping)
-    }
-    if isinstance(rates, Mapping):
-        sections["representation_rate"] = {
-            column: NOTHING if rate is None else rate for column, rate in rates.items()
-        }
-    plain = {
-        name: value
-        for name, value in options.items()
-        if name not in sections and value not in (None, [], (), "")
-    }
-    lines = [_CONFIG, *(f"{name} = {toml(value)}" for name, value in plain.items())]
+    lines = [_CONFIG]
+    sections = {}
+    for name, value in options.items():
+        if isinstance(value, Mapping):
+            sections[name] = value
+        elif value not in (None, [], (), ""):
+            lines.append(f"{name} = {toml(value)}")
     if inspection.identifiers:
         kept = f"{KEEP_COLUMNS.name} = {toml(inspection.identifiers)}"
         lines += ["# To keep columns that look like identifiers:", f"# {kept}"]
-    for name, values in {
-        **sections,
-        "order": columns_as.order or {},
-        "kinds": kinds,
-    }.items():
+    sections["order"] = columns_as.order or {}
+    sections["kinds"] = kinds
+    for name, values in sections.items():
         lines += toml_section(name, values)
     return "\n".join(lines) + "\n"
+
+
+def _without_none(rate: Any) -> Any:
+    """A rate, or one for each column, as TOML holds it, which has no None."""
+    if isinstance(rate, Mapping):
+        return {column: _without_none(each) for column, each in rate.items()}
+    return NOTHING if rate is None else rate
 
 
 def _next(
     ctx: click.Context,
     data: str,
     inspection: Inspection,
-    *,
     config: str | None,
     form: TableForm,
 ) -> str:
-    """What to do after an inspection: choose what is not known yet, or make the table
-    fair.
-    """
+    """What to do after an inspection: choose what is not known, or make it fair."""
     options: Tokens = [*_roles(ctx, inspection), *given_options(ctx, _REPEATED)]
-    # Columns of a few texts first: numbers rarely name groups of people.
-    columns = sorted(inspection.columns, key=lambda column: column.kind == "numeric")
-    few = [
-        column.name
-        for column in columns
-        if 2 <= column.levels <= 10 and not column.identifier
-    ]
-    for role, what, others in (
-        ("outcome", "outcome", []),
-        ("protected", "groups to compare", few),
-    ):
-        if getattr(inspection, role):
-            continue
-        names = [
-            *(str(proposal.value) for proposal in inspection.proposed(role)),
-            *others,
+    looking = ["inspect", data, *options]
+    if not inspection.outcome:
+        names = _proposed(inspection, "outcome")
+        return _choose("outcome with --outcome", names, names[:1], looking)
+    if not inspection.protected:
+        names = _proposed(inspection, "protected")
+        # Columns of a few texts first: numbers rarely name groups of people.
+        names += [
+            column.name
+            for column in sorted(inspection.columns, key=_is_numeric)
+            if 2 <= column.levels <= 10 and not column.identifier
         ]
         names = [name for name in names if name != inspection.outcome]
-        why = f"choose the {what} with --{role}"
-        if not names:
-            return next_step(why)
-        if len(names) > 1:
-            why += f" ({', '.join(names[:_CHOICES])}{', …' * (len(names) > _CHOICES)})"
-        if role == "protected":
-            example = COLUMNS.typed(names[:1])
-        else:
-            example = names[:1]
-        return next_step(
-            f"{why}, for example",
-            ["inspect", data, *options, *repeated(f"--{role}", example)],
-        )
+        example = TEXTS["columns"].typed(names[:1])
+        return _choose("groups to compare with --protected", names, example, looking)
     if config is not None:
         options = ["--config", config]
-    piped = ", with the same table on stdin" if data == STANDARD else ""
-    is_unclear = all(verdict.most == 1 for verdict in inspection.verdicts)
-    doubt = (
-        "no gap here is clearly more than chance; if you want none at all, "
-        if is_unclear
-        else ""
-    )
-    sizes = ""
+    why = "make the table fair, with a report"
+    if all(verdict.most == 1 for verdict in inspection.verdicts):
+        why = "no gap here is clearly more than chance; if you want none at all, " + why
+    if data == STANDARD:
+        why += ", with the same table on stdin"
     if "--representation-rate" in options:
-        sizes = (
+        why += (
             " (a --representation-rate of 1 also makes groups equally large; to keep"
             " their sizes, leave it out)"
         )
-    why = f"{doubt}make the table fair, with a report{piped}{sizes}"
     return next_step(why, ["debias", data, *options, *outputs(data, form)])
 
 
+def _proposed(inspection: Inspection, role: str) -> list[str]:
+    return [str(proposal.value) for proposal in inspection.proposed(role)]
+
+
+def _is_numeric(column: Any) -> bool:
+    return bool(column.kind == "numeric")
+
+
+def _choose(
+    what: str, names: list[str], example: Tokens | None, looking: Tokens
+) -> str:
+    """Say which role is to be chosen, from which columns, and how for the first."""
+    why = f"choose the {what}"
+    if not names:
+        return next_step(why)
+    if len(names) > 1:
+        listed = ", ".join(names[:_CHOICES])
+        if len(names) > _CHOICES:
+            listed += ", …"
+        why += f" ({listed})"
+    flag = what.split()[-1]
+    return next_step(f"{why}, for example", [*looking, *repeated(flag, example)])
+
+
 def _roles(ctx: click.Context, inspection: Inspection) -> Iterator[str | None]:
-    """The roles, and equal group sizes but for columns that have tiny groups, unless a
-    config file says what to do.
+    """The roles, and equal group sizes but for columns that have tiny groups.
+
+    A config file says itself how large groups are to be.
     """
+    if inspection.outcome is not None:
+        yield from repeated("--outcome", [inspection.outcome])
+    levels = [value_text(level) for level in inspection.favourable]
+    yield from repeated("--favourable", levels)
+    if not inspection.protected:
+        return
+    yield from repeated(
+        "--protected", TEXTS["columns"].typed(list(inspection.protected))
+    )
     rate = inspection.representation_rate
     if isinstance(rate, Mapping):
         has_rate = any(rate.values())
     else:
         has_rate = rate is not None
-    has_rate = has_rate and CONFIG not in ctx.meta and inspection.outcome is not None
-    yield from repeated(
-        "--outcome", [] if inspection.outcome is None else [inspection.outcome]
-    )
-    yield from repeated(
-        "--favourable", [value_text(level) for level in inspection.favourable]
-    )
-    yield from repeated(
-        "--protected",
-        COLUMNS.typed(list(inspection.protected)) if inspection.protected else [],
-    )
-    yield from repeated(
-        "--representation-rate",
-        RATE.typed(rate) if has_rate and inspection.protected else [],
-    )
+    if has_rate and CONFIG not in ctx.meta and inspection.outcome is not None:
+        yield from repeated("--representation-rate", TEXTS["rate"].typed(rate))

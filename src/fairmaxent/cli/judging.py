@@ -1,7 +1,9 @@
 """``fairmaxent evaluate`` and ``compare``: judge new rows, and methods."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, fields, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -33,6 +35,9 @@ from fairmaxent.cli.values import FILE, as_typed
 from fairmaxent.document.text import on_one_line
 from fairmaxent.errors import Option
 from fairmaxent.options import option
+
+if TYPE_CHECKING:
+    from fairmaxent.evaluation.result import Evaluation
 
 # The options of 'debias' that choose a method of fairmaxent.
 _CHOOSING = {
@@ -120,9 +125,9 @@ def evaluate_command(
     from fairmaxent.evaluation.evaluation import evaluate
     from fairmaxent.evaluation.result import evaluation_text
 
-    paths = {"real": real, "new": new} | (
-        {} if wanted.control is None else {"control": wanted.control}
-    )
+    paths = {"real": real, "new": new}
+    if wanted.control is not None:
+        paths["control"] = wanted.control
     check_files([*paths.values()], [])
     tables = {}
     for name, path in paths.items():
@@ -148,38 +153,34 @@ def evaluate_command(
     if wanted.as_json:
         echo(json_record({**evaluation.to_dict(), "notes": notes}))
         return
-    following = "share the rows together with this evaluation (or with --json)"
-    command = list[str | None]()
+    following = _after_evaluation(ctx, real, new, evaluation, roles)
+    echo(f"{evaluation_text(evaluation, notes)}\n\n{following}")
+
+
+def _after_evaluation(
+    ctx: click.Context, real: str, new: str, evaluation: Evaluation, roles: RoleOptions
+) -> str:
+    """What to do with rows that were judged so."""
     copies = evaluation.risks.copies
     if copies.risk.low > 0 and copies.judged() != "low":
-        following = "make rows that copy nobody, and evaluate those"
+        why = "make rows that copy nobody, and evaluate those"
         unlike = as_typed(Option("release", value=True))
-        if roles.outcome and roles.protected:
-            asked = {
-                each.name or ""
-                for each in ctx.command.params
-                if isinstance(each, click.Option)
-            }
-            typed = given_options(
-                ctx, asked - {each.name for each in fields(EvaluateOptions)}
-            )
-            command = [
-                "debias",
-                real,
-                *typed,
-                unlike,
-                "-o",
-                name_for(new, "uncopied.csv"),
-            ]
-        else:
-            following += f": 'fairmaxent debias' with {unlike}"
-    elif evaluation.flagged:
-        following = (
+        if not (roles.outcome and roles.protected):
+            return next_step(f"{why}: 'fairmaxent debias' with {unlike}")
+        own = {field.name for field in fields(EvaluateOptions)}
+        names = {option.name or "" for option in ctx.command.params} - own
+        typed = given_options(ctx, names - {"real", "new"})
+        target = name_for(new, "uncopied.csv")
+        return next_step(why, ["debias", real, *typed, unlike, "-o", target])
+    if evaluation.flagged:
+        return next_step(
             "round or drop columns with rare values, make new rows and evaluate those"
         )
-    elif not evaluation.control_rows:
-        following = "set rows aside before you make new ones; pass them with --control"
-    echo(f"{evaluation_text(evaluation, notes)}\n\n{next_step(following, command)}")
+    if not evaluation.control_rows:
+        return next_step(
+            "set rows aside before you make new ones; pass them with --control"
+        )
+    return next_step("share the rows together with this evaluation (or with --json)")
 
 
 @dataclass(frozen=True)
@@ -232,11 +233,10 @@ def compare_command(
     fairmaxent compare census.csv --outcome income --protected sex --favourable '>50K'
     """
     from fairmaxent.baselines.comparison import compared, comparison_text
-    from fairmaxent.baselines.cross_validation import python_name
     from fairmaxent.cli.result import good_outcome_notes
     from fairmaxent.data.domain import Domain
 
-    asked.check(ctx, roles)
+    asked.check(roles)
     table = reading.read(data, columns_as.declaration)
     roles = roles.checked(table, data)
     domain = columns_as.domain(table.frame, None) or Domain.infer(table.frame)
@@ -256,16 +256,13 @@ def compare_command(
         if run.refused is not None
     }
     if wanted.as_json:
-        own = [
-            {"method": run.method, "refused": refused.get(run.method)}
-            for run in comparison.results
-        ]
-        scores = [vars(run.scores) if run.scores else {} for run in comparison.results]
-        echo(
-            json_record(
-                [{**each, **more} for each, more in zip(own, scores, strict=True)]
-            )
-        )
+        records = []
+        for run in comparison.results:
+            record = {"method": run.method, "refused": refused.get(run.method)}
+            if run.scores:
+                record |= vars(run.scores)
+            records.append(record)
+        echo(json_record(records))
         return
     good = good_outcome_notes(roles.favoured, domain.attribute(roles.outcome))
     notes = [f"Note: {on_one_line(note)}" for note in good]
@@ -273,21 +270,25 @@ def compare_command(
         notes.append(
             "Note: accuracy and decisions need scikit-learn; pip install scikit-learn"
         )
-    method = comparison.verdict.method
-    following = (
-        "see what the table itself would gain: 'fairmaxent debias', with the same"
-        " options and -o FILE"
-    )
-    if method in _CHOOSING:
-        command = f"'fairmaxent debias{_CHOOSING[method]}'"
-        following = (
-            f"use it on the whole table: {command}, with the same options and -o FILE"
-        )
-    elif method is not None:
-        following = f"use it in Python: {python_name(method)}"
     parts = [
         comparison_text(comparison, refused),
         "\n".join(notes),
-        next_step(following),
+        next_step(_after_comparison(comparison.verdict.method)),
     ]
     echo("\n\n".join(filter(None, parts)))
+
+
+def _after_comparison(method: str | None) -> str:
+    from fairmaxent.baselines.cross_validation import python_name
+
+    if method is None:
+        return (
+            "see what the table itself would gain: 'fairmaxent debias', with the same"
+            " options and -o FILE"
+        )
+    if method in _CHOOSING:
+        return (
+            f"use it on the whole table: 'fairmaxent debias{_CHOOSING[method]}', with"
+            " the same options and -o FILE"
+        )
+    return f"use it in Python: {python_name(method)}"

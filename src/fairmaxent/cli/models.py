@@ -1,10 +1,9 @@
-"""``fairmaxent sample``, ``verify`` and ``report``: what can be done with a saved
-model.
-"""
+"""``fairmaxent sample``, ``verify`` and ``report``: what to do with a saved model."""
 
 import contextlib
 import os
 import secrets
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
@@ -15,8 +14,9 @@ from fairmaxent.cli.options import name_for, next_step, taking
 from fairmaxent.cli.reading import ReadingOptions, check_files, reading_options
 from fairmaxent.cli.request import typed_level
 from fairmaxent.cli.terminal import bar, echo, json_record
-from fairmaxent.cli.values import FILE, number_of
+from fairmaxent.cli.values import FILE
 from fairmaxent.data.attribute import Attribute
+from fairmaxent.data.domain import Domain
 from fairmaxent.document.text import on_one_line
 from fairmaxent.document.words import counted
 from fairmaxent.errors import StorageError
@@ -25,6 +25,7 @@ from fairmaxent.files.formats import FileFormat, output_format
 from fairmaxent.files.reading import STANDARD
 from fairmaxent.files.write import Staging
 from fairmaxent.options import option
+from fairmaxent.values import number_of
 
 model_argument = click.argument("model", type=FILE, metavar="MODEL")
 
@@ -94,58 +95,60 @@ def sample_command(model: str, wanted: SampleOptions) -> None:
     ) as staging:
         with bar(f"reading {model}"):
             fit = load(model)
-        joined: dict[str, list[object]] = {}
-        for column, text in (pair for pairs in wanted.given for pair in pairs.items()):
-            joined.setdefault(column, []).append(
-                _value(text, fit.domain.attribute(column))
-            )
-        evidence = {
-            column: values[0] if len(values) == 1 else values
-            for column, values in joined.items()
-        }
         # Otherwise the seed of the model would draw the rows of 'debias' again.
-        if wanted.random_state is None:
+        seed = wanted.random_state
+        if seed is None:
             seed = secrets.randbelow(2**32)
-        else:
-            seed = wanted.random_state
-        drawing: dict[str, Any] = {
-            "given": evidence or None,
-            "random_state": seed,
-            "iid": wanted.iid,
-        }
         with bar(f"drawing {counted(rows, 'row')}") as progress:
-            form = wanted.output_format
             notes = shared.write_drawn(
-                fit, rows, staging, target, format=form, progress=progress, **drawing
+                fit,
+                rows,
+                staging,
+                target,
+                format=wanted.output_format,
+                progress=progress,
+                given=_evidence(wanted.given, fit.domain),
+                random_state=seed,
+                iid=wanted.iid,
             )
     if target != STANDARD:
         for note in notes:
             echo(f"Note: {on_one_line(note)}")
         echo(f"wrote {on_one_line(target)} ({counted(rows, 'row')})")
-        command = [
-            "report",
-            model,
-            "--sample",
-            target,
-            "-o",
-            name_for(model, "report.html"),
-        ]
+        report = name_for(model, "report.html")
+        command = ["report", model, "--sample", target, "-o", report]
         echo(f"\n{next_step('write a report on these rows', command)}")
 
 
+def _evidence(given: Iterable[dict[str, str]], domain: Domain) -> dict[str, Any] | None:
+    """Columns with the value, or the list of values, that is allowed."""
+    evidence: dict[str, Any] = {}
+    for pairs in given:
+        for column, text in pairs.items():
+            value = _value(text, domain.attribute(column))
+            evidence.setdefault(column, []).append(value)
+    for column, values in evidence.items():
+        if len(values) == 1:
+            evidence[column] = values[0]
+    return evidence or None
+
+
 def _value(text: str, attribute: Attribute) -> object:
-    """A level by its label, or else a boolean, number or range of numbers, as the
-    column holds it.
-    """
-    low, dots, high = text.partition("..")
-    if dots and attribute.kind == "numeric" and text not in attribute.labels:
-        with contextlib.suppress(ValueError):
-            return slice(
-                *(number_of(end) if end.strip() else None for end in (low, high))
-            )
+    """A level by its label, or else a boolean, number or range, as the column holds."""
     if text in attribute.labels:
         return text
+    low, dots, high = text.partition("..")
+    if dots and attribute.kind == "numeric":
+        with contextlib.suppress(ValueError):
+            return slice(_end(low), _end(high))
     return typed_level(text, attribute.values.dtype)
+
+
+def _end(text: str) -> float | None:
+    """An end of a range; nothing leaves it open."""
+    if text.strip():
+        return float(number_of(text))
+    return None
 
 
 @click.command(epilog="Exit code 0: verified. 5: damaged, forged, or not a model.")
@@ -238,6 +241,12 @@ class ReportOptions(shared.FilingOptions):
     )
     evaluate: bool = option(False, **shared.EVALUATE)
 
+    @property
+    def targets(self) -> list[str]:
+        """The files that the report is written to."""
+        paths = [path for path in (self.output, self.pdf) if path is not None]
+        return paths or ["report.html"]
+
 
 @click.command()
 @model_argument
@@ -254,14 +263,9 @@ def report_command(model: str, wanted: ReportOptions, reading: ReadingOptions) -
     from fairmaxent.report import build_report, source, writer
 
     data = wanted.data
-    sample = wanted.sample
-    if wanted.output is None and wanted.pdf is None:
-        path = "report.html"
-    else:
-        path = wanted.output
-    shared.check_reports(path, wanted.pdf)
-    targets = [path for path in (path, wanted.pdf) if path is not None]
-    check_files([model, data, sample], targets)
+    targets = wanted.targets
+    shared.check_reports(wanted.output, wanted.pdf)
+    check_files([model, data, wanted.sample], targets)
     if wanted.evaluate and data is None:
         raise click.UsageError(
             "--evaluate needs the table that the model was made from; name it with"
@@ -270,47 +274,38 @@ def report_command(model: str, wanted: ReportOptions, reading: ReadingOptions) -
     with Staging(targets, force=wanted.force, readable=targets) as staging:
         with bar(f"reading {model}"):
             fit = load(model)
-            drawn = None
-            if sample is not None:
-                drawn = reading.read(sample).frame
-            # If an engine counted the rows, it also looks for copies.
-            scanned = None
-            if not (data is None or fit.table.keeps_rows):
-                scanned = reading.scan(data)
-            table = None
+            drawn = wanted.sample and reading.read(wanted.sample).frame
+            origin = shared.source_of(data, None, None)
+            frame = None
             if data is not None:
-                table = scanned or reading.read(data)
-        with bar("writing"):
-            files = {"Fair table": sample, "Model": model}
-            written = [
+                table = None
+                # If an engine counted the rows, it also looks for copies.
+                if not fit.table.keeps_rows:
+                    table = reading.scan(data)
+                table = table or reading.read(data)
+                frame = table.frame
+                notes = table.notes_spelled(origin.front_door.spell)
+                origin = replace(origin, dropped=table.dropped, reading=notes)
+            files = {"Fair table": wanted.sample, "Model": model}
+            written = tuple(
                 source.written_file(what, path)
                 for what, path in files.items()
                 if path and os.path.isfile(path)
-            ]
-            origin = shared.source_of(data, None, None)
-            if table is not None:
-                notes = table.notes_spelled(origin.front_door.spell)
-                origin = replace(origin, dropped=table.dropped, reading=notes)
-            origin = replace(origin, written=tuple(written))
-            asked = {
-                name: getattr(wanted, name)
-                for name in ("mode", "trade_off", "estimate", "evaluate")
-            }
-            if table is None:
-                frame = None
-            else:
-                frame = table.frame
+            )
+        with bar("writing"):
             report = build_report(
                 fit,
                 data=frame,
                 delivered=drawn,
-                source=origin,
-                **asked,
+                source=replace(origin, written=written),
+                mode=wanted.mode,
+                trade_off=wanted.trade_off,
+                estimate=wanted.estimate,
+                evaluate=wanted.evaluate,
                 **wanted.filing,
             )
             for path in targets:
                 writer.save_report(report, staging.path_for(path))
     echo("\n".join(f"wrote {on_one_line(path)}" for path in targets))
-    echo(
-        f"\n{next_step(f'open {targets[0]} and read its first page before you use the result')}"
-    )
+    why = f"open {targets[0]} and read its first page before you use the result"
+    echo(f"\n{next_step(why)}")

@@ -1,6 +1,4 @@
-"""Options on the command line, made from the fields of records; and back, to commands
-that can be typed.
-"""
+"""Options on the command line, made of the fields of records, and back to commands."""
 
 import functools
 import os
@@ -14,11 +12,12 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from fairmaxent.cli import values
+from fairmaxent.cli.values import FILE, TypedValue
 from fairmaxent.files.parquet import is_pattern
 from fairmaxent.files.reading import STANDARD, TableForm
-from fairmaxent.options import OptionInfo, TypedOption, typed_options
+from fairmaxent.options import NOTHING, OptionInfo, TypedOption, typed_options
 from fairmaxent.plain_text import visible
+from fairmaxent.values import value_of
 
 Decorator = Callable[[Callable[..., None]], Callable[..., None]]
 
@@ -36,10 +35,7 @@ class RecordOption(click.Option):
     def __init__(self, *args: Any, source: TypedOption, **settings: Any) -> None:
         self.source = source
         self.info = source.info
-        if source.info.main:
-            self.heading = "Options"
-        else:
-            self.heading = source.heading
+        self.heading = "Options" if source.info.main else source.heading
         super().__init__(*args, **settings)
 
     def process_value(self, ctx: click.Context, value: Any) -> Any:
@@ -50,22 +46,20 @@ class RecordOption(click.Option):
         return value
 
     def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
-        """Read what was typed, all of it together; what a TOML file holds was read with
-        it.
+        """Read what was typed, all of it together.
+
+        What a TOML file holds was read with it, unless it is a text.
         """
-        if not isinstance(self.type, values.Value):
+        if not isinstance(self.type, TypedValue):
             return super().type_cast_value(ctx, value)
-        is_typed = (
-            ctx.get_parameter_source(self.name or "") is ParameterSource.COMMANDLINE
-        )
         if isinstance(value, str):
-            texts = [value]
-        else:
-            texts = value if is_typed else None
+            value = [value]
+        elif (
+            ctx.get_parameter_source(self.name or "") is not ParameterSource.COMMANDLINE
+        ):
+            return value
         try:
-            if texts is None:
-                return value
-            return self.type.read(texts)
+            return self.type.value.read(value)
         except ValueError as problem:
             raise click.BadParameter(str(problem), ctx, self) from problem
 
@@ -78,25 +72,19 @@ def _click_option(source: TypedOption, *, required: bool) -> Decorator:
         "required": required,
         "metavar": info.metavar,
     }
-    if source.default is None and info.has_none:
-        default = values.NOTHING
-    else:
-        default = source.default
     if info.text == "flag":
         settings |= {
             "is_flag": True,
-            "default": default,
+            "default": source.usual,
             "show_default": "/" in source.flags[0],
         }
     else:
-        settings["type"] = kind = _type(info)
-        if info.text in ("texts", "files") or (
-            isinstance(kind, values.Value) and kind.join is not None
-        ):
+        settings["type"] = _type(info)
+        if value_of(info).join is not None:
             settings["multiple"] = True
         # None would count as a value, also of an option that is required
-        elif default is not None:
-            settings |= {"default": default, "show_default": info.shows_default}
+        elif source.usual is not None:
+            settings |= {"default": source.usual, "show_default": info.shows_default}
     return click.option(
         source.param, *source.flags, cls=RecordOption, source=source, **settings
     )
@@ -104,9 +92,8 @@ def _click_option(source: TypedOption, *, required: bool) -> Decorator:
 
 def _type(info: OptionInfo) -> click.ParamType[Any] | type:
     if info.choices:
-        return click.Choice(
-            [*([values.NOTHING] if info.has_none else []), *info.choices]
-        )
+        nothing = [NOTHING] if info.has_none else []
+        return click.Choice([*nothing, *info.choices])
     if info.text == "whole":
         if info.least is None:
             return int
@@ -115,12 +102,10 @@ def _type(info: OptionInfo) -> click.ParamType[Any] | type:
         "number": float,
         "text": str,
         "texts": str,
-        "file": values.FILE,
-        "files": values.FILE,
+        "file": FILE,
+        "files": FILE,
     }
-    if info.text in plain:
-        return plain[info.text]
-    return values.TEXTS[info.text]
+    return plain.get(info.text) or TypedValue(value_of(info))
 
 
 def folder_option(
@@ -140,23 +125,20 @@ def taking(
     *,
     required: bool = True,
 ) -> Decorator:
-    """Add options to a command, by default the record's own, whose values it gets as a
-    record, made by ``kind``.
+    """Add options to a command, which gets their values as a record, made by ``kind``.
+
+    Without ``options``, they are the record's own.
     """
-    sources = list(
-        typed_options(kind)
-        if options is None and isinstance(kind, type)
-        else options or ()
-    )
+    own = options is None
+    if own:
+        options = typed_options(kind)  # type: ignore[arg-type]
     # those under a heading of their own come last
-    sources.sort(key=lambda source: bool(source.info.heading))
+    sources = sorted(options or (), key=lambda source: bool(source.info.heading))
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(function)
         def collected(*args: Any, **params: Any) -> None:
-            _refuse_meaningless(
-                source for source in sources if options is None or source.owner
-            )
+            _refuse_meaningless(source for source in sources if own or source.owner)
             given = {source.param: params.pop(source.param) for source in sources}
             function(*args, **{**params, name: kind(**given)})
 
@@ -170,15 +152,6 @@ def taking(
     return decorate
 
 
-def goes_with(info: OptionInfo, other: str, value: object) -> bool:
-    """Whether an option means something beside another one that has this value."""
-    allowed = info.only_if[other]
-    is_given = value is not None and value is not False and value != values.NOTHING
-    if is_given:
-        return "given" in allowed or value in allowed
-    return None in allowed
-
-
 def _refuse_meaningless(sources: Iterable[TypedOption]) -> None:
     """Refuse an option that means nothing beside the others, as its record says."""
     context = click.get_current_context()
@@ -186,16 +159,15 @@ def _refuse_meaningless(sources: Iterable[TypedOption]) -> None:
     for source in sources:
         value = context.params[source.param]
         flag = source.flags[0]
-        for other, allowed in (
-            source.info.only_if.items() if value != source.default else ()
-        ):
+        if value == source.default:
+            continue
+        for other, allowed in source.info.only_if.items():
             beside = context.params.get(other)
-            if other not in flags or goes_with(source.info, other, beside):
+            if other not in flags or source.info.goes_with(other, beside):
                 continue
+            reason = ""
             if other in source.info.reasons:
                 reason = f": {source.info.reasons[other]}"
-            else:
-                reason = ""
             choices = [choice for choice in allowed if choice is not None]
             if "given" in choices:
                 raise click.UsageError(
@@ -205,10 +177,7 @@ def _refuse_meaningless(sources: Iterable[TypedOption]) -> None:
             if choices:
                 where = f"{flags[other]} {choices[-1]}, not for {flags[other]} {beside}"
                 raise click.UsageError(f"{flag} is for {where}{reason}")
-            if source.info.choices:
-                typed = f"{flag} {value}"
-            else:
-                typed = flag
+            typed = f"{flag} {value}" if source.info.choices else flag
             advice = reason or "; leave one of them out"
             raise click.UsageError(
                 f"{typed} cannot go together with {flags[other]}{advice}"
@@ -226,15 +195,14 @@ class SectionedCommand(click.Command):
         for parameter in sorted(
             self.get_params(ctx), key=lambda parameter: not parameter.required
         ):
-            line = None
-            if isinstance(parameter, click.Option):
-                line = parameter.get_help_record(ctx)
+            if not isinstance(parameter, click.Option):
+                continue
+            line = parameter.get_help_record(ctx)
             if line is not None:
-                sections.setdefault(getattr(parameter, "heading", OTHERS), []).append(
-                    line
-                )
-        rest = sections.pop(OTHERS, [])
-        for heading, lines in (*sections.items(), (OTHERS, rest)):
+                heading = getattr(parameter, "heading", OTHERS)
+                sections.setdefault(heading, []).append(line)
+        sections[OTHERS] = sections.pop(OTHERS, [])  # at the end
+        for heading, lines in sections.items():
             if lines:
                 with formatter.section(heading):
                     formatter.write_dl(lines)
@@ -254,44 +222,55 @@ def resolved(ctx: click.Context, *, seed: int | None) -> str:
 def options_from(
     ctx: click.Context, source: ParameterSource, names: Collection[str]
 ) -> Iterator[str | None]:
-    """Those of some options that were given in one way, as they are typed; None for one
-    that cannot be.
+    """The options that were given in one way, as they are typed.
+
+    None stands for what cannot be.
     """
     for option in ctx.command.params:
         name = option.name or ""
-        if (
-            not option.expose_value
-            or ctx.get_parameter_source(name) is not source
-            or name not in names
-        ):
+        if name not in names or ctx.get_parameter_source(name) is not source:
+            continue
+        if not option.expose_value:
             continue
         value = ctx.params[name]
-        if isinstance(value, bool):
-            yield from option.opts[:1] if value else option.secondary_opts[:1]
+        if value is True:
+            yield option.opts[0]
             continue
-        texts: Tokens | None = [
-            str(item) for item in (value if option.multiple else [value])
-        ]
-        if isinstance(option.type, values.Value):
-            texts = option.type.typed(value)
+        if value is False:
+            yield from option.secondary_opts[:1]
+            continue
+        texts: Tokens | None
+        if isinstance(option.type, TypedValue):
+            texts = option.type.value.typed(value)
+        elif option.multiple:
+            texts = [str(item) for item in value]
+        else:
+            texts = [str(value)]
         yield from repeated(option.opts[0], texts)
 
 
 def repeated(flag: str, texts: Tokens | None) -> Iterator[str | None]:
     """An option once for each text."""
-    for text in [None] if texts is None else texts:
-        yield from (flag, text)
+    if texts is None:
+        texts = [None]
+    for text in texts:
+        yield flag
+        yield text
 
 
 def command_line(tokens: Tokens) -> str | None:
     """A command on one line; None if a part of it cannot be typed."""
-    text = shlex.join(token for token in tokens if token is not None)
-    return None if None in tokens or visible(text) != text or "\n" in text else text
+    words = [token for token in tokens if token is not None]
+    text = shlex.join(words)
+    if len(words) < len(tokens) or visible(text) != text or "\n" in text:
+        return None
+    return text
 
 
 def next_step(why: str, command: Tokens = ()) -> str:
-    """Say what to do next, and the command for it, without the name of the program, on
-    a line of its own.
+    """Say what to do next, and on a line of its own the command for it.
+
+    The command comes without the name of the program.
     """
     typed = command_line([*_program(), *command])
     if typed is None:
@@ -299,13 +278,14 @@ def next_step(why: str, command: Tokens = ()) -> str:
             ". (Some names cannot be typed; 'fairmaxent inspect --write-config' writes"
             " them down.)"
         )
-    return f"Next: {visible(why)}" + (f":\n  {typed}" if typed and command else "")
+    following = f"Next: {visible(why)}"
+    if typed and command:
+        following += f":\n  {typed}"
+    return following
 
 
 def _program() -> list[str]:
-    """How a shell runs this program: by its name, unless that is another one there, or
-    none.
-    """
+    """How a shell runs this program: by its name, if that means this one there."""
     # not imported by another program
     is_called = "fairmaxent" in Path(sys.argv[0]).parts[-2:]
     found = os.path.dirname(os.path.realpath(shutil.which("fairmaxent") or ""))
@@ -317,46 +297,34 @@ def _program() -> list[str]:
 
 
 def given_options(ctx: click.Context, names: Collection[str]) -> Iterator[str | None]:
-    """The options that were typed and matter for the next command, too, and the config
-    file.
-    """
+    """The options that were typed and matter for the next command, and the config."""
     yield from options_from(ctx, ParameterSource.COMMANDLINE, names)
     if CONFIG in ctx.meta:
-        yield from ("--config", str(ctx.meta[CONFIG]))
+        yield "--config"
+        yield str(ctx.meta[CONFIG])
 
 
 def outputs(data: str, form: TableForm) -> list[str]:
-    """The options that write a fair table of the same form, which the reader saw in the
-    file, and a report.
-    """
+    """The options that write a fair table of the same form, and a report."""
     # not the usual suffix, which a pattern may end in
-    if is_pattern(data):
-        suffix = ".pq"
-    else:
-        suffix = f".{form.format}"
+    suffix = ".pq" if is_pattern(data) else f".{form.format}"
     # An office would miss its form in a result that is written as programs do.
-    plain = (
+    is_plain = (
         form.separator in ",\t"
         and form.decimal == "."
         and form.encoding == "utf-8"
         and form.format != "xlsx"
     )
-    if plain:
-        alike = []
-    else:
-        alike = ["--like-input"]
-    return [
-        "-o",
-        name_for(data, f"fair{suffix}"),
-        *alike,
-        "--report",
-        name_for(data, "report.html"),
-    ]
+    words = ["-o", name_for(data, f"fair{suffix}")]
+    if not is_plain:
+        words.append("--like-input")
+    return [*words, "--report", name_for(data, "report.html")]
 
 
 def ledger_beside(data: str) -> str | None:
-    """Where the ledger of a table is: beside its file or folder, whatever link leads
-    there; None if it has no place.
+    """Where the ledger of a table is, if it has a place.
+
+    It is beside its file or folder, whatever link leads there.
     """
     if data == STANDARD or "://" in data:
         return None
@@ -368,5 +336,6 @@ def ledger_beside(data: str) -> str | None:
 
 def name_for(data: str, what: str) -> str:
     """A name for what is made of a table or a model."""
-    is_named = data != STANDARD and not is_pattern(data)
-    return f"{Path(data).stem.removesuffix('.csv') if is_named else 'table'}-{what}"
+    if data == STANDARD or is_pattern(data):
+        return f"table-{what}"
+    return f"{Path(data).stem.removesuffix('.csv')}-{what}"

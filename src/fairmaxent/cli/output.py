@@ -30,8 +30,7 @@ TrainedOn = Literal["rows", "weights"]
 EstimateChoice = Literal[TrainedOn, "none"]
 Mode = Literal["rows", "weights", "top-up"]
 
-# ---------------------------------------------------------------- what several commands
-# have
+# ---------------------------------------------------------------- in several commands
 
 FORMAT: dict[str, Any] = {
     "choices": tuple(FORMATS),
@@ -178,8 +177,9 @@ class FileOptions(FilingOptions):
 
     @property
     def readable(self) -> list[str]:
-        """The files that other users may read: the report, which holds no rows, and the
-        others if asked.
+        """The files that other users may read.
+
+        The report, which holds no rows, and the others if asked.
         """
         if self.readable_by_others:
             return self.targets
@@ -199,38 +199,27 @@ class FileOptions(FilingOptions):
         return ["Nothing was written."]
 
     def in_form(self, source: TableFile) -> Self:
-        """The same, with the format of the input if the result is to be like it; refuse
-        a name that means another.
+        """The same, with the format of the input if the result is to be like it.
+
+        A name that means another one is refused.
         """
         if not self.like_input or self.output is None:
             return self
-        return replace(
-            self,
-            output_format=output_format(self.output, self.output_format, source.form)[
-                0
-            ],
-        )
+        format, _ = output_format(self.output, self.output_format, source.form)
+        return replace(self, output_format=format)
 
     def write(self, frame: Any, source: TableFile, staging: Staging) -> tuple[str, ...]:
         """Write the table, and return what to know about the file."""
         target = self.output or ""
-        if self.like_input:
-            form = source.form
-        else:
-            form = None
+        form = source.form if self.like_input else None
         notes = staging.write_table(frame, target, format=self.output_format, form=form)
         is_lazy = not hasattr(frame, "iter_columns")
         if is_lazy:
             return notes
-        return (
-            *notes,
-            *formula_notes(frame.iter_columns(), target, self.output_format),
-        )
+        return notes + formula_notes(frame.iter_columns(), target, self.output_format)
 
     def check(self, *read: str) -> None:
-        """Refuse, before any work, what cannot go together, and to overwrite what is
-        read.
-        """
+        """Refuse, before any work, what cannot go together, and to overwrite inputs."""
         check_files(read, self.targets)
         if getattr(self, "scheduler", None) is None and self.output is not None:
             output_format(self.output, self.output_format)
@@ -249,8 +238,10 @@ class FileOptions(FilingOptions):
                 " --pdf"
             )
         check_reports(self.report, self.pdf)
+        if self.reports:
+            return
         given = click.get_current_context().get_parameter_source
-        for name in () if self.reports else ("title", "author", "purpose", "evaluate"):
+        for name in ("title", "author", "purpose", "evaluate"):
             # a file may say it for other runs
             if given(name) is click.core.ParameterSource.COMMANDLINE:
                 raise click.UsageError(
@@ -276,17 +267,17 @@ def source_of(
     """Say, for a report, where its data came from; None: the report has no data."""
     from fairmaxent.report.source import FrontDoor, Source, file_sha256
 
-    return Source(
+    source = Source(
         command=command,
-        file="stdin" if data == STANDARD else data and os.path.basename(data),
-        sha256=(
-            file_sha256(data)
-            if data not in (None, STANDARD) and os.path.isfile(data)
-            else None
-        ),
         domain=columns_as.given if columns_as else {},
         front_door=FrontDoor("on the command line", as_typed),
     )
+    if data is None:
+        return source
+    if data == STANDARD:
+        return replace(source, file="stdin")
+    digest = file_sha256(data) if os.path.isfile(data) else None
+    return replace(source, file=os.path.basename(data), sha256=digest)
 
 
 @dataclass(frozen=True)
@@ -396,27 +387,37 @@ class OutputOptions(FileOptions):
         ),
     )
 
-    def keeping_model(self) -> Self:
-        """The same, with a file for the model: rows and reports can be made of it, and
-        nothing is paid for twice.
-        """
-        beside = next(
-            (
-                path
-                for path in (self.output, *self.reports)
-                if path not in (None, STANDARD)
-            ),
-            None,
+    @property
+    def estimated_on(self) -> TrainedOn | None:
+        """What the model of an estimate is trained on, if one is asked for."""
+        return None if self.estimate == "none" else self.estimate
+
+    def staging(self) -> Staging:
+        """Where the files are made before they get their names."""
+        folders = []
+        if self.scheduler is not None and self.output is not None:
+            folders = [self.output]  # which workers write into
+        return Staging(
+            [target for target in self.targets if target not in folders],
+            folders=folders,
+            force=self.force,
+            readable=self.readable,
         )
-        if self.model is None and beside is None:
-            raise click.UsageError(
-                "a private fit spends its budget each time, so its model is always"
-                " kept; name a file for it with --model, or for the table with -o"
-            )
-        return replace(
-            self,
-            model=self.model
-            or f"{os.path.splitext(beside or '')[0].removesuffix('.csv')}.fme",
+
+    def keeping_model(self) -> Self:
+        """The same, with a file for the model.
+
+        Rows and reports can be made of it, and nothing is paid for twice.
+        """
+        if self.model is not None:
+            return self
+        for beside in (self.output, *self.reports):
+            if beside not in (None, STANDARD):
+                stem = os.path.splitext(beside)[0].removesuffix(".csv")
+                return replace(self, model=f"{stem}.fme")
+        raise click.UsageError(
+            "a private fit spends its budget each time, so its model is always kept;"
+            " name a file for it with --model, or for the table with -o"
         )
 
 
@@ -434,8 +435,9 @@ def write_drawn(
     progress: Progress = silent,
     **drawing: Any,  # options of `Fit.sample_batches`
 ) -> tuple[str, ...]:
-    """Write rows as they are drawn, in a table that may be larger than memory; return
-    what to know about the file.
+    """Write rows as they are drawn; return what to know about the file.
+
+    The table may be larger than memory.
     """
 
     def watched(batches: Iterable[Any]) -> Iterator[Any]:
@@ -470,14 +472,12 @@ def write_drawn(
 def formula_notes(
     columns: Iterable[Any], target: str, format: FileFormat | None
 ) -> tuple[str, ...]:
-    """Say if a text file was written, and a spreadsheet would take some of its cells,
-    or names, for formulas.
-    """
+    """Say if a spreadsheet would take cells, or names, of a text file for formulas."""
     polars = load_library("polars")
-    if (
-        target == STANDARD
-        or "delimiter" not in FORMATS[output_format(target, format)[0]].options
-    ):
+    if target == STANDARD:
+        return ()
+    kind, _ = output_format(target, format)
+    if "delimiter" not in FORMATS[kind].options:
         return ()
 
     def runs(column: Any) -> bool:
@@ -489,10 +489,11 @@ def formula_notes(
     names = [column.name for column in columns if runs(column)]
     if not names:
         return ()
-    return (
-        (
-            f"{target} has cells that begin with =, +, - or @, in"
-            f" {', '.join(map(repr, names[:3]))}{' and others' * (len(names) > 3)}; a"
-            " spreadsheet may run them as formulas, so import these columns as text"
-        ),
+    listed = ", ".join(map(repr, names[:3]))
+    if len(names) > 3:
+        listed += " and others"
+    note = (
+        f"{target} has cells that begin with =, +, - or @, in {listed}; a spreadsheet"
+        " may run them as formulas, so import these columns as text"
     )
+    return (note,)

@@ -101,16 +101,19 @@ class RakeOptions(FileOptions):
         """Rake a table as asked."""
         from fairmaxent.raking.raking import rake
 
-        relax = [tuple(columns) for columns in self.relax or ()]
-        options: dict[str, Any] = {
-            "relax": "all" if ("all",) in relax else relax or None,
-            "domain": domain,
-        }
-        options |= {
-            name: getattr(self, name)
-            for name in ("weight", "bounds", "replicates", "random_state")
-        }
-        return rake(frame, [table.frame for table in margins], **options)
+        relax: Any = [tuple(columns) for columns in self.relax or ()]
+        if ("all",) in relax:
+            relax = "all"
+        return rake(
+            frame,
+            [table.frame for table in margins],
+            relax=relax or None,
+            domain=domain,
+            weight=self.weight,
+            bounds=self.bounds,
+            replicates=self.replicates,
+            random_state=self.random_state,
+        )
 
 
 @table_command(
@@ -138,9 +141,13 @@ def rake_command(
     fairmaxent rake survey.csv --margins known.csv --bounds 0.3,3 -o weighted.csv
     """
     wanted.check(data, *wanted.margins)
-    if wanted.replicates and wanted.random_state is None:
-        wanted = replace(wanted, random_state=secrets.randbelow(2**32))
-    repeat = resolved(ctx, seed=wanted.random_state if wanted.replicates else None)
+    seed = None
+    if wanted.replicates:
+        seed = wanted.random_state
+        if seed is None:
+            seed = secrets.randbelow(2**32)
+        wanted = replace(wanted, random_state=seed)
+    repeat = resolved(ctx, seed=seed)
     with Staging(
         wanted.targets, force=wanted.force, readable=wanted.readable
     ) as staging:
@@ -149,10 +156,7 @@ def rake_command(
             scanned = None
             if not wanted.replicates:
                 scanned = reading.scan(data)
-            if scanned is None:
-                source = reading.read(data, columns_as.declaration)
-            else:
-                source = scanned
+            source = scanned or reading.read(data, columns_as.declaration)
             wanted = wanted.in_form(source)
         with bar("raking"):
             raking = wanted.raked(
@@ -166,30 +170,23 @@ def rake_command(
         notes += raking.certificate.notes
         with bar("writing"):
             if wanted.output is not None:
-                weighed = raking.weigh(
-                    source.frame if source.whole is None else source.whole,
-                    name=wanted.weight_name,
-                )
+                whole = source.frame if source.whole is None else source.whole
+                weighed = raking.weigh(whole, name=wanted.weight_name)
                 notes += wanted.write(weighed, source, staging)
             if wanted.reports:
-                make_report(
-                    raking, wanted, staging, source_of(data, columns_as, repeat), source
-                )
+                origin = source_of(data, columns_as, repeat)
+                make_report(raking, wanted, staging, origin, source)
     if wanted.as_json:
         record = {
             "rows": raking.certificate.rows,
             "files": wanted.targets,
             "weight_name": wanted.weight_name,
-        }
-        record |= {
             "replicates": wanted.replicates,
-            "seed": wanted.random_state if wanted.replicates else None,
+            "seed": seed,
+            "notes": notes,
+            "certificate": raking.certificate.to_dict(),
         }
-        echo(
-            json_record(
-                {**record, "notes": notes, "certificate": raking.certificate.to_dict()}
-            )
-        )
+        echo(json_record(record))
     else:
         echo(_text(raking.certificate, wanted, notes), err=wanted.output == STANDARD)
 
@@ -201,9 +198,7 @@ def make_report(
     origin: Source,
     table: TableFile,
 ) -> None:
-    """Write the report; the weighted table is there, so that its digest can be
-    named.
-    """
+    """Write the report; the weighted table is there, so that its digest is named."""
     from fairmaxent.report import source, write_raking_report
 
     files = [
@@ -226,13 +221,10 @@ def make_report(
 
 
 def _text(certificate: RakingCertificate, wanted: RakeOptions, notes: list[str]) -> str:
-    """Levels with too few rows, the margins before and after, what the weights cost,
-    and what was written.
-    """
+    """Rare levels, margins before and after, what weights cost, what was written."""
+    summary = list(certificate.summary())
     if wanted.replicates:
-        seed = [f"seed of the replicates: {wanted.random_state}"]
-    else:
-        seed = []
+        summary.append(f"seed of the replicates: {wanted.random_state}")
     warnings = [spelled(warning, as_typed) for warning in certificate.few_rows()]
     following = f"use the column {wanted.weight_name!r} as weights in every estimate"
     if wanted.output is None:
@@ -242,7 +234,7 @@ def _text(certificate: RakingCertificate, wanted: RakeOptions, notes: list[str])
     parts = [
         [f"Warning: {cell_text(warning)}" for warning in warnings],
         certificate.table(),
-        [*certificate.summary(), *seed],
+        summary,
         [f"Note: {cell_text(note)}" for note in notes],
         [*map(cell_text, wanted.written(certificate.rows))],
         [next_step(following)],

@@ -1,5 +1,4 @@
-"""How a file becomes a table, and its columns levels: the options that all commands
-with a table share.
+"""How a file becomes a table, and its columns levels: options of all such commands.
 
 What a command reads it may not overwrite: it may be the only copy.
 """
@@ -16,7 +15,7 @@ import click
 
 from fairmaxent.cli.config import config_option, read_domain
 from fairmaxent.cli.options import CONFIG, Decorator, taking
-from fairmaxent.cli.values import FILE, comma_hint
+from fairmaxent.cli.values import FILE
 from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.domain import Domain, bound
 from fairmaxent.data.frames import open_frame, read_weights
@@ -26,6 +25,7 @@ from fairmaxent.files import formats
 from fairmaxent.files.parquet import is_pattern, parts_of, scan_table
 from fairmaxent.files.reading import STANDARD, FileReading, TableFile
 from fairmaxent.options import option
+from fairmaxent.values import comma_hint
 
 _LEARNING = ("bins", "kinds", "order", "max_levels")
 
@@ -53,9 +53,7 @@ class ReadingOptions(FileReading):
     )
 
     def read(self, path: str, declaration: Declaration | None = None) -> TableFile:
-        """Read the table without the columns to drop, by the declaration, if there is
-        one.
-        """
+        """Read the table without the columns to drop, by a declaration if given."""
         return self.without_dropped(
             formats.read_table(path, self, declaration=declaration)
         )
@@ -65,9 +63,9 @@ class ReadingOptions(FileReading):
         from fairmaxent.engines.lazy_frame import FEW, READ_AHEAD
 
         os.environ.setdefault(READ_AHEAD, FEW)  # for what is written from the file, too
-        lazy = None
-        if self.input_format in (None, "parquet"):
-            lazy = scan_table(path)
+        if self.input_format not in (None, "parquet"):
+            return None
+        lazy = scan_table(path)
         if lazy is None:
             return None
         formats.refuse_options(path, self, "parquet")
@@ -76,14 +74,13 @@ class ReadingOptions(FileReading):
     def without_dropped(
         self, table: TableFile, *, beside: Sequence[str] = ()
     ) -> TableFile:
-        """Leave out the columns to drop; those that only other tables have are
-        ``beside``.
-        """
+        """Leave out the columns to drop; ``beside`` are those of other tables."""
         if not self.drop:
             return table
         names = table.frame.collect_schema().names()
+        every = [*names, *beside]
         for name in self.drop:
-            if name not in (every := [*names, *beside]):
+            if name not in every:
                 hint = f"{did_you_mean(name, every)}{comma_hint(every)}"
                 raise ColumnError(
                     f"--drop names {name!r}, which is not a column; {hint}"
@@ -96,9 +93,7 @@ class ReadingOptions(FileReading):
 
 @dataclass(frozen=True)
 class DomainOptions:
-    """How columns are read as levels; nothing given means that `Domain.infer`
-    decides.
-    """
+    """How columns are read as levels; if nothing is given, `Domain.infer` decides."""
 
     HEADING = "How columns become levels"
 
@@ -150,10 +145,9 @@ class DomainOptions:
     @property
     def given(self) -> dict[str, Any]:
         """The options of `Domain.infer` that were given."""
+        values = {name: getattr(self, name) for name in _LEARNING}
         return {
-            name: value
-            for name in _LEARNING
-            if (value := getattr(self, name)) not in (None, {})
+            name: value for name, value in values.items() if value not in (None, {})
         }
 
     @property
@@ -172,36 +166,31 @@ class DomainOptions:
         if not self.given and declaration is None:
             return None
         lazy = open_lazy(frame)
+        weights = [] if weight is None else [weight]
         if declaration is not None:
             if lazy is None:
                 first = open_frame(frame)
             else:
                 first = collect(lazy.head(1))
-            return bound(declaration, first if weight is None else first.drop(weight))
+            return bound(declaration, first.drop(weights))
         if lazy is not None:
             if weight is not None:
                 average_weight(lazy, weight)  # which refuses what are no weights
             return learn_domain(lazy, weight=weight, **self.given)
-        if weight is None:
-            table = frame
-        else:
-            table = frame.drop(weight)
         return Domain.infer(
-            table, weight=read_weights(open_frame(frame), weight), **self.given
+            frame.drop(weights),
+            weight=read_weights(open_frame(frame), weight),
+            **self.given,
         )
 
 
 def reading_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Add the options of reading to a command, which gets them as ``reading``, and a
-    limit of memory.
-    """
+    """Add the options of reading, which a command gets as ``reading``, and a limit."""
     limited = click.option(
         "--max-memory",
         metavar="AMOUNT",
         expose_value=False,
-        callback=lambda ctx, _, limit: (
-            None if limit is None else ctx.with_resource(max_memory(limit))
-        ),
+        callback=_limit_memory,
         help=(
             "Refuse what is expected to take more memory than this, e.g. 4GB; by"
             " default, than there is."
@@ -211,15 +200,20 @@ def reading_options(function: Callable[..., None]) -> Callable[..., None]:
     return taking(ReadingOptions, "reading")(limited)
 
 
+def _limit_memory(ctx: click.Context, _: click.Parameter, limit: str | None) -> None:
+    if limit is not None:
+        ctx.with_resource(max_memory(limit))
+
+
 def table_command(
     *records: Decorator, **settings: Any
 ) -> Callable[[Callable[..., None]], click.Command]:
-    """Make a command about a table: it gets its context, the path, other records, and
-    how the table is read.
+    """Make a command about a table.
+
+    It gets its context, the path, other records, and how the table is read.
     """
-    data: Decorator = click.argument("data", type=FILE, metavar="DATA")
     adding: list[Decorator] = [
-        data,
+        click.argument("data", type=FILE, metavar="DATA"),
         *records,
         taking(DomainOptions, "columns_as"),
         reading_options,
@@ -236,24 +230,20 @@ def table_command(
     return decorate
 
 
-# ---------------------------------------------------------------- what must not be
-# overwritten, or change
+# ---------------------------------------------------------------- what must not change
 
 
 def check_files(read: Sequence[str | None], targets: Sequence[str]) -> None:
-    """Refuse to overwrite what is read, under whatever name, and to write where the
-    next run would read it as data.
+    """Refuse to overwrite what is read, under whatever name.
+
+    Nor is a file written where the next run would read it as data.
     """
     if read.count(STANDARD) > 1:
         raise click.UsageError(
             "only one table can be read from stdin; name files for the others"
         )
-    context = click.get_current_context(silent=True)
-    # --config, --domain
-    if context is None:
-        beside = ()
-    else:
-        beside = (context.meta.get(CONFIG), context.params.get("declared"))
+    context = click.get_current_context()
+    beside = (context.meta.get(CONFIG), context.params.get("declared"))
     sources = [source for source in (*read, *beside) if source is not None]
     inputs = {
         _identity(file, 0) for source in sources for file in _files_of(source)
@@ -273,27 +263,26 @@ def check_files(read: Sequence[str | None], targets: Sequence[str]) -> None:
 
 @contextlib.contextmanager
 def unchanged(source: str) -> Iterator[None]:
-    """Refuse what was made of files that somebody changed meanwhile: they are read
-    several times, and must not mix.
+    """Refuse what was made of files that somebody changed meanwhile.
+
+    They are read several times, and must not mix.
     """
-
-    def states() -> list[tuple[str, int, int, int]]:
-        found = [
-            (str(file), os.stat(file))
-            for file in _files_of(source)
-            if os.path.exists(file)
-        ]
-        return [
-            (file, state.st_ino, state.st_size, state.st_mtime_ns)
-            for file, state in found
-        ]
-
-    before = states()
+    before = _states(source)
     yield
-    if states() != before:
+    if _states(source) != before:
         raise StorageError(
             f"{source} was changed while it was read; run the command again"
         )
+
+
+def _states(source: str) -> dict[str, tuple[int, int, int]]:
+    """What tells the files behind a path from others in their place."""
+    states = {}
+    for file in _files_of(source):
+        if os.path.exists(file):
+            state = os.stat(file)
+            states[str(file)] = (state.st_ino, state.st_size, state.st_mtime_ns)
+    return states
 
 
 def _files_of(source: str) -> list[Any]:
@@ -307,9 +296,7 @@ def _files_of(source: str) -> list[Any]:
 
 
 def _identity(path: str | os.PathLike[str], standard: int) -> tuple[int, int] | None:
-    """Device and inode of a regular file, also if it is the standard stream; None for
-    anything else.
-    """
+    """Device and inode of a regular file, which the standard stream may be, too."""
     with contextlib.suppress(OSError, ValueError):
         if path == STANDARD:
             state = os.fstat(standard)

@@ -1,6 +1,4 @@
-"""What is compared and asked for, as it was typed: with the columns of a table, it
-becomes a `Request`.
-"""
+"""What is compared and asked for, as it was typed: with a table, it is a `Request`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -9,22 +7,20 @@ from typing import Any, Self
 import click
 
 from fairmaxent.cli.options import taking
-from fairmaxent.cli.values import NOTHING, comma_hint
 from fairmaxent.data.declaration import Declaration
 from fairmaxent.errors import ColumnError, did_you_mean
 from fairmaxent.files.reading import TableFile
 from fairmaxent.fit.option_values import Model
 from fairmaxent.fit.request import Request
-from fairmaxent.options import typed_options
+from fairmaxent.options import NOTHING, typed_options
 from fairmaxent.privacy.budget import Privacy
 from fairmaxent.progress import Progress
+from fairmaxent.values import comma_hint
 
 
 @dataclass(frozen=True)
 class RoleOptions:
-    """Which columns the rates are about; `inspect` proposes those that are not
-    given.
-    """
+    """Which columns the rates are about; `inspect` proposes those not given."""
 
     outcome: str
     protected: tuple[str, ...]
@@ -46,9 +42,7 @@ class RoleOptions:
 
     @property
     def named(self) -> dict[str, Any]:
-        """The roles as `inspect` and `evaluate` take them: None for what was not
-        given.
-        """
+        """The roles as `inspect` and `evaluate` take them: None if not given."""
         return {
             "outcome": self.outcome or None,
             "protected": self.protected or None,
@@ -56,28 +50,27 @@ class RoleOptions:
         }
 
     def checked(self, table: TableFile, path: str) -> Self:
-        """Check that the columns exist, and read the favourable levels as the outcome
-        holds them (true, numbers).
+        """Check that the columns exist, and read the favourable levels.
+
+        They become what the outcome holds: true, a number, or a text.
         """
         schema = table.frame.collect_schema()
         names = schema.names()
         for name in (self.outcome, *self.protected, self.weight):
-            if name and name not in names:
-                if (
-                    table.whole is not None
-                    and name in table.whole.collect_schema().names()
-                ):
-                    raise ColumnError(
-                        f"--drop names the column {name!r}, which has a role; take it"
-                        " out of --drop"
-                    )
-                hint = f"{did_you_mean(name, names)}{comma_hint(names)}"
-                if any(map(_is_number, names)):
-                    hint += (
-                        f". If the first line of {path} is not a header, name the"
-                        " columns with --columns"
-                    )
-                raise ColumnError(f"{path} has no column {name!r}; {hint}")
+            if not name or name in names:
+                continue
+            if name in table.dropped:
+                raise ColumnError(
+                    f"--drop names the column {name!r}, which has a role; take it out"
+                    " of --drop"
+                )
+            hint = f"{did_you_mean(name, names)}{comma_hint(names)}"
+            if any(map(_is_number, names)):
+                hint += (
+                    f". If the first line of {path} is not a header, name the columns"
+                    " with --columns"
+                )
+            raise ColumnError(f"{path} has no column {name!r}; {hint}")
         if self.favourable and not self.outcome:
             raise click.UsageError(
                 "--favourable is a level of the outcome; name that with --outcome, too"
@@ -91,9 +84,7 @@ class RoleOptions:
 
 
 def typed_level(text: object, dtype: Any) -> object:
-    """Read the text of a level as the boolean or number that a column of this kind
-    holds; a label stays text.
-    """
+    """Read the text of a level as the boolean or number that such a column holds."""
     if not isinstance(text, str):
         return text
     if str(dtype) == "Boolean":
@@ -133,10 +124,9 @@ class AskedOptions:
             declaration, undeclared=self.values["undeclared"]
         )
 
-    def check(self, ctx: click.Context, roles: RoleOptions) -> None:
+    def check(self, roles: RoleOptions) -> None:
         """Refuse, before any work, two sizes for the same groups."""
-        given = ctx.get_parameter_source("representation_rate")
-        if given is click.core.ParameterSource.DEFAULT or roles.groups != "each":
+        if roles.groups != "each":
             return
         rates = self.values["representation_rate"]
         for column in self.values["target"] or ():
@@ -153,29 +143,27 @@ class AskedOptions:
     def request(
         self, roles: RoleOptions, domain: Any, progress: Progress | None = None
     ) -> Request:
-        """Make the request, which refuses what makes no sense; the domain may be
-        declared, or None.
-        """
+        """Make the request, which refuses what makes no sense."""
         values: dict[str, Any] = {}
-        for source in (source for source in _ASKED if not source.owner):
+        for source in ASKED:
+            if source.owner is not None:
+                continue
             value = self.values[source.param]
-            is_flag = source.info.text == "flag"
-            if is_flag:
-                if value:
-                    values[source.field.name] = source.info.on
-                else:
-                    values[source.field.name] = source.field.default
-            else:
-                values[source.field.name] = value
-        also = values["also"]
+            if value is True:
+                value = source.info.on
+            elif value is False:
+                value = source.field.default
+            values[source.field.name] = value
+        also = values["also"] or ()
         favourable = roles.favoured
         if also:
-            favourable = {
-                roles.outcome: favourable,
-                **(also if isinstance(also, dict) else {}),
-            }
-        values |= {"also": list(also or ()) or None, "favourable": favourable}
-        values |= {"groups": roles.groups, "weight": roles.weight}
+            favourable = {roles.outcome: favourable}
+            if isinstance(also, Mapping):
+                favourable |= also
+        values["also"] = list(also) or None
+        values["favourable"] = favourable
+        values["groups"] = roles.groups
+        values["weight"] = roles.weight
         values["estimate"] = None  # it belongs to what is written: see `cli.debias`
         if self.has("train"):
             values["model"] = Model(self.values["train"], **self._given("model"))
@@ -196,25 +184,24 @@ class AskedOptions:
     def _given(self, owner: str) -> dict[str, Any]:
         """The options of a record in the request that were given."""
         given = {}
-        for source in (source for source in _ASKED if source.owner == owner):
-            value = self.values[source.param]
-            if value is not None and value is not False:  # 0 is given
-                if value is True:
-                    given[source.field.name] = source.info.on
-                else:
-                    given[source.field.name] = value
+        for source in ASKED:
+            value = self.values[source.param] if source.owner == owner else None
+            if value is True:
+                given[source.field.name] = source.info.on
+            elif value is not None and value is not False:  # 0 is given
+                given[source.field.name] = value
         return given
 
 
 _ROLE_NAMES = [field.name for field in fields(RoleOptions)]
 ROLES = [source for source in typed_options(Request) if source.param in _ROLE_NAMES]
-_ASKED = [source for source in typed_options(Request) if source not in ROLES]
-REQUEST_NAMES = [source.param for source in _ASKED]
+ASKED = [source for source in typed_options(Request) if source not in ROLES]
+REQUEST_NAMES = [source.param for source in ASKED]
 
 role_options = taking(RoleOptions, "roles", ROLES)
-request_options = taking(AskedOptions.of, "asked", _ASKED)
+request_options = taking(AskedOptions.of, "asked", ASKED)
 _COMPARED = [
-    source for source in _ASKED if "model" not in (source.field.name, source.owner)
+    source for source in ASKED if "model" not in (source.field.name, source.owner)
 ]
 comparison_options = taking(AskedOptions.of, "asked", _COMPARED)
 proposed_role_options = taking(RoleOptions, "roles", ROLES, required=False)

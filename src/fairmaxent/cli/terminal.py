@@ -1,5 +1,4 @@
-"""The process from outside: its streams, what is shown while it works, and the signals
-that end it.
+"""The process from outside: its streams, its progress, and the signals that end it.
 
 What is printed passes through `echo`, so that no data can steer the terminal. Being
 told to end is no reason to leave files behind: unfinished ones are removed on every
@@ -31,14 +30,26 @@ _CLOSED_STDOUT = (
 )
 # bytes that the libraries reserve, though they use little of it
 _LEAST_ADDRESSES = 1.5e9
-_ENDING = "SIGHUP SIGQUIT SIGTERM SIGUSR1 SIGUSR2 SIGALRM SIGVTALRM SIGPROF SIGXCPU SIGBREAK".split()  # noqa: SIM905
-_interrupted = threading.Event()
+_ENDING = (
+    "SIGHUP",
+    "SIGQUIT",
+    "SIGTERM",
+    "SIGUSR1",
+    "SIGUSR2",
+    "SIGALRM",
+    "SIGVTALRM",
+    "SIGPROF",
+    "SIGXCPU",
+    "SIGBREAK",
+)
 _SHOW_CURSOR = "\x1b[?25h"  # a progress bar hides it
+_interrupted = threading.Event()
 
 
 def prepare_streams(unwritable: int) -> None:
-    """Make the streams safe to use; if stdout is closed, end with the code
-    ``unwritable`` before any work is done.
+    """Make the streams safe to use.
+
+    If stdout is closed, end with the code ``unwritable`` before any work is done.
     """
     for descriptor in (0, 1, 2):
         try:
@@ -56,35 +67,26 @@ def prepare_streams(unwritable: int) -> None:
         if hasattr(stream, "reconfigure"):
             # Windows would write files and pipes in an old code page, which has no ε;
             # tables are UTF-8 there, too.
-            redirected = (
-                os.name == "nt"
-                and not stream.isatty()
-                and "PYTHONIOENCODING" not in os.environ
-            )
-            stream.reconfigure(
-                encoding="utf-8" if redirected else None, errors="backslashreplace"
-            )
+            is_redirected = os.name == "nt" and not stream.isatty()
+            if is_redirected and "PYTHONIOENCODING" not in os.environ:
+                stream.reconfigure(encoding="utf-8")
+            stream.reconfigure(errors="backslashreplace")
     warnings.showwarning = _show_warning
 
 
 def check_addresses() -> None:
-    """Refuse a limit of the address space (``ulimit -v``) under which libraries end the
-    process without a word.
-    """
+    """Refuse a limit of addresses under which libraries end the process silently."""
     with contextlib.suppress(ImportError):  # Windows has no such limits
         import resource
 
         limit = resource.getrlimit(resource.RLIMIT_AS)[0]
         if 0 <= limit < _LEAST_ADDRESSES:
-            limited = (
+            raise LimitError(
                 f"this process may have {limit / 1e9:.1f} GB of addresses (ulimit -v),"
-                " and the libraries reserve "
+                f" and the libraries reserve {_LEAST_ADDRESSES / 1e9:.1f} GB; raise"
+                " that limit, and limit memory with ",
+                Option("max_memory"),
             )
-            limited += (
-                f"{_LEAST_ADDRESSES / 1e9:.1f} GB; raise that limit, and limit memory"
-                " with "
-            )
-            raise LimitError(limited, Option("max_memory"))
 
 
 def echo(text: str, *, err: bool = False) -> None:
@@ -102,9 +104,7 @@ def echo(text: str, *, err: bool = False) -> None:
 
 
 def forget_stdout() -> None:
-    """Nobody reads stdout any more: discard what is still buffered, or Python would
-    complain when it exits.
-    """
+    """Discard what is still buffered, or Python would complain when it exits."""
     with contextlib.suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
@@ -118,8 +118,9 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 
 
 def clean_up_on_signals() -> None:
-    """Remove unfinished files and end when a signal says so; one that is ignored, as
-    under nohup, stays ignored.
+    """Remove unfinished files and end when a signal says so.
+
+    One that is ignored, as under nohup, stays ignored.
     """
     known = [getattr(signal, name) for name in _ENDING if hasattr(signal, name)]
     ending = {number for number in known if signal.getsignal(number) is signal.SIG_DFL}
@@ -134,15 +135,17 @@ def clean_up_on_signals() -> None:
 
 
 def was_interrupted() -> bool:
-    """Whether Ctrl-C was pressed; a library that was being imported may have turned
-    that into an error of its own.
+    """Whether Ctrl-C was pressed.
+
+    A library that was being imported may have made an error of its own of it.
     """
     return _interrupted.is_set()
 
 
 def end_at_once(code: int) -> NoReturn:
-    """End without closing Python down: threads of an engine that come back to it then
-    would abort the process.
+    """End without closing Python down.
+
+    Threads of an engine that come back to it then would abort the process.
     """
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
@@ -176,9 +179,7 @@ def _leave(code: int) -> NoReturn:
 
 
 def json_record(record: Any) -> str:
-    """Plain JSON: what is no number (infinite, NaN) is null, what has no JSON form is
-    its text.
-    """
+    """Plain JSON: infinite and NaN are null, what has no JSON form is its text."""
     from fairmaxent.data.levels import value_text
 
     return json_text(record, indent=2, text=value_text)
@@ -186,9 +187,7 @@ def json_record(record: Any) -> str:
 
 @contextlib.contextmanager
 def bar(text: str) -> Iterator[Progress]:
-    """Show a bar on a terminal, with the stage that is going on; a pipe or a file stays
-    as it is.
-    """
+    """Show a bar with the stage that is going on, if stderr is a terminal."""
     if not sys.stderr.isatty() or importlib.util.find_spec("rich") is None:
         yield silent
         return

@@ -23,7 +23,7 @@ class Drop extends Component {
     h("label", { for: this.id }, "Choose a table"),
     h("input", { type: "file", id: this.id, class: "file", accept: state.suffixes,
       onchange: (event) => event.target.files.length && openFile(event.target.files[0]) }),
-    soft(`or drop it here: CSV, Excel, Parquet, Arrow or JSON lines, up to ${size(state.most_bytes)}.`));
+    soft(`or drop it here: ${state.formats ?? "a table"}, up to ${size(state.most_bytes)}.`));
   }
 }
 
