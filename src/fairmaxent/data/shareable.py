@@ -55,12 +55,12 @@ def _common(column: Column, *, has_role: bool) -> Column:
     rare = distinct.counts < FEWEST_ROWS
     if not rare.any():
         return _without_unused(column, distinct)
-    values = distinct.values.to_list()
     if has_role:
+        value = distinct.values.to_list()[int(np.argmax(rare))]
         raise LevelError(
             f"column {column.name!r} has fewer than {FEWEST_ROWS} rows with"
-            f" {shown(values[int(np.argmax(rare))])}; merge it with another level, or"
-            " take those rows out, before you share rows"
+            f" {shown(value)}; merge it with another level, or take those rows out,"
+            " before you share rows"
         )
     if dtype.is_numeric() and not dtype.is_decimal():
         return _replaced(column, distinct, _common_numbers(distinct, rare))
@@ -70,9 +70,9 @@ def _common(column: Column, *, has_role: bool) -> Column:
             " have; round them, e.g. dates to years, or leave the column out, before"
             " you share rows"
         )
-    texts: list[str | None] = [
-        OTHER if few else str(value) for value, few in zip(values, rare, strict=True)
-    ]
+    texts: list[str | None] = [*map(str, distinct.values.to_list())]
+    for code in np.flatnonzero(rare):
+        texts[code] = OTHER
     texts.append(None)  # missing is at -1
     listed = [texts[code] for code in distinct.codes]
     return nw.new_series(column.name, listed, nw.String, backend=column.implementation)
