@@ -34,7 +34,6 @@ def for_release(request: Any) -> dict[str, object]:
             Option("privacy"),
             f" is {privacy!r}; pass fairmaxent.Privacy(epsilon=1), or None",
         )
-
     if privacy is None and not request.release:
         return {}
     what = "a private fit" if privacy is not None else "a fit for rows to share"
@@ -44,13 +43,11 @@ def for_release(request: Any) -> dict[str, object]:
             ": a private fit takes no design weights, because a person with a large one"
             " would need more noise than the others; leave the weights out",
         )
-
     if request.detail == "rows":
         raise InputError(
             Option("detail", "rows"),
             f": {what} keeps no row's exact values; leave it out",
         )
-
     if (
         request.means
         and isinstance(request.domain, Declaration)
@@ -62,20 +59,17 @@ def for_release(request: Any) -> dict[str, object]:
             f" {request.outcome!r} in each bin; declare the numbers that it can be as"
             " levels instead of edges, or leave it out",
         )
-
     if request.base != "tree" and privacy is not None:
         raise InputError(
             Option("base", request.base),
             ": a private fit measures what its tree needs; leave it out",
         )
-
     if getattr(request.estimate, "output", request.estimate) == "weights":
         raise InputError(
             Option("estimate", "weights"),
             f": {what} has no weights; use ",
             Option("estimate", "rows"),
         )
-
     # the default is for fits of rows
     if request.C not in (getattr(type(request), BASE_SHARE.name), 1.0):
         share = replace(BASE_SHARE, value=request.C)
@@ -90,7 +84,6 @@ def check_declared(domain: object) -> None:
     if isinstance(domain, Declaration):
         check_read(domain)
         return
-
     raise InputError(
         "a private fit needs a declared domain: levels and bins that are learned from"
         " the rows reveal who is in them. Declare what everybody may know with ",
