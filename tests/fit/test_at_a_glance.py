@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 import fairmaxent
+from fairmaxent.debiasing import debias
 from fairmaxent.fit import groups as group_plot
-from fairmaxent.fit.pipeline import debias
 from tables import random_frame
 
 pytest.importorskip("matplotlib", reason="it draws the plots").use("Agg")

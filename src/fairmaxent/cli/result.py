@@ -24,7 +24,7 @@ from fairmaxent.files.reading import STANDARD, TableFile
 from fairmaxent.files.write import Staging
 from fairmaxent.fit import statements
 from fairmaxent.fit.certificate import cost_remarks, other_remarks
-from fairmaxent.fit.fit import Fit
+from fairmaxent.fit.fitted import Fitted
 from fairmaxent.fit.groups import group_changes
 from fairmaxent.inspection.hints import LEAKS, leak_hints, proxies
 from fairmaxent.inspection.proposals import known_levels, propose_favourable
@@ -42,7 +42,7 @@ _FEW = 3  # outcomes that each have a line of their own, or are named
 class Result:
     """A fit, the table to write, and the rates of what is written."""
 
-    fit: Fit
+    fit: Fitted
     source: TableFile
     table: Reals  # of outcome and protected columns, whose cells sum to one
     rows: int | None = None  # of the table that is written
@@ -127,7 +127,7 @@ class Result:
 
 
 def make_result(
-    fit: Fit,
+    fit: Fitted,
     source: TableFile,
     wanted: OutputOptions,
     staging: Staging,

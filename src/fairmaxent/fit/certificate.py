@@ -23,7 +23,13 @@ from fairmaxent.errors import KEEP_COLUMNS, Option, cut, spelled
 from fairmaxent.fairness.rates import ByGrouping, rates_of_many
 from fairmaxent.fit import statements
 from fairmaxent.fit.costs import FEWEST_ROWS, MOST_TIMES, GroupCost
-from fairmaxent.fit.facts import Facts, ModelScores, OutcomeShare, Told, facts_of
+from fairmaxent.fit.facts import (
+    Facts,
+    ModelScores,
+    OutcomeShare,
+    UnderivedFacts,
+    facts_of,
+)
 from fairmaxent.fit.solved import Solved
 from fairmaxent.fit.statements import REACHED, RateLine, outcome_lines, rates_table
 from fairmaxent.metrics.intervals import check_confidence
@@ -291,7 +297,7 @@ def _more(count: int, what: str) -> list[Block]:
     return []
 
 
-def certify(solved: Solved, told: Told) -> Certificate:
+def certify(solved: Solved, told: UnderivedFacts) -> Certificate:
     """Take every promised quantity from the fitted distribution itself."""
     return Certificate(**vars(told), **facts_of(solved, told))
 

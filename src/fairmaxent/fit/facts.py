@@ -108,7 +108,7 @@ class ModelEstimate:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Told:
+class UnderivedFacts:
     """Facts that do not follow from the rows and the fitted distribution."""
 
     # combinations with rows that cannot count if the wishes are to be met
@@ -126,7 +126,7 @@ class Told:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Facts(Told):
+class Facts(UnderivedFacts):
     """All that remarks on a fit are made from."""
 
     measure: Measure
@@ -192,7 +192,7 @@ class Facts(Told):
         return {rate.grouping: rate.wanted for rate in self.decisions.rates}
 
 
-def facts_of(solved: Solved, told: Told) -> dict[str, Any]:
+def facts_of(solved: Solved, told: UnderivedFacts) -> dict[str, Any]:
     """The facts that follow from the rows and the fitted distribution, by the names of
     the fields.
     """

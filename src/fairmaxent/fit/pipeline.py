@@ -1,4 +1,4 @@
-"""The front door: from a frame to a fair distribution."""
+"""From a frame to a fair distribution."""
 
 from contextlib import nullcontext
 from dataclasses import replace
@@ -26,8 +26,8 @@ from fairmaxent.fairness.weights import reweigh
 from fairmaxent.fit.certificate import certify
 from fairmaxent.fit.distribution import Distribution, fair_levels
 from fairmaxent.fit.estimate import Tryout, estimate_model, represented
-from fairmaxent.fit.facts import Told
-from fairmaxent.fit.fit import Fit
+from fairmaxent.fit.facts import UnderivedFacts
+from fairmaxent.fit.fitted import Fitted
 from fairmaxent.fit.option_values import EstimateOption
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.relabel import (
@@ -44,7 +44,7 @@ from fairmaxent.maxent.optimum import maximise_entropy
 from fairmaxent.maxent.priors.bases import BASES, build_base, rerooted
 from fairmaxent.maxent.priors.mixture import Mixture
 from fairmaxent.maxent.priors.tree import Tree
-from fairmaxent.options import python_lines, with_options_of
+from fairmaxent.options import python_lines
 from fairmaxent.privacy.measurements import Noise, OpenDP
 from fairmaxent.privacy.model import (
     PrivateReading,
@@ -66,22 +66,7 @@ from fairmaxent.progress import Progress, silent
 _FEW_ROWS = 30
 
 
-@with_options_of(Request)
-def debias(frame: Any, request: Request) -> Fit:
-    """Learn the distribution closest to the data that has the wanted rates, exactly.
-
-    Parameters
-    ----------
-    frame
-        A pandas, polars or pyarrow table, one row per record; or a lazy frame (polars
-        LazyFrame, DuckDB relation, Dask DataFrame, …), whose engine then counts the
-        rows, so that they are never in memory. With a Dask ``distributed.Client`` open,
-        even the distinct rows of a Dask frame stay on the workers.
-    """
-    return fit_frame(frame, request)
-
-
-def fit_frame(frame: Any, request: Request) -> Fit:
+def fit_frame(frame: Any, request: Request) -> Fitted:
     """Fit a frame as a request asks."""
     progress = frames.checked_progress(request.progress)
     data = read_frame(frame, request)
@@ -193,7 +178,7 @@ def _without_rare_values(frame: Any, request: Request) -> tuple[Any, tuple[str, 
     )
 
 
-def fit_read(frame: Any, data: Reading, request: Request, progress: Progress) -> Fit:
+def fit_read(frame: Any, data: Reading, request: Request, progress: Progress) -> Fitted:
     """Fit a frame that was read; a student that is to be trained sees the frame
     itself.
     """
@@ -209,7 +194,7 @@ def fit_rows(
     progress: Progress,
     *,
     learned: Labelling = NO_LABELS,
-) -> Fit:
+) -> Fitted:
     """Go from rows in codes to a fair distribution: the fair table, weights, prior,
     target, maximum entropy.
     """
@@ -271,14 +256,14 @@ def fit_rows(
         weight_column=data.weight_column,
         weight_scale=data.weight_scale,
     )
-    told = Told(
+    told = UnderivedFacts(
         emptied_cells=tuple(roles.describe_cell(cell) for cell in fair.emptied),
         redrawn=data.redrawn,
         decisions=None if labelling.taught is None else labelling.taught.decisions,
         left_out_columns=data.left_out,
         privacy=None if private is None else private.ledger,
     )
-    return Fit(**vars(solved), certificate=certify(solved, told))
+    return Fitted(**vars(solved), certificate=certify(solved, told))
 
 
 def _borrowed_shares(blocks: Blocks, counted: Counted, in_small_cells: float) -> Reals:
@@ -294,7 +279,7 @@ def _borrowed_shares(blocks: Blocks, counted: Counted, in_small_cells: float) ->
     return np.where(total == 0, 1.0, np.where(few, in_small_cells, 0.0))
 
 
-def refit(fit: Fit, request: Request) -> Fit:
+def refit(fit: Fitted, request: Request) -> Fitted:
     """Fit the rows of a fit again with another request; its columns keep their roles
     and their levels.
     """
@@ -322,8 +307,8 @@ def refit(fit: Fit, request: Request) -> Fit:
 
 
 def with_estimate(
-    fit: Fit, estimate: EstimateOption, *, progress: Progress = silent
-) -> Fit:
+    fit: Fitted, estimate: EstimateOption, *, progress: Progress = silent
+) -> Fitted:
     """Return the fit with an estimate, in its certificate, of what a model trained on
     its output will do.
     """
@@ -351,7 +336,7 @@ def with_estimate(
     )
 
 
-def _reading(fit: Fit) -> Reading:
+def _reading(fit: Fitted) -> Reading:
     """The reading that a fit was made from."""
     ledger = fit.certificate.privacy
     prior = fit.optimum.dual.prior

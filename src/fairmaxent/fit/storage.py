@@ -36,7 +36,7 @@ from fairmaxent.errors import DependencyError, StorageError, shown
 from fairmaxent.fairness.weights import reweigh
 from fairmaxent.fit.certificate import Certificate, certify
 from fairmaxent.fit.distribution import Distribution
-from fairmaxent.fit.facts import Told
+from fairmaxent.fit.facts import UnderivedFacts
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.records import (
     MOST_BYTES,
@@ -395,8 +395,9 @@ def _certified(fit: Solved, stated: Any) -> Certificate:
     """Make the certificate again, and compare it with the stored one; what cannot be
     made again is as stored.
     """
-    told: Told = unpack(
-        {field.name: stated[field.name] for field in fields(Told)}, Told
+    told: UnderivedFacts = unpack(
+        {field.name: stated[field.name] for field in fields(UnderivedFacts)},
+        UnderivedFacts,
     )
     _check_told(fit, told)
     certificate = certify(fit, told)
@@ -407,7 +408,7 @@ def _certified(fit: Solved, stated: Any) -> Certificate:
     return certificate
 
 
-def _check_told(fit: Solved, told: Told) -> None:
+def _check_told(fit: Solved, told: UnderivedFacts) -> None:
     """Refuse what no fit can say of these columns and cells, and numbers that no
     trained model can have.
     """

@@ -76,7 +76,7 @@ class TableSpans:
 
 @dataclass(frozen=True)
 class Uncertainty:
-    """What :meth:`fairmaxent.fit.fit.Fit.uncertainty` returns: intervals of the data's
+    """What :meth:`fairmaxent.debiasing.Fit.uncertainty` returns: intervals of the data's
     table and of the fair table.
     """
 

@@ -16,7 +16,7 @@ from fairmaxent.document.text import to_markdown
 from fairmaxent.document.words import percent
 from fairmaxent.errors import InputError, Option, StorageError, did_you_mean
 from fairmaxent.fairness.rates import Grouping, group_table
-from fairmaxent.fit.fit import Fit
+from fairmaxent.fit.fitted import Fitted
 from fairmaxent.fit.groups import group_changes
 from fairmaxent.plain_text import json_text, visible
 
@@ -29,7 +29,7 @@ _TYPES = {"numeric": "sc:Float", "date": "sc:Date"}
 Facts = Mapping[str, list[Any]]  # sentences, or tables
 
 
-def document(fit: Fit, kind: str, data: str | os.PathLike[str] | None = None) -> str:
+def document(fit: Fitted, kind: str, data: str | os.PathLike[str] | None = None) -> str:
     """Write a document about a fit; ``data`` is the file of the fair table, which a
     Croissant document describes.
     """
@@ -98,14 +98,14 @@ def _filled(part: Mapping[str, Any], facts: Facts) -> Iterator[Block]:
         yield Note(f"To be written by {part['write']}")
 
 
-def _name(fit: Fit) -> str:
+def _name(fit: Fitted) -> str:
     return visible(
         f"{' and '.join(fit.roles.outcome_names)} by"
         f" {', '.join(fit.roles.protected_names)}, made fair"
     )
 
 
-def _facts(fit: Fit) -> Facts:
+def _facts(fit: Fitted) -> Facts:
     """Everything that a document can say, by name."""
     certificate = fit.certificate
     roles = fit.roles
@@ -162,7 +162,7 @@ def _facts(fit: Fit) -> Facts:
     }
 
 
-def _impact(fit: Fit, axes: Grouping) -> tuple[Table, str]:
+def _impact(fit: Fitted, axes: Grouping) -> tuple[Table, str]:
     """Rates and impact ratios of the people in the data, and how many are in no
     category because it is unknown.
     """
@@ -222,7 +222,7 @@ def _impact(fit: Fit, axes: Grouping) -> tuple[Table, str]:
 
 
 def _croissant(
-    fit: Fit, template: Any, facts: Facts, data: str | os.PathLike[str] | None
+    fit: Fitted, template: Any, facts: Facts, data: str | os.PathLike[str] | None
 ) -> dict[str, Any]:
     """JSON-LD: the parts are properties; of a file, also its digest and its columns."""
     record = {

@@ -40,7 +40,7 @@ from fairmaxent.fairness.rates import (
 )
 from fairmaxent.fit.costs import GroupCost
 from fairmaxent.fit.facts import OutcomeShare
-from fairmaxent.fit.fit import Fit
+from fairmaxent.fit.fitted import Fitted
 from fairmaxent.privacy.refusals import no_rows
 from fairmaxent.relabelling.people import root_shape
 
@@ -70,7 +70,7 @@ class DrawnBatches:
     the first batch is kept.
     """
 
-    def __init__(self, fit: Fit) -> None:
+    def __init__(self, fit: Fitted) -> None:
         self._fit = fit
         self._domain = Domain(tuple(fit.roles.attributes), ())
         self._cells: Reals = np.zeros(fit.roles.blocks.levels[0])
@@ -99,7 +99,7 @@ class DrawnBatches:
 
 
 def deliver(
-    fit: Fit, given: Any, *, mode: Mode, iid: bool, seed: int | None
+    fit: Fitted, given: Any, *, mode: Mode, iid: bool, seed: int | None
 ) -> Delivered:
     """Take what was delivered or, if it is None, make it: the same number of rows, with
     the fit's seed.
@@ -143,7 +143,7 @@ def deliver(
     return Delivered(mode, iid, seed, len(codes), given, codes, _shaped(fit, cells))
 
 
-def _encoded(fit: Fit, frame: Any) -> Codes:
+def _encoded(fit: Fitted, frame: Any) -> Codes:
     """Rows as block codes; a table that is fair already needs no row added."""
     if not len(frame):
         return np.empty(
@@ -156,7 +156,7 @@ def _encoded(fit: Fit, frame: Any) -> Codes:
 # protected columns
 
 
-def weighted_table(fit: Fit, weights: Reals) -> Reals:
+def weighted_table(fit: Fitted, weights: Reals) -> Reals:
     """The table of the fitted rows, each counting by its weight, or by one for each
     outcome if relabelled.
     """
@@ -181,7 +181,7 @@ def weighted_table(fit: Fit, weights: Reals) -> Reals:
     )
 
 
-def _shaped(fit: Fit, cells: Reals) -> Reals:
+def _shaped(fit: Fitted, cells: Reals) -> Reals:
     return np.asarray(cells / cells.sum()).reshape(fit.roles.blocks.shape(0))
 
 
@@ -195,7 +195,7 @@ def unless_nan(number: float) -> float | None:
 # ---------------------------------------------------------------- rates
 
 
-def delivered_rates(fit: Fit, table: Reals) -> Rates:
+def delivered_rates(fit: Fitted, table: Reals) -> Rates:
     """Both rates of what was delivered, by grouping; None where there is nothing to
     compare.
 
@@ -220,7 +220,7 @@ def delivered_rates(fit: Fit, table: Reals) -> Rates:
     return rates
 
 
-def outcome_ratios(fit: Fit, table: Reals) -> dict[str, dict[str, float | None]]:
+def outcome_ratios(fit: Fitted, table: Reals) -> dict[str, dict[str, float | None]]:
     """The statistical rate of each outcome that is compared, by grouping; None where
     there is nothing to compare.
     """
@@ -239,7 +239,7 @@ def outcome_ratios(fit: Fit, table: Reals) -> dict[str, dict[str, float | None]]
     return found
 
 
-def absences(fit: Fit, table: Reals) -> Iterator[str]:
+def absences(fit: Fitted, table: Reals) -> Iterator[str]:
     """Name the groups and favourable outcomes of the fit that no delivered row has."""
     measure = fit.certificate.measure
     outcome = fit.roles.attributes[0]
@@ -281,7 +281,7 @@ class Copies:
     twins_in_data: float | None
 
 
-def copies(fit: Fit, delivered: Delivered, data: Any) -> Copies | None:
+def copies(fit: Fitted, delivered: Delivered, data: Any) -> Copies | None:
     """Count the copies among the drawn rows; None where none was drawn."""
     rows = fit.distinct_rows.codes
     drawn = delivered.codes
@@ -303,7 +303,7 @@ def copies(fit: Fit, delivered: Delivered, data: Any) -> Copies | None:
     return Copies(*known, float((equal > 0).mean()), float((equal == 1).mean()), twins)
 
 
-def seen_mass(fit: Fit) -> float:
+def seen_mass(fit: Fitted) -> float:
     """p*(S): the probability that a drawn row has a combination of levels that the data
     have.
     """
@@ -312,7 +312,7 @@ def seen_mass(fit: Fit) -> float:
     )
 
 
-def checked_data(fit: Fit, data: Any) -> Any:
+def checked_data(fit: Fitted, data: Any) -> Any:
     """The table as the fit saw it; one that it was not made from is refused, of an
     engine only if rows are missing.
     """
@@ -389,7 +389,7 @@ def _numbered(
     return old, row_numbers[len(real) :], tally(old, None, len(distinct))
 
 
-def _lazy_copies(fit: Fit, data: Lazy, sample: Any) -> Reals:
+def _lazy_copies(fit: Fitted, data: Lazy, sample: Any) -> Reals:
     """How many rows that an engine has equal each drawn row: only rows with the hash of
     a drawn one are counted.
     """
@@ -444,7 +444,7 @@ class DeliveredCosts:
     counted: bool
 
 
-def costs_of(fit: Fit, delivered: Delivered | None, data: Any) -> DeliveredCosts:
+def costs_of(fit: Fitted, delivered: Delivered | None, data: Any) -> DeliveredCosts:
     """Take the costs of what was delivered; None: nothing was, so they are those of the
     fitted distribution.
     """
@@ -516,7 +516,7 @@ def costs_of(fit: Fit, delivered: Delivered | None, data: Any) -> DeliveredCosts
 
 
 def _most_copies(
-    fit: Fit, delivered: Delivered, data: Any
+    fit: Fitted, delivered: Delivered, data: Any
 ) -> tuple[Reals, Reals] | None:
     """The most copies of one person in each cell (y, z) and each group z; None: not
     counted.

@@ -15,7 +15,7 @@ from fairmaxent.fairness.rates import (
     representation_pair,
     statistical_pair,
 )
-from fairmaxent.fit.fit import Fit
+from fairmaxent.fit.fitted import Fitted
 from fairmaxent.fit.groups import group_label
 from fairmaxent.fit.option_values import read_target
 from fairmaxent.fit.statements import REACHED
@@ -26,7 +26,7 @@ _OUTCOMES = 3  # outcome levels named before the rest is counted
 _SMALL_GAP = 0.005  # at which two digits of a rate are still as wanted
 
 
-def outcomes_compared(fit: Fit) -> str:
+def outcomes_compared(fit: Fitted) -> str:
     """Name the outcomes that the statistical rates compare: one, several, or each
     level; of each outcome column.
     """
@@ -37,7 +37,7 @@ def outcomes_compared(fit: Fit) -> str:
     )
 
 
-def _levels_compared(fit: Fit, axes: tuple[int, ...]) -> str:
+def _levels_compared(fit: Fitted, axes: tuple[int, ...]) -> str:
     """Name the levels of the outcome that the rate of a grouping compares."""
     outcome = fit.roles.attributes[outcome_axis(axes)]
     levels = fit.certificate.measure.favourable_of(axes)
@@ -56,7 +56,7 @@ def _levels_compared(fit: Fit, axes: tuple[int, ...]) -> str:
     return f"{_EACH[1]}{shown}{'' if len(levels) <= _OUTCOMES else f' and {len(levels) - _OUTCOMES} more levels'}"
 
 
-def wishes(fit: Fit) -> Iterator[str]:
+def wishes(fit: Fitted) -> Iterator[str]:
     """What was asked for, one sentence each."""
     measure = fit.certificate.measure
     certificate = fit.certificate
@@ -136,7 +136,7 @@ class Reached:
         return f"{self.wanted:.4f}{' (target)' if self.from_target else ''}"
 
 
-def reached(fit: Fit, delivered: Delivered) -> Iterator[Reached]:
+def reached(fit: Fitted, delivered: Delivered) -> Iterator[Reached]:
     """Compare the rates."""
     measure = fit.certificate.measure
     certificate = fit.certificate
@@ -201,7 +201,7 @@ def reached(fit: Fit, delivered: Delivered) -> Iterator[Reached]:
         )
 
 
-def _target_shares(fit: Fit, axes: tuple[int, ...]) -> Reals | None:
+def _target_shares(fit: Fitted, axes: tuple[int, ...]) -> Reals | None:
     """The shares that the user named for a grouping's only column, if any; one kept as
     it is has those of the data.
     """
@@ -215,7 +215,7 @@ def _target_shares(fit: Fit, axes: tuple[int, ...]) -> Reals | None:
     return named
 
 
-def _worst(fit: Fit, kind: str, axes: tuple[int, ...], table: Reals) -> str:
+def _worst(fit: Fitted, kind: str, axes: tuple[int, ...], table: Reals) -> str:
     """Name the lowest and the highest group in the data."""
     measure = fit.certificate.measure
     outcome = fit.roles.attributes[outcome_axis(axes)]
@@ -251,7 +251,7 @@ class CellCount:
 Counting = dict[str, CellCount]
 
 
-def counting(fit: Fit, table: Reals) -> Counting:
+def counting(fit: Fitted, table: Reals) -> Counting:
     """The cells that count most and least, by a comparison of the data with the table
     of what was delivered.
     """

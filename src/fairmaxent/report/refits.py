@@ -25,7 +25,7 @@ from fairmaxent.evaluation.result import (
     utility_table,
     verdict,
 )
-from fairmaxent.fit.fit import Fit
+from fairmaxent.fit.fitted import Fitted
 from fairmaxent.fit.option_values import RateOption
 from fairmaxent.fit.pipeline import fit_frame, refit
 from fairmaxent.fit.request import Request
@@ -78,7 +78,7 @@ class TradeOff:
 
 
 def trade_off(
-    fit: Fit, *, progress: Progress = silent, spell: Callable[[Option], str] = str
+    fit: Fitted, *, progress: Progress = silent, spell: Callable[[Option], str] = str
 ) -> TradeOff:
     """Fit again with a handful of other options; ``spell`` spells those in the reason
     why a fit is not possible.
@@ -220,7 +220,12 @@ class Evaluated:
 
 
 def evaluated(
-    fit: Fit, data: Any, *, mode: Mode, iid: bool, spell: Callable[[Option], str] = str
+    fit: Fitted,
+    data: Any,
+    *,
+    mode: Mode,
+    iid: bool,
+    spell: Callable[[Option], str] = str,
 ) -> Evaluated:
     """Judge rows that are drawn from a fit as this one's are; ``spell`` spells options
     in the reason why not.

@@ -16,7 +16,7 @@ from fairmaxent.fit.certificate import (
     less_fair,
     other_remarks,
 )
-from fairmaxent.fit.fit import Fit
+from fairmaxent.fit.fitted import Fitted
 from fairmaxent.fit.groups import GroupChange, changes_by_column
 from fairmaxent.fit.pipeline import with_estimate
 from fairmaxent.fit.statements import changed_lines, copies_of, mean_lines, promise
@@ -269,11 +269,11 @@ class Report:
 
 
 @with_options_of(ReportRequest)
-def build_report(fit: Fit, request: ReportRequest) -> Report:
+def build_report(fit: Fitted, request: ReportRequest) -> Report:
     """Compute everything a report shows; the options are those of
     :class:`ReportRequest`.
     """
-    if not isinstance(fit, Fit):
+    if not isinstance(fit, Fitted):
         raise InputError(
             f"a report is about a fit, not a {type(fit).__name__}; pass what debias()"
             " or load() returned"

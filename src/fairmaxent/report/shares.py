@@ -13,7 +13,7 @@ from fairmaxent.document import Block, Heading, Paragraph, Picture, Table
 from fairmaxent.document.html import heat_map
 from fairmaxent.document.words import counted, percent, rounded, short_name
 from fairmaxent.errors import BASE_SHARE
-from fairmaxent.fit.fit import Fit
+from fairmaxent.fit.fitted import Fitted
 from fairmaxent.fit.groups import GroupChange
 from fairmaxent.report.delivered import unless_nan
 from fairmaxent.report.source import FrontDoor
@@ -65,7 +65,7 @@ class Move:
     after: float
 
 
-def marginals(fit: Fit) -> tuple[Marginal, ...]:
+def marginals(fit: Fitted) -> tuple[Marginal, ...]:
     """Every column: outcome and protected ones first, then those that changed most."""
     codes = fit.roles.blocks.unpool(fit.distinct_rows.codes)
     roles = fit.roles
@@ -129,7 +129,7 @@ class Associations:
     shifts: tuple[AssociationShift, ...]  # that are more than chance
 
 
-def associations(fit: Fit) -> Associations:
+def associations(fit: Fitted) -> Associations:
     """Compare the pairwise structure; of many columns, take those most related to
     outcome and groups.
     """
@@ -190,7 +190,7 @@ def cramers_v(table: Reals) -> float:
     return float(min(1.0, np.sqrt(chi_square / (min(kept.shape) - 1))))
 
 
-def _chosen(fit: Fit, in_data: _Joint) -> list[int]:
+def _chosen(fit: Fitted, in_data: _Joint) -> list[int]:
     """Outcome and protected columns first, then the others by their strongest
     association with one of those.
     """
@@ -210,7 +210,7 @@ def _chosen(fit: Fit, in_data: _Joint) -> list[int]:
     return [*root, *others]
 
 
-def _chance(fit: Fit, chosen: Sequence[int], in_data: _Joint) -> Reals:
+def _chance(fit: Fitted, chosen: Sequence[int], in_data: _Joint) -> Reals:
     """What chance makes of V for each pair, in the data or in p*, of which only the
     rows are subject to chance.
     """

@@ -12,7 +12,7 @@ from typing import Any
 from fairmaxent.document import Listing, Section
 from fairmaxent.document.words import short_name, shortened
 from fairmaxent.errors import InputError, Option, cut, spelled
-from fairmaxent.fit.fit import Fit
+from fairmaxent.fit.fitted import Fitted
 from fairmaxent.fit.request import Request
 from fairmaxent.options import python_lines
 from fairmaxent.report.delivered import Delivered
@@ -182,7 +182,7 @@ def file_sha256(path: str | os.PathLike[str]) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def call(fit: Fit, delivered: Delivered, source: Source) -> str:
+def call(fit: Fitted, delivered: Delivered, source: Source) -> str:
     """Return the Python that makes the fit and what was delivered again; options at
     their defaults are left out.
     """
@@ -209,7 +209,7 @@ def call(fit: Fit, delivered: Delivered, source: Source) -> str:
     )
 
 
-def reading_lines(fit: Fit, source: Source) -> Iterator[str]:
+def reading_lines(fit: Fitted, source: Source) -> Iterator[str]:
     """From the table in the file to the one that was fitted, and to its domain."""
     if source.dropped:
         yield f"frame = {_without(fit, list(source.dropped))}"
@@ -227,11 +227,11 @@ def reading_lines(fit: Fit, source: Source) -> Iterator[str]:
         yield "domain = fairmaxent.Domain.declare(...)  # as it was declared"
 
 
-def _without(fit: Fit, names: list[str]) -> str:
+def _without(fit: Fitted, names: list[str]) -> str:
     return f"frame.drop({_DROP.get(fit.domain.library, '')}{names!r})"
 
 
-def _drawing(fit: Fit, delivered: Delivered) -> str:
+def _drawing(fit: Fitted, delivered: Delivered) -> str:
     if delivered.mode == "weights":
         return (
             "weights = fit.weights()"

@@ -1,10 +1,10 @@
-"""A fit: one fair distribution and its three outputs."""
+"""What was fitted: one fair distribution and its three outputs."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -27,7 +27,6 @@ from fairmaxent.fit import storage
 from fairmaxent.fit.certificate import Certificate
 from fairmaxent.fit.distribution import Distribution, Evidence
 from fairmaxent.fit.groups import Plotted, draw_groups, group_changes, summary_frame
-from fairmaxent.fit.records import MOST_BYTES
 from fairmaxent.fit.solved import (
     Solved,
     missing_rows,
@@ -46,13 +45,8 @@ PART = 1 << 20  # rows of one file of many
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Fit(Solved):
-    """What :func:`fairmaxent.debias` learned.
-
-    One fit has three outputs: new rows (:meth:`sample`), weights for the rows of the
-    data (:meth:`weights`), and rows to add to them (:meth:`top_up`). The
-    :attr:`certificate` shows what was reached.
-    """
+class Fitted(Solved):
+    """A solution, its certificate and its three outputs; `debiasing.Fit` adds papers."""
 
     certificate: Certificate
 
@@ -244,31 +238,6 @@ class Fit(Solved):
         """
         return draw_groups(self, group_changes(self), what, ax)
 
-    def report(self, path: str | PathLike[str], **options: Any) -> None:
-        """Write a report for readers who did not run the fit: ``.html``, ``.md`` or
-        ``.json``.
-
-        The options are those of :func:`fairmaxent.report.write_report`; pass ``data=``
-        the table that the fit was made from, so that copies of real rows can be
-        counted.
-        """
-        # The report is made from a fit, so it is a layer above: the one exception that
-        # the contract of layers declares.
-        from fairmaxent.report.writer import write_report
-
-        write_report(self, path, **options)
-
-    def document(self, kind: str, data: str | PathLike[str] | None = None) -> str:
-        """Draft a document to file: ``"article-10"``, ``"card"``, ``"croissant"`` or
-        ``"ll144"``.
-
-        What only you know is marked "To be written by". Croissant also describes
-        ``data``, the CSV of the fair table.
-        """
-        from fairmaxent.gate.papers import document  # likewise
-
-        return document(self, kind, data)
-
     def write_sample(
         self,
         n: int,
@@ -340,7 +309,7 @@ class Fit(Solved):
             )
             write_on_workers(self.table, source.density, cells, delivery, rng, progress)
 
-    def collect(self) -> "Fit":
+    def collect(self) -> Self:
         """Bring the distinct rows of a fit on a Dask cluster into memory; a fit in
         memory is returned unchanged.
         """
@@ -394,15 +363,3 @@ class Fit(Solved):
         if self.weight_column is None and self.columns == self.domain.names:
             return frame
         return frames.arrange(frame, self.columns, self.weight_column)
-
-
-def load(path: str | PathLike[str], *, max_bytes: int = MOST_BYTES) -> Fit:
-    """Read a fit back that :meth:`Fit.save` wrote.
-
-    Raises :class:`fairmaxent.errors.StorageError` if the file is missing, damaged, of
-    another kind, or of a newer format, if its certificate states something else than
-    follows from what it holds, or if it would take more than ``max_bytes`` of memory.
-    Nothing in the file is run.
-    """
-    solved, certificate = storage.load(path, max_bytes=max_bytes)
-    return Fit(**vars(solved), certificate=certificate)
