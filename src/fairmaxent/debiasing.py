@@ -5,14 +5,14 @@ from os import PathLike
 from typing import Any
 
 from fairmaxent.fit import storage
-from fairmaxent.fit.fitted import Fitted
+from fairmaxent.fit.certified import Certified
 from fairmaxent.fit.pipeline import fit_frame
 from fairmaxent.fit.records import MOST_BYTES
 from fairmaxent.fit.request import Request
 from fairmaxent.options import with_options_of
 
 
-class Fit(Fitted):
+class Fit(Certified):
     """What :func:`fairmaxent.debias` learned.
 
     One fit has three outputs: new rows (:meth:`sample`), weights for the rows of the
@@ -55,8 +55,10 @@ def debias(frame: Any, request: Request) -> Fit:
         rows, so that they are never in memory. With a Dask ``distributed.Client`` open,
         even the distinct rows of a Dask frame stay on the workers.
     """
-    fitted = fit_frame(frame, request)
-    return Fit(**{field.name: getattr(fitted, field.name) for field in fields(fitted)})
+    certified = fit_frame(frame, request)
+    return Fit(
+        **{field.name: getattr(certified, field.name) for field in fields(certified)}
+    )
 
 
 def load(path: str | PathLike[str], *, max_bytes: int = MOST_BYTES) -> Fit:

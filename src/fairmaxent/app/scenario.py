@@ -35,7 +35,7 @@ from fairmaxent.data.roles import Reading
 from fairmaxent.engines.lazy_frame import collect
 from fairmaxent.errors import InputError
 from fairmaxent.files.reading import Remark, TableFile
-from fairmaxent.fit.fitted import Fitted
+from fairmaxent.fit.certified import Certified
 from fairmaxent.fit.option_values import OutputOption
 from fairmaxent.fit.pipeline import read_frame
 from fairmaxent.fit.request import Request
@@ -498,8 +498,8 @@ class Fitted:
     """
 
     scenario: Scenario
-    bare: Fitted  # without an estimate
-    estimates: Mapping[OutputOption, Fitted] = field(default_factory=dict)
+    bare: Certified  # without an estimate
+    estimates: Mapping[OutputOption, Certified] = field(default_factory=dict)
     # that the fit can be made again of at once; None: it takes all rows
     cells: Reading | None = None
     is_whole: bool = True  # or a fit of the cells alone, which can draw nothing
@@ -510,6 +510,6 @@ class Fitted:
         return "weights" if self.scenario.wanted.mode == "weights" else "rows"
 
     @property
-    def fit(self) -> Fitted:
+    def fit(self) -> Certified:
         """The fit, with the estimate for what is taken, if there is one."""
         return self.estimates.get(self.output, self.bare)

@@ -26,7 +26,7 @@ from fairmaxent.data.table import Table, highest
 from fairmaxent.errors import FairMaxEntError, cut, spelled
 from fairmaxent.fairness.rates import group_table
 from fairmaxent.fit.certificate import cost_remarks, other_remarks, unfair_decisions
-from fairmaxent.fit.fitted import Fitted
+from fairmaxent.fit.certified import Certified
 from fairmaxent.fit.groups import group_changes
 from fairmaxent.fit.pipeline import fit_rows
 from fairmaxent.fit.request import Request
@@ -241,7 +241,7 @@ def _gaps(
 _PEOPLE |= {"having_before": "with_before", "having_after": "with_after"}
 
 
-def seen(fit: Fitted, *, is_whole: bool = True) -> dict[str, Any]:
+def seen(fit: Certified, *, is_whole: bool = True) -> dict[str, Any]:
     """Rates wanted, before and after; every group; costs, copies of a whole fit only;
     what to know.
     """
@@ -308,7 +308,7 @@ def _sentences(remarks: Iterable[Any]) -> list[str]:
     return [visible(spelled(remark, as_labelled)) for remark in remarks]
 
 
-def _estimate(fit: Fitted) -> dict[str, Any] | None:
+def _estimate(fit: Certified) -> dict[str, Any] | None:
     estimate = fit.certificate.estimate
     if estimate is None:
         return None
@@ -386,7 +386,9 @@ def is_quick(request: Request, data: Reading) -> bool:
     )
 
 
-def quick_fit(cells: Reading, request: Request, progress: Progress = silent) -> Fitted:
+def quick_fit(
+    cells: Reading, request: Request, progress: Progress = silent
+) -> Certified:
     """A fit of the cells, which says nothing about copies of rows."""
     fit = fit_rows(cells, request, progress)
     costs = fit.certificate.costs
@@ -397,7 +399,7 @@ def quick_fit(cells: Reading, request: Request, progress: Progress = silent) -> 
     )
 
 
-def says_all(fit: Fitted) -> bool:
+def says_all(fit: Certified) -> bool:
     """Whether no cell is filled in, and none left out."""
     return not (fit.certificate.filled_cells or fit.certificate.emptied_cells)
 

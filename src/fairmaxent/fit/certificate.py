@@ -7,7 +7,7 @@ spell the options its own way.
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,8 +15,7 @@ import numpy as np
 
 from fairmaxent.data.draws import check_count
 from fairmaxent.data.quotas import quotas
-from fairmaxent.data.roles import Roles
-from fairmaxent.document import Block, Heading, Listing, Note, Paragraph, Table
+from fairmaxent.document import Block, Paragraph, Table
 from fairmaxent.document.text import to_text
 from fairmaxent.document.words import percent, times
 from fairmaxent.errors import KEEP_COLUMNS, Option, cut, spelled
@@ -31,7 +30,13 @@ from fairmaxent.fit.facts import (
     facts_of,
 )
 from fairmaxent.fit.solved import Solved
-from fairmaxent.fit.statements import REACHED, RateLine, outcome_lines, rates_table
+from fairmaxent.fit.statements import (
+    REACHED,
+    Depth,
+    RateLine,
+    outcome_lines,
+    rates_table,
+)
 from fairmaxent.metrics.intervals import check_confidence
 from fairmaxent.plain_text import plain_json
 
@@ -49,20 +54,8 @@ _DRAWS = 2000
 _QUOTAS = 100, 2000  # fewest and most simulated quotas
 _CELLS = 200_000  # which have this many cells together, as they take some time
 
-# What can be done with a fit: the call, and what it gives.
-# of the data
-_ROWS = ("fit.weigh(table): your rows with their weights", "fit.top_up(): rows to add")
-_NEXT = (
-    "fit.sample(n): new rows",
-    *_ROWS,
-    "fit.summary(): group by group",
-    "fit.plot(): a picture",
-    'fit.report("report.html"): a report to file',
-    "print(fit.certificate): everything",
-)
-# of a single outcome
-_ESTIMATE = "; after debias(..., estimate='rows') also how a model will treat people"
-# ---------------------------------------------------------------- remarks on models
+_HEADS = ("wanted", "before", "achieved")
+_COPIES_AND_WEIGHT = ("largest weight", "most copies")
 # What helps if a model is not fair enough.
 REMEDY: Remark = (". To make the table for your model, use ", Option("model"))
 
@@ -78,10 +71,7 @@ class Certificate(Facts):
         """Everything a careful reader should know, as sentences: first what it costs,
         beyond a line.
         """
-        return tuple(
-            spelled(remark, str)
-            for remark in (*cost_remarks(self), *other_remarks(self))
-        )
+        return tuple(self._spelled((*cost_remarks(self), *other_remarks(self))))
 
     def interval(
         self, n: int, *, iid: bool = False, confidence: float = 0.95
@@ -165,44 +155,30 @@ class Certificate(Facts):
             )
             yield RateLine(self.measure.rate_name(kind, name), *rates)
 
-    def blocks(self) -> Iterator[Block]:
-        """Everything that it states: what it costs first, then what was reached, and
-        what to know.
+    def blocks(self, depth: Depth = Depth.ALL) -> Iterator[Block]:
+        """What it states: what it costs first, then what was reached and what to know.
+
+        A headline has the sentences alone, and the rates with those of a model; all
+        that there is has every table, how the solution was found, and every remark.
         """
+        is_headline = depth is Depth.HEADLINE
         yield from map(Paragraph, statements.beyond_lines(self.decisions))
         yield from map(Paragraph, statements.privacy_lines(self.privacy))
-        yield from (
-            Paragraph(f"warning: {spelled(remark, str)}")
-            for remark in cost_remarks(self)
-        )
-        yield from (
-            Paragraph(f"outcomes changed for {line}")
-            for line in statements.changed_lines(self.costs)
-        )
-        yield from map(Paragraph, outcome_lines(self.compared_outcomes))
-        yield Paragraph(f"effective rows: {self.effective_rows:,.0f} of {self.rows:,}")
-        if self.costs is not None:
-            last = ("largest weight", "most copies")
-            yield from statements.cost_blocks(
-                self.costs.groups, self.costs.worst_cell, last
-            )
-            yield from map(Paragraph, statements.filled_lines(sum(self.filled_shares)))
-        if self.costs is not None and self.copied_share:
-            are, mean = statements.copies_of(self.redrawn)
+        yield from statements.warnings_about(self._spelled(cost_remarks(self)))
+        yield from statements.changed_blocks(self.costs)
+        yield from _first(outcome_lines(self.compared_outcomes), "outcomes")
+        if self.privacy is None:
             yield Paragraph(
-                f"copies: about {percent(self.copied_share)} of drawn rows are {are},"
-                f" and {mean}; for rows to share, use {Option('release', value=True)}"
+                "the fair weights carry as much information as"
+                f" {self.effective_rows:,.0f} equally weighted rows (of {self.rows:,})"
             )
-        yield rates_table(list(self.rate_lines), ("wanted", "before", "achieved"))
-        rows = tuple(
-            (f"mean of {mean.group}", f"{mean.before:.5g}", f"{mean.after:.5g}")
-            for mean in self.means
-        )
-        if rows:
-            yield Table(
-                "Means of groups", ("wanted equal", "before", "achieved"), rows[:_LINES]
-            )
-        yield from _more(len(rows), "means")
+        yield from map(Paragraph, statements.filled_lines(sum(self.filled_shares)))
+        if is_headline:
+            yield from self._headline_blocks()
+            return
+        yield from self._cost_blocks()
+        yield rates_table(list(self._judged_rates()), _HEADS)
+        yield from self._mean_blocks()
         yield from statements.decision_blocks(self.decisions)
         yield from statements.estimate_blocks(self.estimate)
         yield Paragraph(
@@ -210,85 +186,77 @@ class Certificate(Facts):
             f" {self.residual:.1e}; distance to prior {self.distance['to_prior']:.4f},"
             f" from data {self.distance['from_data']:.4f}"
         )
-        others = [Paragraph(spelled(remark, str)) for remark in other_remarks(self)]
-        yield from [*others[:_LINES], *_more(len(others), "warnings")]
+        yield from _first(self._spelled(other_remarks(self)), "warnings")
 
     def __str__(self) -> str:
         return to_text(self.blocks())
 
-    def at_a_glance(self, roles: Roles) -> Iterator[Block]:
-        """What people see first of a fit: asked for, reached, cost, and what to do
-        next.
-        """
-        rates = [replace(rate, label=cut(rate.label)) for rate in self._judged_rates()]
-        names = ", ".join(roles.outcome_names)
-        yield Heading(
-            f"<Fit of {names!r} by {list(roles.protected_names)}, {self.rows:,} rows>"
-        )
-        yield rates_table(rates[:_LINES], ("asked", "before", "reached"))
-        yield from _more(len(rates), "rates")
-        yield from map(Paragraph, statements.beyond_lines(self.decisions))
-        yield from (
-            Note(f"warning: {spelled(remark, str)}") for remark in cost_remarks(self)
-        )
-        yield from map(Paragraph, statements.privacy_lines(self.privacy))
-        outcomes = [Paragraph(line) for line in outcome_lines(self.compared_outcomes)]
-        yield from [*outcomes[:_LINES], *_more(len(outcomes), "outcomes")]
-        if self.privacy is None:
-            worth = (
-                f"{self.effective_rows:,.0f} equally weighted rows (of {self.rows:,})"
-            )
-            yield Paragraph(f"the fair weights carry as much information as {worth}")
-        worst = None
-        if self.costs is not None:
+    def _headline_blocks(self) -> Iterator[Block]:
+        """Who counts most, and the rates, with those of a model if they are known."""
+        if self.costs is not None and self.costs.worst_cell.most_weight >= _NOTABLE:
             worst = self.costs.worst_cell
-        if worst is not None and worst.most_weight >= _NOTABLE:
-            heaviest = (
+            yield Paragraph(
                 f"one row counts up to {times(worst.most_weight)} times as much as the"
-                " average row"
+                f" average row ({worst.name})"
             )
-            yield Paragraph(f"{heaviest} ({worst.name})")
-        yield from (
-            Paragraph(f"outcomes changed for {line}")
-            for line in statements.changed_lines(self.costs)
+        rates = [*self._judged_rates(), *self._model_rates()]
+        shown = [replace(rate, label=cut(rate.label)) for rate in rates[:_LINES]]
+        yield rates_table(shown, _HEADS)
+        yield from _more(len(rates), "rates")
+
+    def _cost_blocks(self) -> Iterator[Block]:
+        """What each group rests on, and how many drawn rows are copies."""
+        if self.costs is None:
+            return
+        yield from statements.cost_blocks(
+            self.costs.groups, self.costs.worst_cell, _COPIES_AND_WEIGHT
         )
-        yield from map(Paragraph, statements.filled_lines(sum(self.filled_shares)))
-        yield Paragraph("next:")
-        *calls, last = (
-            call for call in _NEXT if self.privacy is None or call not in _ROWS
+        if self.copied_share:
+            drawn = f"About {percent(self.copied_share)} of drawn rows"
+            yield Paragraph(statements.copies_sentence(drawn, self.redrawn))
+
+    def _mean_blocks(self) -> Iterator[Block]:
+        rows = tuple(
+            (f"mean of {mean.group}", f"{mean.before:.5g}", f"{mean.after:.5g}")
+            for mean in self.means
         )
-        if self.decisions is None:
-            trained = []
-        else:
-            trained = ["fit.model(): the trained model"]
-        yield Listing(
-            (*trained, *calls, last if roles.others or trained else last + _ESTIMATE)
-        )
+        if rows:
+            heads = ("wanted equal", "before", "achieved")
+            yield Table("Means of groups", heads, rows[:_LINES])
+        yield from _more(len(rows), "means")
 
     def _judged_rates(self) -> Iterator[RateLine]:
-        """Rates of the table, of the decisions of a student, and of a model, if they
-        are known.
-        """
-        yield from (replace(rate, slack=REACHED) for rate in self.rate_lines)
-        for rate in () if self.decisions is None else self.decisions.rates:
-            yield RateLine(
-                f"a model's decisions for {rate.grouping}, expected",
-                rate.wanted,
-                None,
-                rate.rate,
-                SLACK,
-            )
-        if (estimate := self.estimate) is not None:
-            for name, before in estimate.before.by_predictions.items():
-                wanted = self.wanted_of_decisions.get(name)
-                after = estimate.after.by_predictions[name]
+        return (replace(rate, slack=REACHED) for rate in self.rate_lines)
+
+    def _model_rates(self) -> Iterator[RateLine]:
+        """Rates of the decisions of a student, and of a model, if they are known."""
+        if self.decisions is not None:
+            for rate in self.decisions.rates:
+                yield RateLine(
+                    f"a model's decisions for {rate.grouping}, expected",
+                    wanted=rate.wanted,
+                    before=None,
+                    reached=rate.rate,
+                    slack=SLACK,
+                )
+        if self.estimate is not None:
+            for name, before in self.estimate.before.by_predictions.items():
                 yield RateLine(
                     f"a model's decisions for {name}, estimated",
-                    wanted,
-                    before,
-                    after,
-                    SLACK,
+                    wanted=self.wanted_of_decisions.get(name),
+                    before=before,
+                    reached=self.estimate.after.by_predictions[name],
+                    slack=SLACK,
                 )
+
+    def _spelled(self, remarks: Iterable[Remark]) -> Iterator[str]:
+        return (spelled(remark, str) for remark in remarks)
+
+
+def _first(lines: Iterable[str], what: str) -> list[Block]:
+    """The first lines, and how many there are more."""
+    blocks = [*map(Paragraph, lines)]
+    return [*blocks[:_LINES], *_more(len(blocks), what)]
 
 
 def _more(count: int, what: str) -> list[Block]:

@@ -17,8 +17,8 @@ from fairmaxent.data.roles import Reading
 from fairmaxent.data.table import Codes, Indices, Mask, Reals, Table
 from fairmaxent.errors import InfeasibleError, InputError, Option
 from fairmaxent.fairness.rates import ByGrouping, Measure
+from fairmaxent.fit.certified import Certified
 from fairmaxent.fit.facts import ModelEstimate, ModelScores, Range
-from fairmaxent.fit.fitted import Fitted
 from fairmaxent.fit.option_values import Estimate, OutputOption
 from fairmaxent.fit.request import Request
 from fairmaxent.fit.solved import spread_over_rows, with_design
@@ -124,11 +124,11 @@ def _steps(total: int, most: int, rng: np.random.Generator) -> Indices:
 class Tryout:
     """All that it takes to try a student out on the people of a table."""
 
-    fit: Fitted
+    fit: Certified
     data: Reading  # its people, or some of them: everybody has a row
     request: Request
     # soft labels are learned anew: those at hand have seen the fold
-    refit: Callable[[Reading, Request], Fitted]
+    refit: Callable[[Reading, Request], Certified]
     plan: Estimate
 
     @cached_property
@@ -263,7 +263,7 @@ def _people(data: Reading) -> People:
     )
 
 
-def _weighted_lesson(fit: Fitted, data: Reading) -> Lesson:
+def _weighted_lesson(fit: Certified, data: Reading) -> Lesson:
     """The rows with their fair weights, by outcome; if they keep their outcome, by the
     one they have.
     """
@@ -282,7 +282,7 @@ def _weighted_lesson(fit: Fitted, data: Reading) -> Lesson:
     return Lesson(people.inputs, weights)
 
 
-def _drawn_lesson(fit: Fitted, data: Reading, seed: int) -> Lesson:
+def _drawn_lesson(fit: Certified, data: Reading, seed: int) -> Lesson:
     """As many drawn rows as the table has."""
     roles = fit.roles
     drawn = fit.domain.encode_rows(fit.sample(fit.table.size, random_state=seed))

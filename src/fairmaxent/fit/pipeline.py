@@ -24,10 +24,10 @@ from fairmaxent.errors import (
 )
 from fairmaxent.fairness.weights import reweigh
 from fairmaxent.fit.certificate import certify
+from fairmaxent.fit.certified import Certified
 from fairmaxent.fit.distribution import Distribution, fair_levels
 from fairmaxent.fit.estimate import Tryout, estimate_model, represented
 from fairmaxent.fit.facts import UnderivedFacts
-from fairmaxent.fit.fitted import Fitted
 from fairmaxent.fit.option_values import EstimateOption
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.relabel import (
@@ -66,7 +66,7 @@ from fairmaxent.progress import Progress, silent
 _FEW_ROWS = 30
 
 
-def fit_frame(frame: Any, request: Request) -> Fitted:
+def fit_frame(frame: Any, request: Request) -> Certified:
     """Fit a frame as a request asks."""
     progress = frames.checked_progress(request.progress)
     data = read_frame(frame, request)
@@ -178,7 +178,9 @@ def _without_rare_values(frame: Any, request: Request) -> tuple[Any, tuple[str, 
     )
 
 
-def fit_read(frame: Any, data: Reading, request: Request, progress: Progress) -> Fitted:
+def fit_read(
+    frame: Any, data: Reading, request: Request, progress: Progress
+) -> Certified:
     """Fit a frame that was read; a student that is to be trained sees the frame
     itself.
     """
@@ -194,7 +196,7 @@ def fit_rows(
     progress: Progress,
     *,
     learned: Labelling = NO_LABELS,
-) -> Fitted:
+) -> Certified:
     """Go from rows in codes to a fair distribution: the fair table, weights, prior,
     target, maximum entropy.
     """
@@ -263,7 +265,7 @@ def fit_rows(
         left_out_columns=data.left_out,
         privacy=None if private is None else private.ledger,
     )
-    return Fitted(**vars(solved), certificate=certify(solved, told))
+    return Certified(**vars(solved), certificate=certify(solved, told))
 
 
 def _borrowed_shares(blocks: Blocks, counted: Counted, in_small_cells: float) -> Reals:
@@ -279,7 +281,7 @@ def _borrowed_shares(blocks: Blocks, counted: Counted, in_small_cells: float) ->
     return np.where(total == 0, 1.0, np.where(few, in_small_cells, 0.0))
 
 
-def refit(fit: Fitted, request: Request) -> Fitted:
+def refit(fit: Certified, request: Request) -> Certified:
     """Fit the rows of a fit again with another request; its columns keep their roles
     and their levels.
     """
@@ -307,8 +309,8 @@ def refit(fit: Fitted, request: Request) -> Fitted:
 
 
 def with_estimate(
-    fit: Fitted, estimate: EstimateOption, *, progress: Progress = silent
-) -> Fitted:
+    fit: Certified, estimate: EstimateOption, *, progress: Progress = silent
+) -> Certified:
     """Return the fit with an estimate, in its certificate, of what a model trained on
     its output will do.
     """
@@ -336,7 +338,7 @@ def with_estimate(
     )
 
 
-def _reading(fit: Fitted) -> Reading:
+def _reading(fit: Certified) -> Reading:
     """The reading that a fit was made from."""
     ledger = fit.certificate.privacy
     prior = fit.optimum.dual.prior

@@ -2,16 +2,18 @@
 and every report has.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
 
 from fairmaxent.data.roles import RedrawnValues, Roles
-from fairmaxent.document import Block, Paragraph, Table
+from fairmaxent.document import Block, Note, Paragraph, Table
 from fairmaxent.document.words import counted, percent, times
+from fairmaxent.errors import Option
 from fairmaxent.fit.costs import Costs, GroupCost
 from fairmaxent.fit.facts import GroupMean, ModelEstimate, OutcomeShare, Range
 from fairmaxent.fit.student import DecidedRate, DecidedShare, Decisions
@@ -73,6 +75,13 @@ _MEANINGS = {
 }
 # what is shown if there is little room
 _MAIN = ("accuracy", "auc", "by_predictions", "by_probabilities")
+
+
+class Depth(Enum):
+    """How much is told: what a fit shows of itself, or everything."""
+
+    HEADLINE = auto()
+    ALL = auto()
 
 
 # ---------------------------------------------------------------- rates
@@ -217,6 +226,18 @@ def changed_lines(costs: Costs | None) -> Iterator[str]:
                 for change in directions
             ]
             yield f"{group}: of {directions[0].people:,} people, {', '.join(parts)}"
+
+
+def changed_blocks(costs: Costs | None) -> list[Block]:
+    """The same, as sentences of their own."""
+    return [
+        Paragraph(f"Outcomes were changed for {line}") for line in changed_lines(costs)
+    ]
+
+
+def warnings_about(costs: Iterable[str]) -> list[Block]:
+    """Costs beyond the line, with their remedies: the first thing that is said."""
+    return [Note(f"Warning: {cost}") for cost in costs]
 
 
 def mean_lines(means: Sequence[GroupMean], roles: Roles) -> Iterator[str]:
@@ -419,13 +440,20 @@ def estimate_blocks(estimate: ModelEstimate | None, about: str = "") -> list[Blo
 
 
 def copies_of(redrawn: RedrawnValues | None) -> tuple[str, str]:
-    """What drawn rows that come from a real one are, and what that means for who shares
-    them.
-    """
+    """What copies of real rows are, and what that means for who shares them."""
     if redrawn is None:
         return "rows of the data", "sharing them means sharing real people"
     are = "rows of the data but for their numbers, which are redrawn within bins"
     return are, "sharing them can still give real people away"
+
+
+def copies_sentence(
+    drawn: str, redrawn: RedrawnValues | None, spell: Callable[[Option], str] = str
+) -> str:
+    """Say of so many drawn rows that they are copies, and how to draw rows to share."""
+    are, mean = copies_of(redrawn)
+    release = spell(Option("release", value=True))
+    return f"{drawn} are copies of {are}, and {mean}; for rows to share, add {release}."
 
 
 def promise(ledger: Ledger) -> str:
@@ -441,7 +469,8 @@ def privacy_lines(ledger: Ledger | None) -> Iterator[str]:
     promise.
     """
     if ledger is not None:
-        yield promise(ledger)
+        sentence = promise(ledger)
+        yield f"{sentence[:1].upper()}{sentence[1:]}"
         yield (
             f"{len(ledger.spent)} looks at the table spent ρ = {ledger.rho:.6g} of"
             f" {ledger.privacy.rho:.6g}; counts, and all numbers before, are noisy"

@@ -16,7 +16,7 @@ from fairmaxent.document.text import to_markdown
 from fairmaxent.document.words import percent
 from fairmaxent.errors import InputError, Option, StorageError, did_you_mean
 from fairmaxent.fairness.rates import Grouping, group_table
-from fairmaxent.fit.fitted import Fitted
+from fairmaxent.fit.certified import Certified
 from fairmaxent.fit.groups import group_changes
 from fairmaxent.plain_text import json_text, visible
 
@@ -29,7 +29,9 @@ _TYPES = {"numeric": "sc:Float", "date": "sc:Date"}
 Facts = Mapping[str, list[Any]]  # sentences, or tables
 
 
-def document(fit: Fitted, kind: str, data: str | os.PathLike[str] | None = None) -> str:
+def document(
+    fit: Certified, kind: str, data: str | os.PathLike[str] | None = None
+) -> str:
     """Write a document about a fit; ``data`` is the file of the fair table, which a
     Croissant document describes.
     """
@@ -98,14 +100,14 @@ def _filled(part: Mapping[str, Any], facts: Facts) -> Iterator[Block]:
         yield Note(f"To be written by {part['write']}")
 
 
-def _name(fit: Fitted) -> str:
+def _name(fit: Certified) -> str:
     return visible(
         f"{' and '.join(fit.roles.outcome_names)} by"
         f" {', '.join(fit.roles.protected_names)}, made fair"
     )
 
 
-def _facts(fit: Fitted) -> Facts:
+def _facts(fit: Certified) -> Facts:
     """Everything that a document can say, by name."""
     certificate = fit.certificate
     roles = fit.roles
@@ -162,7 +164,7 @@ def _facts(fit: Fitted) -> Facts:
     }
 
 
-def _impact(fit: Fitted, axes: Grouping) -> tuple[Table, str]:
+def _impact(fit: Certified, axes: Grouping) -> tuple[Table, str]:
     """Rates and impact ratios of the people in the data, and how many are in no
     category because it is unknown.
     """
@@ -222,7 +224,7 @@ def _impact(fit: Fitted, axes: Grouping) -> tuple[Table, str]:
 
 
 def _croissant(
-    fit: Fitted, template: Any, facts: Facts, data: str | os.PathLike[str] | None
+    fit: Certified, template: Any, facts: Facts, data: str | os.PathLike[str] | None
 ) -> dict[str, Any]:
     """JSON-LD: the parts are properties; of a file, also its digest and its columns."""
     record = {

@@ -13,7 +13,7 @@ from fairmaxent.document.html import to_page
 from fairmaxent.document.text import to_markdown
 from fairmaxent.errors import StorageError
 from fairmaxent.files.write import write_whole
-from fairmaxent.fit.fitted import Fitted
+from fairmaxent.fit.certified import Certified
 from fairmaxent.inspection.findings import (
     Inspection,
     answers,
@@ -43,7 +43,7 @@ _FORMS: dict[str, Callable[[Document, Mapping[str, Any]], str | bytes]] = {
 }
 
 
-def write_report(fit: Fitted, path: str | os.PathLike[str], **options: Any) -> None:
+def write_report(fit: Certified, path: str | os.PathLike[str], **options: Any) -> None:
     """Write a report on a fit, which `debias` or `load` returned.
 
     It is for readers who did not run the fit. The first page answers what most of them
@@ -205,15 +205,15 @@ def _save(
 
 def _printed(document: Document) -> bytes:
     """A PDF: of a document with an appendix, one sheet with the first page."""
-    sizes = _SIZES[:2]  # what has no appendix may take more sheets
+    smallest = 0.9  # what has no appendix may take more sheets
     footer = document.footer
     if document.appendix:
-        sizes = _SIZES
+        smallest = _SIZES[-1]
         footer += " The appendix is in the other forms of this report, such as HTML."
-    for size in sizes:
+    for size in _SIZES:
         sheet = replace(document, appendix=(), footer=footer, print_size=size)
         content = print_pdf(to_page(sheet, paper="A4"))
-        if len(_PAGE.findall(content)) <= 1:
+        if len(_PAGE.findall(content)) <= 1 or size <= smallest:
             break
     return content
 

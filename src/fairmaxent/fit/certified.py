@@ -18,6 +18,7 @@ from fairmaxent.data.draws import (
 )
 from fairmaxent.data.quotas import quota
 from fairmaxent.data.table import Reals, Table
+from fairmaxent.document import Block, Heading, Listing, Paragraph
 from fairmaxent.document.html import to_html
 from fairmaxent.document.text import to_text
 from fairmaxent.engines.lazy_frame import open_lazy
@@ -35,6 +36,7 @@ from fairmaxent.fit.solved import (
     weigh_rows,
     with_design,
 )
+from fairmaxent.fit.statements import Depth
 from fairmaxent.fit.uncertainty import Uncertainty, measure_uncertainty
 from fairmaxent.privacy.refusals import no_rows
 from fairmaxent.progress import Progress, silent
@@ -42,19 +44,50 @@ from fairmaxent.progress import Progress, silent
 # rows of one batch by default: large enough for array work, small beside the table
 BATCH = 1 << 18
 PART = 1 << 20  # rows of one file of many
+# what can be done with a fit: the call, and what it gives
+_NEXT = (
+    "fit.sample(n): new rows",
+    "fit.weigh(table): your rows with their weights",
+    "fit.top_up(): rows to add",
+    "fit.summary(): group by group",
+    "fit.plot(): a picture",
+    'fit.report("report.html"): a report to file',
+    "print(fit.certificate): everything",
+)
+_NEXT_WITH_ROWS = _NEXT[1:3]  # a private fit hides the rows that they need
+_NEXT_WITH_ESTIMATE = (
+    "; after debias(..., estimate='rows') also how a model will treat people"
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Fitted(Solved):
-    """A solution, its certificate and its three outputs; `debiasing.Fit` adds papers."""
+class Certified(Solved):
+    """A solution, its certificate and its three outputs; `Fit` adds its papers."""
 
     certificate: Certificate
 
     def __repr__(self) -> str:
-        return to_text(self.certificate.at_a_glance(self.roles))
+        return to_text(self._at_a_glance())
 
     def _repr_html_(self) -> str:
-        return to_html(self.certificate.at_a_glance(self.roles))
+        return to_html(self._at_a_glance())
+
+    def _at_a_glance(self) -> Iterator[Block]:
+        """What it is about, the headline, and what can be done next."""
+        outcomes = ", ".join(self.roles.outcome_names)
+        groups = list(self.roles.protected_names)
+        rows = self.certificate.rows
+        yield Heading(f"<Fit of {outcomes!r} by {groups}, {rows:,} rows>")
+        yield from self.certificate.blocks(Depth.HEADLINE)
+        yield Paragraph("next:")
+        calls = list(_NEXT)
+        if self.certificate.privacy is not None:
+            calls = [call for call in calls if call not in _NEXT_WITH_ROWS]
+        if self.certificate.decisions is not None:
+            calls.insert(0, "fit.model(): the trained model")
+        elif not self.roles.others:  # an estimate is of a single outcome
+            calls[-1] += _NEXT_WITH_ESTIMATE
+        yield Listing(tuple(calls))
 
     @property
     def distinct_rows(self) -> Table:
