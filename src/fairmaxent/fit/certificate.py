@@ -1,5 +1,4 @@
-"""The certificate: what a fit promises and what it reached; its facts as blocks, and as
-remarks for a careful reader.
+"""The certificate: what a fit promises and reached, as blocks and as remarks.
 
 A remark is a tuple of texts and options (`errors.Option`), so that each front end can
 spell the options its own way.
@@ -37,6 +36,7 @@ from fairmaxent.fit.statements import (
     outcome_lines,
     rates_table,
 )
+from fairmaxent.fit.student import DecidedRate, Decisions
 from fairmaxent.metrics.intervals import check_confidence
 from fairmaxent.plain_text import plain_json
 
@@ -62,15 +62,11 @@ REMEDY: Remark = (". To make the table for your model, use ", Option("model"))
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Certificate(Facts):
-    """Rates wanted, before and (exactly) achieved, how good the solution is, and the
-    facts to know about it.
-    """
+    """Rates wanted, before and exactly achieved, and all there is to know beside."""
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Everything a careful reader should know, as sentences: first what it costs,
-        beyond a line.
-        """
+        """What a careful reader should know, as sentences: first what it costs."""
         return tuple(self._spelled((*cost_remarks(self), *other_remarks(self))))
 
     def interval(
@@ -99,36 +95,32 @@ class Certificate(Facts):
         ends = [(1 - confidence) / 2, (1 + confidence) / 2]
         for name, axes in zip(measure.names, measure.groupings, strict=True):
             outcomes = measure.favourable_of(axes)
-            for index, compared in enumerate(
-                (measure.groups_compared, measure.outcomes_compared)
-            ):
-                both = compared(stack, axes), compared(self.table, axes)
-                low, high = np.quantile(
-                    rates_of_many(*both, axes, outcomes, strata=measure.strata)[index],
-                    ends,
+            compared = (measure.groups_compared, measure.outcomes_compared)
+            for index, kind in enumerate(intervals):
+                drawn = compared[index](stack, axes)
+                exact = compared[index](self.table, axes)
+                rates = rates_of_many(
+                    drawn, exact, axes, outcomes, strata=measure.strata
                 )
-                intervals[list(intervals)[index]][name] = (float(low), float(high))
+                low, high = np.quantile(rates[index], ends)
+                intervals[kind][name] = (float(low), float(high))
         return intervals
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain Python values, for JSON: a number that is not finite is
-        None.
-        """
-        skipped = ("measure", "table", "privacy")
-        ledger = None
-        if self.privacy is not None:
-            ledger = plain_json(self.privacy.to_dict())
-        return {
+        """Everything as plain values, for JSON; a number that is not finite is None."""
+        stated = {
             key: plain_json(value)
             for key, value in vars(self).items()
-            if key not in skipped
-        } | {"privacy": ledger}
+            if key not in ("measure", "table", "privacy")
+        }
+        stated["privacy"] = None
+        if self.privacy is not None:
+            stated["privacy"] = plain_json(self.privacy.to_dict())
+        return stated
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of what it states, to six digits: a document that holds it is
-        about this fit.
-        """
+        """The SHA-256 of what it states, to six digits; it names this fit in papers."""
         stated = json.loads(
             json.dumps(self.to_dict()),
             parse_float=lambda number: f"{float(number):.6g}",
@@ -150,10 +142,12 @@ class Certificate(Facts):
     def rate_lines(self) -> Iterator[RateLine]:
         """Each rate wanted, before and achieved."""
         for kind, name in self.rates_shown:
-            rates = (
-                side[kind][name] for side in (self.wanted, self.before, self.achieved)
+            yield RateLine(
+                self.measure.rate_name(kind, name),
+                wanted=self.wanted[kind][name],
+                before=self.before[kind][name],
+                reached=self.achieved[kind][name],
             )
-            yield RateLine(self.measure.rate_name(kind, name), *rates)
 
     def blocks(self, depth: Depth = Depth.ALL) -> Iterator[Block]:
         """What it states: what it costs first, then what was reached and what to know.
@@ -275,30 +269,10 @@ def certify(solved: Solved, told: UnderivedFacts) -> Certificate:
 
 def other_remarks(facts: Facts) -> Iterator[Remark]:
     """What a careful reader should know after the warnings about costs."""
-    if facts.privacy is not None:
-        epsilon = facts.privacy.privacy.epsilon
-        delta = facts.privacy.privacy.delta
-        yield (
-            (
-                "another private fit of the same people, even one that follows advice"
-                f" given here, spends another ε = {epsilon:g}, and all of it adds up;"
-                " more rows and reports from this one spend nothing"
-            ),
-        )
-        if delta * facts.rows >= 1:
-            yield (
-                (
-                    f"δ = {delta:g} is not below 1 divided by the number of rows (about"
-                    f" {facts.rows:,}), so the promise may fail for somebody; choose a"
-                    " smaller "
-                ),
-                Option("delta"),
-            )
+    yield from _privacy_remarks(facts)
     if facts.costs is None:
-        yield from (
-            (f"small group: {name} ({rows:,} rows)",)
-            for name, rows in facts.small_groups.items()
-        )
+        for name, rows in facts.small_groups.items():
+            yield (f"small group: {name} ({rows:,} rows)",)
     yield from _changes_to_the_table(facts)
     yield from _uncompared(facts)
     for combination, rows in facts.forbidden_rows.items():
@@ -308,21 +282,49 @@ def other_remarks(facts: Facts) -> Iterator[Remark]:
                 " weight zero"
             ),
         )
-    for kind, name in () if facts.weight_limit is None else facts.rates_shown:
+    if facts.weight_limit is not None:
+        yield from _missed_for_the_limit(facts, facts.weight_limit)
+    yield from _decision_remarks(facts)
+    yield from unfair_decisions(facts)
+
+
+def _privacy_remarks(facts: Facts) -> Iterator[Remark]:
+    if facts.privacy is None:
+        return
+    epsilon = facts.privacy.privacy.epsilon
+    delta = facts.privacy.privacy.delta
+    yield (
+        (
+            "another private fit of the same people, even one that follows advice"
+            f" given here, spends another ε = {epsilon:g}, and all of it adds up;"
+            " more rows and reports from this one spend nothing"
+        ),
+    )
+    if delta * facts.rows >= 1:
+        yield (
+            (
+                f"δ = {delta:g} is not below 1 divided by the number of rows (about"
+                f" {facts.rows:,}), so the promise may fail for somebody; choose a"
+                " smaller "
+            ),
+            Option("delta"),
+        )
+
+
+def _missed_for_the_limit(facts: Facts, limit: float) -> Iterator[Remark]:
+    for kind, name in facts.rates_shown:
         wanted = facts.wanted[kind][name]
         reached = facts.achieved[kind][name]
         if wanted is not None and reached is not None and reached < wanted - REACHED:
             yield (
                 (
                     f"the {facts.measure.rate_name(kind, name)} is {reached:.3f}, not"
-                    f" {wanted:.3f}, because no row may count more than"
-                    f" {facts.weight_limit:g} times ("
+                    f" {wanted:.3f}, because no row may count more than {limit:g} times"
+                    " ("
                 ),
                 Option("largest_weight"),
                 ")",
             )
-    yield from _decision_remarks(facts)
-    yield from unfair_decisions(facts)
 
 
 def _changes_to_the_table(facts: Facts) -> Iterator[Remark]:
@@ -371,68 +373,71 @@ def _changes_to_the_table(facts: Facts) -> Iterator[Remark]:
 
 
 def _uncompared(facts: Facts) -> Iterator[Remark]:
-    """Name missing values and strata that are not compared; most missing values keep
-    their share.
-    """
+    """Name missing values and strata that are not compared."""
     columns = []
-    keep = "keep their share and "
+    keep = "keep their share and "  # as most missing values do
     for missing in facts.kept_missing:
-        if percent(missing.after) == percent(missing.share):
-            now = ""
-        else:
-            now = f", {percent(missing.after)} of the result"
-        columns.append(f"{missing.column!r} ({missing.share:.1%} of the rows{now})")
-        keep = "" if now else keep
+        share = f"{missing.share:.1%} of the rows"
+        if percent(missing.after) != percent(missing.share):
+            share += f", {percent(missing.after)} of the result"
+            keep = ""
+        columns.append(f"{missing.column!r} ({share})")
     if columns:
-        what = f"missing values of {', '.join(columns)} {keep}are not compared"
         yield (
-            f"{what}; to compare them as a group, use ",
+            (
+                f"missing values of {', '.join(columns)} {keep}are not compared; to"
+                " compare them as a group, use "
+            ),
             Option("missing", "compare"),
         )
     for grouping, names in facts.single_groups.items():
-        if len(names) > _STRATA:
-            more = f" and {len(names) - _STRATA} more"
-        else:
-            more = ""
         strata = "; ".join(names[:_STRATA])
+        if len(names) > _STRATA:
+            strata += f" and {len(names) - _STRATA} more"
         yield (
             (
                 f"{grouping}: not compared, because they have rows of a single group:"
-                f" {strata}{more}"
+                f" {strata}"
             ),
         )
 
 
 def cost_remarks(facts: Facts) -> Iterator[Remark]:
-    """Warn of the groups beyond the line, worst first; a person who is in two of them
-    is named once.
-    """
-    groups: list[GroupCost] = []
-    for group in sorted(
-        facts.costs.groups if facts.costs else (),
-        key=lambda group: group.effective_rows,
-    ):
-        named = any(
-            abs(group.times - other.times) <= 1e-9 * group.times for other in groups
-        )
-        if group.beyond_line and not (named and group.effective_rows >= FEWEST_ROWS):
-            groups.append(group)
+    """Warn of the groups beyond the line, worst first."""
+    groups = _groups_to_warn_of(facts)
     remedies: list[Remark] = []
     for group in groups[:_GROUPS]:
         remedy = _remedy(group, facts)
-        yield (
-            _statement(group, facts.rows),
-            *(["."] if remedy in remedies else remedy),
-        )
+        statement = _statement(group, facts.rows)
+        if remedy in remedies:  # it is said once
+            yield (statement, ".")
+        else:
+            yield (statement, *remedy)
         remedies.append(remedy)
-    if (more := len(groups) - _GROUPS) > 0:
+    more = len(groups) - _GROUPS
+    if more > 0:
+        rest = "group rests" if more == 1 else "groups rest"
         yield (
             (
-                f"{more:,} more {'group rests' if more == 1 else 'groups rest'} on"
-                f" fewer than {FEWEST_ROWS} effective rows, or on a person who counts"
-                f" more than {MOST_TIMES} times."
+                f"{more:,} more {rest} on fewer than {FEWEST_ROWS} effective rows, or"
+                f" on a person who counts more than {MOST_TIMES} times."
             ),
         )
+
+
+def _groups_to_warn_of(facts: Facts) -> list[GroupCost]:
+    """Groups beyond the line; a person who is in two of them is named once."""
+    groups: list[GroupCost] = []
+    if facts.costs is None:
+        return groups
+    for group in sorted(facts.costs.groups, key=lambda group: group.effective_rows):
+        is_named = any(
+            abs(group.times - other.times) <= 1e-9 * group.times for other in groups
+        )
+        is_new = group.effective_rows < FEWEST_ROWS or not is_named
+        if group.beyond_line and is_new:
+            groups.append(group)
+    return groups
 
 
 def _statement(group: GroupCost, rows: int) -> str:
@@ -441,14 +446,13 @@ def _statement(group: GroupCost, rows: int) -> str:
             f"{group.name} is {percent(group.after)} of the result, but nobody in the"
             " data is in this group"
         )
-    if group.rows == 1:
-        people = "a single row"
-    else:
-        people = f"{group.rows:,} rows"
+    people = "a single row" if group.rows == 1 else f"{group.rows:,} rows"
     text = f"{group.name}: all that the result says about this group rests on {people}"
     if group.grows:
-        text = f"{group.name}: {percent(group.after)} of the result rests on {people}"
-        text += f" ({percent(group.before)} of the data)"
+        text = (
+            f"{group.name}: {percent(group.after)} of the result rests on {people}"
+            f" ({percent(group.before)} of the data)"
+        )
     if round(group.effective_rows) < group.rows:
         text += (
             f", which carry as much information as {times(group.effective_rows)}"
@@ -486,34 +490,20 @@ def _remedy(group: GroupCost, facts: Facts) -> Remark:
     if not facts.weight_limit and group.rows:
         ways.append(("limit the weight of one person with ", Option("largest_weight")))
     *others, last = ways
-    joined = (part for way in others for part in (*way, ", "))
-    return (". To avoid this, ", *joined, *(["or "] if others else []), *last, ".")
+    joined = [part for way in others for part in (*way, ", ")]
+    if others:
+        joined.append("or ")
+    return (". To avoid this, ", *joined, *last, ".")
 
 
 def _decision_remarks(facts: Facts) -> Iterator[Remark]:
-    """Say where parity of a student's decisions means nothing, and where it was not
-    reached.
-    """
+    """Say where parity of a student's decisions means nothing, or was not reached."""
     decisions = facts.decisions
     if decisions is None:
         return
     for rate in decisions.rates:
-        shares = [
-            share for share in decisions.shares if share.grouping == rate.grouping
-        ]
         if rate.vacuous:
-            outcomes = sorted({share.outcome for share in shares})
-            nobody = all(share.share == 0 for share in shares)
-            yield (
-                (
-                    f"{decisions.student} decides for {' or '.join(outcomes)} for"
-                    f" {'nobody' if nobody else 'everybody'} at a probability of"
-                    f" {decisions.threshold:g}, so that equal decisions for"
-                    f" {rate.grouping} say nothing. Choose a"
-                    f" {'lower' if nobody else 'higher'} "
-                ),
-                Option("threshold"),
-            )
+            yield _vacuous(decisions, rate)
         elif (
             rate.wanted is not None
             and rate.rate is not None
@@ -529,9 +519,9 @@ def _decision_remarks(facts: Facts) -> Iterator[Remark]:
                 Option("model"),
             )
     if decisions.unsure:
-        groups = "; ".join(decisions.unsure[:_STRATA]) + (
-            ", and others" if len(decisions.unsure) > _STRATA else ""
-        )
+        groups = "; ".join(decisions.unsure[:_STRATA])
+        if len(decisions.unsure) > _STRATA:
+            groups += ", and others"
         yield (
             (
                 "too few people to promise anything about the decisions of"
@@ -540,10 +530,27 @@ def _decision_remarks(facts: Facts) -> Iterator[Remark]:
         )
 
 
+def _vacuous(decisions: Decisions, rate: DecidedRate) -> Remark:
+    """Say that equal decisions mean nothing if all people get the same."""
+    shares = [share for share in decisions.shares if share.grouping == rate.grouping]
+    outcomes = " or ".join(sorted({share.outcome for share in shares}))
+    whom = "everybody"
+    threshold = "higher"
+    if all(share.share == 0 for share in shares):
+        whom = "nobody"
+        threshold = "lower"
+    return (
+        (
+            f"{decisions.student} decides for {outcomes} for {whom} at a probability of"
+            f" {decisions.threshold:g}, so that equal decisions for {rate.grouping} say"
+            f" nothing. Choose a {threshold} "
+        ),
+        Option("threshold"),
+    )
+
+
 def unfair_decisions(facts: Facts) -> Iterator[Remark]:
-    """Say for which groups a model is expected to stay less fair than the data are, and
-    what helps.
-    """
+    """Say for which groups a model is expected to stay less fair, and what helps."""
     estimate = facts.estimate
     if estimate is None:
         return
@@ -557,10 +564,7 @@ def unfair_decisions(facts: Facts) -> Iterator[Remark]:
     for name in less_fair(estimate.after, facts.wanted_of_decisions):
         rate = estimate.after.by_predictions[name]
         span = estimate.after.ranges["by_predictions"][name]
-        if span is None:
-            between = ""
-        else:
-            between = f", between {span[0]:.2f} and {span[1]:.2f}"
+        between = "" if span is None else ", between {:.2f} and {:.2f}".format(*span)
         yield (
             (
                 "fair data are not enough: if a model is trained on them, the"
@@ -572,13 +576,10 @@ def unfair_decisions(facts: Facts) -> Iterator[Remark]:
 
 
 def less_fair(scores: ModelScores, wanted: ByGrouping) -> list[str]:
-    """Groupings for which a model's decisions are expected to stay well below the
-    wanted rate.
-    """
-    return [
-        name
-        for name, rate in scores.by_predictions.items()
-        if rate is not None
-        and (least := wanted[name]) is not None
-        and rate < least - SLACK
-    ]
+    """Groupings for which a model's decisions will stay well below the wanted rate."""
+    found = []
+    for name, rate in scores.by_predictions.items():
+        least = wanted[name]
+        if rate is not None and least is not None and rate < least - SLACK:
+            found.append(name)
+    return found

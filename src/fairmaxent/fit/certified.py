@@ -91,9 +91,7 @@ class Certified(Solved):
 
     @property
     def distinct_rows(self) -> Table:
-        """The distinct rows of the table; refused if they are on the workers of a
-        cluster.
-        """
+        """The distinct rows of the table; refused if they are on a cluster."""
         return in_memory(self.table)
 
     def sample(
@@ -104,8 +102,7 @@ class Certified(Solved):
         random_state: RandomState = None,
         iid: bool = False,
     ) -> Any:
-        """Draw ``n`` new rows: a frame of the same kind, with the same columns, order
-        and dtypes.
+        """Draw ``n`` new rows: a frame of the same kind, with the same columns.
 
         The drawn rows themselves have the wanted rates, up to one row in each group and
         outcome (quota); ``iid=True`` draws them independently. ``given`` fixes columns:
@@ -128,8 +125,7 @@ class Certified(Solved):
         random_state: RandomState = None,
         iid: bool = False,
     ) -> Iterator[Any]:
-        """Draw ``n`` new rows as frames of ``size`` rows, one at a time in memory; the
-        last frame holds the rest.
+        """Draw ``n`` new rows as frames of ``size`` rows, one at a time in memory.
 
         Together they are a sample of ``n`` rows by quota, and each frame has its part
         of every combination, up to one row. The options are those of :meth:`sample`.
@@ -166,8 +162,7 @@ class Certified(Solved):
         return batches(count)
 
     def weights(self) -> Reals:
-        """One weight per input row, 1 on average: the fair distribution on the rows of
-        the data (C = 0).
+        """One weight per input row, 1 on average: the fair distribution with C = 0.
 
         A relabelled fit has one weight per input row and outcome: a column for each
         level of the outcome, in the order of its labels; the weights of a row add up to
@@ -179,8 +174,7 @@ class Certified(Solved):
         )
 
     def weigh(self, frame: Any, *, name: str = "fair_weight") -> Any:
-        """Return the fitted table with a column of :meth:`weights` added, ready to
-        train on.
+        """Return the fitted table with a column of :meth:`weights`, to train on.
 
         If the fit is relabelled, every row appears once for each outcome that it has a
         weight for. Columns that took no part in the fit are kept. A lazy frame is
@@ -332,9 +326,11 @@ class Certified(Solved):
                 cells = rng.multinomial(count, shares)
             else:
                 cells = quota(fair, count, rng, sums=sums).ravel()
-            form = source.domain, source.blocks, self.columns, self.weight_column
             delivery = Delivery(
-                *form,
+                source.domain,
+                source.blocks,
+                self.columns,
+                self.weight_column,
                 folder=target,
                 size=most,
                 evenly=not iid,

@@ -4,7 +4,6 @@ It must fit on one sheet of paper, so each answer shows a few lines; the appendi
 the rest.
 """
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import zip_longest
@@ -107,7 +106,7 @@ def _print_size(page: Document, answers: Sequence[Section]) -> float:
             if isinstance(block, Table):
                 texts += [cell for row in block.rows for cell in row]
             texts += getattr(block, "items", [getattr(block, "text", "")])
-    return min(1.0, math.sqrt(_MOST / sum(map(len, texts))))
+    return min(1.0, float((_MOST / sum(map(len, texts))) ** 0.5))
 
 
 # ---------------------------------------------------------------- parts of an answer
