@@ -35,6 +35,10 @@ from fairmaxent.report.writer import save_report
 
 _SHOWN = 12  # notes before the rest is counted
 _FEW = 3  # outcomes that each have a line of their own, or are named
+_LESS_EXACT = (
+    "the model was tried with weights, and rows are less exact; to train it, use --mode"
+    " weights"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,10 +170,7 @@ def make_result(
             ),
         )
     if new_rows is not None and fit.certificate.decisions is not None:
-        notes += (
-            "the model was tried with weights, and rows are less exact; to train"
-            " it, use --mode weights",
-        )
+        notes += (_LESS_EXACT,)
     return Result(
         fit,
         source,

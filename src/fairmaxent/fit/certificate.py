@@ -160,7 +160,11 @@ class Certificate(Facts):
         yield from map(Paragraph, statements.privacy_lines(self.privacy))
         yield from statements.warnings_about(self._spelled(cost_remarks(self)))
         yield from statements.changed_blocks(self.costs)
-        yield from _first(outcome_lines(self.compared_outcomes), "outcomes")
+        outcomes = outcome_lines(self.compared_outcomes)
+        if is_headline:
+            yield from _first(outcomes, "outcomes")
+        else:
+            yield from map(Paragraph, outcomes)
         if self.privacy is None:
             yield Paragraph(
                 "the fair weights carry as much information as"

@@ -14,6 +14,7 @@ from fairmaxent.fairness.rates import (
     statistical_pair,
 )
 from fairmaxent.fit.certified import Certified
+from fairmaxent.fit.costs import Costs
 from fairmaxent.fit.groups import group_label
 from fairmaxent.fit.option_values import read_target
 from fairmaxent.fit.statements import REACHED
@@ -143,10 +144,7 @@ def reached(fit: Certified, delivered: Delivered) -> Iterator[Reached]:
     intervals = None
     if delivered.mode == "rows":
         intervals = certificate.interval(delivered.rows, iid=True)
-    costly = set()
-    if certificate.costs is not None:
-        groups = certificate.costs.groups
-        costly = {group.grouping for group in groups if group.beyond_line}
+    costly = _costly(certificate.costs)
     axes_of = dict(zip(measure.names, measure.groupings, strict=True))
     for kind, name in certificate.rates_shown:
         axes = axes_of[name]
@@ -188,6 +186,13 @@ def reached(fit: Certified, delivered: Delivered) -> Iterator[Reached]:
             rounded=_is_rounded(fit, delivered, axes),
             costly=name in costly,
         )
+
+
+def _costly(costs: Costs | None) -> set[str]:
+    """Groupings with a group that rests on too few people."""
+    if costs is None:
+        return set()
+    return {group.grouping for group in costs.groups if group.beyond_line}
 
 
 def _is_met(rate: float | None, wanted: float | None) -> bool:
