@@ -22,7 +22,7 @@ import numpy as np
 from benchmarks.outcome import Bar, Outcome, Table
 from fairmaxent import datasets
 from fairmaxent.errors import DependencyError
-from fairmaxent.report.writer import find_browser
+from fairmaxent.report.browser import find_browser
 
 FIVE = ("age", "education", "race", "sex", "income")
 ALL = 15

@@ -146,7 +146,7 @@ def client(tmp_path_factory):
 @pytest.fixture(scope="module")
 def chromium():
     """A real browser."""
-    from fairmaxent.report.writer import find_browser
+    from fairmaxent.report.browser import find_browser
 
     playwright = pytest.importorskip(
         "playwright.sync_api", reason="playwright is not installed"

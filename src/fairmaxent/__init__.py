@@ -11,12 +11,11 @@ if TYPE_CHECKING:
     from fairmaxent import aif360, baselines, datasets, errors, metrics, paper, report
     from fairmaxent.baselines.comparison import compare
     from fairmaxent.data.domain import Domain
+    from fairmaxent.debiasing import debias, load
     from fairmaxent.errors import FairMaxEntError, InfeasibleError, InputError
     from fairmaxent.estimator import FairMaxEnt
     from fairmaxent.evaluation.evaluation import evaluate
-    from fairmaxent.fit.fit import load
     from fairmaxent.fit.option_values import Estimate, Model
-    from fairmaxent.fit.pipeline import debias
     from fairmaxent.fit.storage import verify
     from fairmaxent.gate import check
     from fairmaxent.inspection import inspect
@@ -53,12 +52,11 @@ _MODULES = ("aif360", "baselines", "datasets", "errors", "metrics", "paper", "re
 _NAMES = {
     "baselines.comparison": ("compare",),
     "data.domain": ("Domain",),
+    "debiasing": ("debias", "load"),
     "errors": ("FairMaxEntError", "InfeasibleError", "InputError"),
     "estimator": ("FairMaxEnt",),
     "evaluation.evaluation": ("evaluate",),
-    "fit.fit": ("load",),
     "fit.option_values": ("Estimate", "Model"),
-    "fit.pipeline": ("debias",),
     "fit.storage": ("verify",),
     "gate": ("check",),
     "inspection": ("inspect",),

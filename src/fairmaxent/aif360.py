@@ -10,9 +10,8 @@ from typing import Any, Literal
 import numpy as np
 
 from fairmaxent.data.table import Mask, Reals
+from fairmaxent.debiasing import Fit, debias
 from fairmaxent.errors import ColumnError, InputError, check_choice, did_you_mean
-from fairmaxent.fit.fit import Fit
-from fairmaxent.fit.pipeline import debias
 from fairmaxent.fit.request import Request
 from fairmaxent.options import storing_options_of
 
@@ -80,7 +79,7 @@ class FairMaxEntPreprocessing:
 
     def fit(self, dataset: Any) -> "FairMaxEntPreprocessing":
         """Learn the fair distribution of a data set; `fit_` is the
-        :class:`fairmaxent.fit.fit.Fit`.
+        :class:`fairmaxent.debiasing.Fit`.
         """
         if not hasattr(dataset, "favorable_label"):
             raise InputError(

@@ -14,6 +14,7 @@ from fairmaxent.data import frames
 from fairmaxent.data.columns import factorize
 from fairmaxent.data.draws import RandomState
 from fairmaxent.data.table import Reals
+from fairmaxent.debiasing import Fit, debias
 from fairmaxent.errors import (
     ColumnError,
     DependencyError,
@@ -22,8 +23,6 @@ from fairmaxent.errors import (
     LevelError,
 )
 from fairmaxent.fit.distribution import Evidence
-from fairmaxent.fit.fit import Fit
-from fairmaxent.fit.pipeline import debias
 from fairmaxent.fit.request import Request
 from fairmaxent.options import storing_options_of
 
@@ -203,7 +202,7 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
     ) -> tuple[Any, Any]:
         """Draw `n` new rows as X and y.
 
-        The options are those of :meth:`fairmaxent.fit.fit.Fit.sample`.
+        The options are those of :meth:`fairmaxent.debiasing.Fit.sample`.
         """
         check_is_fitted(self)
         return self._restored(

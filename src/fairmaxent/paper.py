@@ -14,13 +14,13 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.data.reading import encode_table
 from fairmaxent.data.roles import Roles, read_columns
 from fairmaxent.data.table import Counted, Reals
+from fairmaxent.debiasing import Fit
 from fairmaxent.errors import ColumnError, InfeasibleError, LevelError, check_choice
 from fairmaxent.fairness.rates import Measure, check_rate
 from fairmaxent.fairness.weights import algorithm_1, reweigh
 from fairmaxent.fit.certificate import certify
 from fairmaxent.fit.distribution import Distribution, level_means
-from fairmaxent.fit.facts import Told
-from fairmaxent.fit.fit import Fit
+from fairmaxent.fit.facts import UnderivedFacts
 from fairmaxent.fit.option_values import PaperRequest, check_share
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.solved import Solved
@@ -128,7 +128,7 @@ def fit(
         optimum=optimum,
         distribution=Distribution.of(domain, optimum),
     )
-    certificate = certify(solved, Told(left_out_columns=left_out))
+    certificate = certify(solved, UnderivedFacts(left_out_columns=left_out))
     return Fit(**vars(solved), certificate=certificate)
 
 

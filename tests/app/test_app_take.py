@@ -10,7 +10,7 @@ import fairmaxent
 from appserver import DOMAIN, OPTIONS, downloaded, opened, people, staff
 from fairmaxent.app.page_options import as_labelled
 from fairmaxent.cli.group import group as commands
-from fairmaxent.report.writer import find_browser
+from fairmaxent.report.browser import find_browser
 
 STAFF = 'levels.promoted = ["no", "yes"]\nlevels.level = [1, 2, 3]\n'
 READ = {

@@ -13,9 +13,9 @@ from clifiles import ROLES, biased_table
 from fairmaxent import Model
 from fairmaxent.baselines import cross_validation
 from fairmaxent.baselines.cross_validation import (
-    TriedMethod,
     CrossValidation,
     Scores,
+    TriedMethod,
     methods,
 )
 

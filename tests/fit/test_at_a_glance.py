@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 import fairmaxent
+from fairmaxent.debiasing import debias
 from fairmaxent.fit import groups as group_plot
-from fairmaxent.fit.pipeline import debias
 from tables import random_frame
 
 pytest.importorskip("matplotlib", reason="it draws the plots").use("Agg")
@@ -138,6 +138,18 @@ def test_a_notebook_shows_what_was_asked_reached_paid_and_comes_next(fit):
         assert text in page.text
     assert "short" not in page.text
     assert repr(fit).count("\n") < 24
+
+
+def test_what_is_shown_at_a_glance_is_in_the_certificate_in_the_same_words(fit):
+    everything = str(fit.certificate).splitlines()
+    _, *shown = repr(fit).splitlines()
+    costs = shown[: shown.index("next:")]
+    only_here = [line for line in costs if line not in everything]
+    # it stands for the table of costs, which is not shown
+    (heaviest,) = only_here
+    assert heaviest.startswith("one row counts up to ")
+    order = [everything.index(line) for line in costs if line != heaviest]
+    assert order == sorted(order)
 
 
 def test_a_rate_that_was_not_reached_is_marked(frame):

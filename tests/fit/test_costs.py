@@ -239,7 +239,7 @@ def test_changed_outcomes_are_those_of_the_delivered_weights(case):
         assert change.people == people["row"].nunique()
         assert change.changed == pytest.approx(moved["part"].sum(), rel=1e-6)
         assert change.changed > 0
-    line = f"outcomes changed for {fit.certificate.costs.changed[0].group}: of "
+    line = f"Outcomes were changed for {fit.certificate.costs.changed[0].group}: of "
     assert line in str(fit.certificate)
 
 
@@ -280,11 +280,11 @@ def test_three_people_who_become_a_fifth_are_the_first_thing_said():
     ):
         assert remedy in first
     lines = str(certificate).splitlines()
-    assert lines[0] == f"warning: {first}"
+    assert lines[0] == f"Warning: {first}"
     assert sum("race = Other" in line and "rests on" in line for line in lines) == 1
     order = [
         str(certificate).index(part)
-        for part in ("warning:", "effective rows", "achieved")
+        for part in ("Warning:", "effective rows", "achieved")
     ]
     assert order == sorted(order)
 

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from fairmaxent.data.domain import Domain
+from fairmaxent.debiasing import debias
 from fairmaxent.errors import InfeasibleError
-from fairmaxent.fit.pipeline import debias
 from fairmaxent.maxent.priors.rows import Rows
 from tables import as_table, random_frame, rates_of
 

@@ -10,8 +10,8 @@ from scipy.stats import chi2
 import realdata
 from fairmaxent import paper
 from fairmaxent.data.limits import max_memory
+from fairmaxent.debiasing import debias
 from fairmaxent.errors import EvidenceError, InputError, LimitError
-from fairmaxent.fit.pipeline import debias
 
 MANY = 100_000
 

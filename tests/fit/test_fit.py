@@ -10,8 +10,8 @@ import pytest
 
 import realdata
 from fairmaxent.data.domain import Domain
+from fairmaxent.debiasing import debias
 from fairmaxent.errors import EvidenceError, LevelError
-from fairmaxent.fit.pipeline import debias
 from fairmaxent.fit.solved import fair_counts
 from tables import as_table, random_frame, rates_of
 

@@ -334,7 +334,7 @@ def test_people_keep_their_outcome_as_far_as_their_profile_allows(
     assert (
         (len(moved) > 0)
         == (farthest > 0)
-        == ("outcomes changed" in str(fit.certificate))
+        == ("Outcomes were changed" in str(fit.certificate))
     )
     assert set(moved["old"]) | set(moved["hired"]) <= {"yes", "no"}
     # no two people swap theirs

@@ -12,7 +12,7 @@ import pytest
 import clifiles
 import fairmaxent
 from clifiles import biased_table
-from fairmaxent.fit.fit import Fit
+from fairmaxent.debiasing import Fit
 from fairmaxent.gate.kinds import KINDS
 from fairmaxent.gate.papers import FORMS
 

@@ -314,11 +314,11 @@ def test_a_forged_promise_is_refused(noise, tmp_path):
 def test_certificate_and_overview_say_what_was_spent(noise):
     fit = private()
     text = str(fit.certificate)
-    assert text.startswith("private with ε = 1, δ = 1e-09: ")
+    assert text.startswith("Private with ε = 1, δ = 1e-09: ")
     assert "noisy estimates" in text
     assert "another private fit of the same people" in text
     assert "fit.weigh" not in repr(fit)
-    assert "private with ε = 1" in repr(fit)
+    assert "Private with ε = 1" in repr(fit)
     ledger = fit.certificate.privacy
     assert ledger.rho <= ledger.privacy.rho
     assert fit.certificate.to_dict()["privacy"]["spent"][0]["measured"] == "hired × sex"

@@ -20,8 +20,7 @@ from appserver import axe_core
 from fairmaxent import Estimate
 from fairmaxent.errors import DependencyError
 from fairmaxent.fit import certificate
-from fairmaxent.report import Source, build_report
-from fairmaxent.report import writer as browser
+from fairmaxent.report import Source, browser, build_report
 from fairmaxent.report.first_page import first_page
 from fairmaxent.report.source import WrittenFile
 from reportforms import html_report

@@ -16,8 +16,7 @@ import pytest
 import fairmaxent
 from clifiles import ROLES, biased_table, run
 from fairmaxent.errors import DependencyError, StorageError
-from fairmaxent.report import write_report
-from fairmaxent.report import writer as browser
+from fairmaxent.report import browser, write_report
 
 pytestmark = [
     pytest.mark.process,

@@ -31,7 +31,7 @@ from fairmaxent.data.reading import Reading
 from fairmaxent.engines.lazy_frame import collect
 from fairmaxent.errors import InputError
 from fairmaxent.files.reading import Remark, TableFile
-from fairmaxent.fit.fit import Fit
+from fairmaxent.fit.certified import Certified
 from fairmaxent.fit.option_values import OutputOption
 from fairmaxent.fit.pipeline import read_frame
 from fairmaxent.fit.request import Request
@@ -359,7 +359,7 @@ class Scenario:
 
     @property
     def needs_rows_in_memory(self) -> bool:
-        """Whether the rows of a Parquet file have to be read: a model learns from each."""
+        """Whether a model, or --release, needs the rows of a Parquet file."""
         has = self.asked.has
         if has("train"):
             return True
@@ -454,8 +454,8 @@ class Fitted:
     """A scenario and its fit, and estimates, by what the model is trained on."""
 
     scenario: Scenario
-    bare: Fit  # without an estimate
-    estimates: Mapping[OutputOption, Fit] = field(default_factory=dict)
+    bare: Certified  # without an estimate
+    estimates: Mapping[OutputOption, Certified] = field(default_factory=dict)
     # that the fit can be made again of at once; None: it takes all rows
     cells: Reading | None = None
     is_whole: bool = True  # or a fit of the cells alone, which can draw nothing
@@ -466,6 +466,6 @@ class Fitted:
         return "weights" if self.scenario.wanted.mode == "weights" else "rows"
 
     @property
-    def fit(self) -> Fit:
+    def fit(self) -> Certified:
         """The fit, with the estimate for what is taken, if there is one."""
         return self.estimates.get(self.output, self.bare)

@@ -31,7 +31,7 @@ from fairmaxent.fit.certificate import (
     other_remarks,
     unfair_decisions,
 )
-from fairmaxent.fit.fit import Fit
+from fairmaxent.fit.certified import Certified
 from fairmaxent.fit.groups import GroupChange, group_changes
 from fairmaxent.fit.pipeline import fit_rows
 from fairmaxent.fit.request import Request
@@ -237,7 +237,7 @@ def _gaps(
     return gaps
 
 
-def seen(fit: Fit, *, is_whole: bool = True) -> dict[str, Any]:
+def seen(fit: Certified, *, is_whole: bool = True) -> dict[str, Any]:
     """Rates, groups, what it costs and what to know; copies of a whole fit only."""
     certificate = fit.certificate
     made_for = [visible(line) for line in beyond_lines(certificate.decisions)]
@@ -304,7 +304,7 @@ def _sentences(remarks: Iterable[Any]) -> list[str]:
     return [visible(spelled(remark, as_labelled)) for remark in remarks]
 
 
-def _estimate(fit: Fit) -> dict[str, Any] | None:
+def _estimate(fit: Certified) -> dict[str, Any] | None:
     estimate = fit.certificate.estimate
     if estimate is None:
         return None
@@ -369,7 +369,9 @@ def is_quick(request: Request, data: Reading) -> bool:
     )
 
 
-def quick_fit(cells: Reading, request: Request, progress: Progress = silent) -> Fit:
+def quick_fit(
+    cells: Reading, request: Request, progress: Progress = silent
+) -> Certified:
     """A fit of the cells, which says nothing about copies of rows."""
     fit = fit_rows(cells, request, progress)
     costs = fit.certificate.costs
@@ -380,7 +382,7 @@ def quick_fit(cells: Reading, request: Request, progress: Progress = silent) -> 
     )
 
 
-def says_all(fit: Fit) -> bool:
+def says_all(fit: Certified) -> bool:
     """Whether no cell is filled in, and none left out."""
     return not (fit.certificate.filled_cells or fit.certificate.emptied_cells)
 

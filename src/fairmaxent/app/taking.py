@@ -15,8 +15,8 @@ from fairmaxent.cli.result import make_report, make_result
 from fairmaxent.files.write import Staging
 from fairmaxent.options import python_lines
 from fairmaxent.progress import Progress
+from fairmaxent.report.browser import find_browser
 from fairmaxent.report.source import Source, reading_lines
-from fairmaxent.report.writer import find_browser
 
 # What can be taken: what the page calls it, and the end of its file's name.
 _WHATS = {

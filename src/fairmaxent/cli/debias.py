@@ -53,7 +53,7 @@ from fairmaxent.privacy.spending import Spending, spent_so_far
 from fairmaxent.progress import silent
 
 if TYPE_CHECKING:
-    from fairmaxent.fit.fit import Fit
+    from fairmaxent.fit.certified import Certified
 
 _PATIENCE = 10  # seconds to wait for a scheduler, and for its first worker
 _DEMO_FILES = ("census.csv", "fair.csv", "model.fme", "report.html")
@@ -166,7 +166,7 @@ def _fit(
     wanted: OutputOptions,
     staging: Staging,
     paid: contextlib.ExitStack,
-) -> Fit:
+) -> Certified:
     """Fit, keep at once what was paid for, and estimate a model if asked."""
     from fairmaxent.fit.pipeline import fit_frame, with_estimate
 
@@ -187,7 +187,7 @@ def _spent(ledger: str | None, delta: float) -> str:
 
 
 @contextlib.contextmanager
-def _keeping(fit: Fit, wanted: OutputOptions, staging: Staging) -> Iterator[None]:
+def _keeping(fit: Certified, wanted: OutputOptions, staging: Staging) -> Iterator[None]:
     """Keep the model of a private fit at once.
 
     Whatever fails from now on, what was paid for is there, and said.

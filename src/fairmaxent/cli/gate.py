@@ -147,7 +147,7 @@ def document_command(
     \b
     fairmaxent document article-10 model.fme -o article-10.md
     """
-    from fairmaxent.fit.fit import load
+    from fairmaxent.debiasing import load
 
     check_files([model, data], [output])
     with Staging([output], force=force, readable=[output]) as staging:

@@ -82,7 +82,7 @@ def sample_command(model: str, wanted: SampleOptions) -> None:
     \b
     fairmaxent sample model.fme -n 1000 --given sex=Female -o women.csv
     """
-    from fairmaxent.fit.fit import load
+    from fairmaxent.debiasing import load
 
     rows = wanted.rows
     target = wanted.output
@@ -259,7 +259,7 @@ def report_command(model: str, wanted: ReportOptions, reading: ReadingOptions) -
     \b
     fairmaxent report model.fme --data census.csv -o report.html
     """
-    from fairmaxent.fit.fit import load
+    from fairmaxent.debiasing import load
     from fairmaxent.report import build_report, source, writer
 
     data = wanted.data

@@ -22,7 +22,7 @@ from fairmaxent.options import option
 from fairmaxent.progress import Progress, silent
 
 if TYPE_CHECKING:
-    from fairmaxent.fit.fit import Fit
+    from fairmaxent.fit.certified import Certified
     from fairmaxent.report.delivered import DrawnBatches
     from fairmaxent.report.source import Source
 
@@ -425,7 +425,7 @@ class OutputOptions(FileOptions):
 
 
 def write_drawn(
-    fit: Fit,
+    fit: Certified,
     n: int,
     staging: Staging,
     target: str,

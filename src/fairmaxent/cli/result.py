@@ -1,11 +1,10 @@
-"""What ``fairmaxent debias`` made, and what it says about it: to people, and to
-programs.
-"""
+"""What ``fairmaxent debias`` made, and what it says to people and to programs."""
 
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 from fairmaxent.cli.options import name_for, next_step, outputs
@@ -24,7 +23,7 @@ from fairmaxent.files.reading import STANDARD, TableFile
 from fairmaxent.files.write import Staging
 from fairmaxent.fit import statements
 from fairmaxent.fit.certificate import cost_remarks, other_remarks
-from fairmaxent.fit.fit import Fit
+from fairmaxent.fit.certified import Certified
 from fairmaxent.fit.groups import group_changes
 from fairmaxent.inspection.hints import LEAKS, leak_hints, proxies
 from fairmaxent.inspection.proposals import known_levels, propose_favourable
@@ -36,13 +35,17 @@ from fairmaxent.report.writer import save_report
 
 _SHOWN = 12  # notes before the rest is counted
 _FEW = 3  # outcomes that each have a line of their own, or are named
+_LESS_EXACT = (
+    "the model was tried with weights, and rows are less exact; to train it, use --mode"
+    " weights"
+)
 
 
 @dataclass(frozen=True, eq=False)
 class Result:
     """A fit, the table to write, and the rates of what is written."""
 
-    fit: Fit
+    fit: Certified
     source: TableFile
     table: Reals  # of outcome and protected columns, whose cells sum to one
     rows: int | None = None  # of the table that is written
@@ -54,17 +57,18 @@ class Result:
 
     @property
     def private(self) -> bool:
-        """Whether the fit is private, so that nothing else may be said about the rows
-        of the data.
-        """
+        """Whether nothing else may be said about the rows of the data."""
         return self.fit.certificate.privacy is not None
+
+    @property
+    def readable_frame(self) -> Any:
+        """The table that was read; None if the fit is private."""
+        return None if self.private else self.source.frame
 
     @cached_property
     def costs(self) -> deliveries.DeliveredCosts:
         """What the table that is written costs each group."""
-        return deliveries.costs_of(
-            self.fit, self.delivered, None if self.private else self.source.frame
-        )
+        return deliveries.costs_of(self.fit, self.delivered, self.readable_frame)
 
     @property
     def alerts(self) -> tuple[str, ...]:
@@ -76,187 +80,191 @@ class Result:
     @cached_property
     def notes(self) -> tuple[str, ...]:
         """What else a user should know about the data, the fit and what is written."""
-        good = good_outcome_notes(
-            self.fit.request.favourable, self.fit.roles.attributes[0]
+        reading: tuple[str, ...] = ()
+        if not self.private:
+            reading = self.source.notes_spelled(as_typed)
+        remarks = other_remarks(self.fit.certificate)
+        return (
+            *good_outcome_notes(
+                self.fit.request.favourable, self.fit.roles.attributes[0]
+            ),
+            *deliveries.absences(self.fit, self.table),
+            *reading,
+            *_leaks(self),
+            *(spelled(remark, as_typed) for remark in remarks),
+            *self.written_notes,
         )
-        missing = deliveries.absences(self.fit, self.table)
-        typed = [
-            spelled(remark, as_typed) for remark in other_remarks(self.fit.certificate)
-        ]
-        if self.private:
-            exact = ()
-        else:
-            exact = self.source.notes_spelled(as_typed)
-        leaks: list[str] = []
-        # If the rows are in memory to look at; rows to share have other levels.
-        if (
-            self.fit.table.keeps_rows
-            and not self.private
-            and not self.fit.request.release
-        ):
-            outcome, *protected = self.fit.roles.names
-            roles = Roles.of(self.fit.domain, outcome, protected)
-            codes = self.fit.domain.encode(self.source.frame)
-            leaks = [
-                spelled(hint.parts, as_typed) for hint in leak_hints(roles, codes, None)
-            ]
-            decisions = self.fit.certificate.decisions
-            hidden = self.fit.roles.protected_names
-            for own in (
-                proxies(roles, codes, None)
-                if decisions and not decisions.sees_protected
-                else ()
-            ):
-                if (
-                    own.strength >= LEAKS
-                    and own.protected in hidden
-                    and own.column not in hidden
-                ):
-                    what = (
-                        f"the model does not see {own.protected!r}, but {own.column!r}"
-                        " gives it away; to hide both, "
-                    )
-                    leaks.append(
-                        f"{what}add {as_typed(Option('drop', [own.column]))} and train"
-                        " without it"
-                    )
-        return (*good, *missing, *exact, *leaks, *typed, *self.written_notes)
+
+
+def _leaks(result: Result) -> Iterator[str]:
+    """Columns that give the outcome away, or what the model is not to see."""
+    fit = result.fit
+    # If the rows are in memory to look at; rows to share have other levels.
+    if not fit.table.keeps_rows or result.private or fit.request.release:
+        return
+    outcome, *protected = fit.roles.names
+    roles = Roles.of(fit.domain, outcome, protected)
+    codes = fit.domain.encode(result.source.frame)
+    for hint in leak_hints(roles, codes, None):
+        yield spelled(hint.parts, as_typed)
+    decisions = fit.certificate.decisions
+    if decisions is None or decisions.sees_protected:
+        return
+    hidden = fit.roles.protected_names
+    for proxy in proxies(roles, codes, None):
+        gives_away = proxy.strength >= LEAKS and proxy.protected in hidden
+        if gives_away and proxy.column not in hidden:
+            yield (
+                f"the model does not see {proxy.protected!r}, but {proxy.column!r}"
+                " gives it away; to hide both, add"
+                f" {as_typed(Option('drop', [proxy.column]))} and train without it"
+            )
 
 
 # ---------------------------------------------------------------- making it
 
 
 def make_result(
-    fit: Fit,
+    fit: Certified,
     source: TableFile,
     wanted: OutputOptions,
     staging: Staging,
     progress: Progress = silent,
 ) -> Result:
-    """Write the model and the table; rows of one that stays on disk or on a cluster are
-    written as they are drawn.
-    """
+    """Write the model and the table."""
     if wanted.model is not None:
         fit.save(staging.path_for(wanted.model))
     if wanted.output is None:
         return Result(fit, source, fit.distribution.root_table)
-    # of a private table, not even that is exact
-    if wanted.rows is None:
-        count = fit.table.size
-    else:
-        count = wanted.rows
-    seed = fit.request.random_state
     is_lazy = source.frame.__class__.__name__ == "LazyFrame"
     if wanted.scheduler is not None:
-        folder = staging.path_for(wanted.output)
-        readable = wanted.readable_by_others
-        fit.write_sample(
-            count,
-            folder,
-            iid=wanted.iid,
-            readable_by_others=readable,
-            progress=progress,
-        )
-        drawn = deliveries.DrawnBatches(fit)
-        for part in sorted(folder.glob("*.parquet")):
-            drawn.add(
-                load_library("pandas").read_parquet(part, columns=list(fit.roles.names))
-            )
-        return Result(fit, source, drawn.table, count)
+        return _on_workers(fit, source, wanted, staging, progress)
     if is_lazy and wanted.mode == "rows":
-        drawn = deliveries.DrawnBatches(fit)
-        form = wanted.output_format
-        how: dict[str, Any] = {
-            "format": form,
-            "drawn": drawn,
-            "progress": progress,
-            "iid": wanted.iid,
-        }
-        notes = write_drawn(fit, count, staging, wanted.output, **how)
-        made = drawn.delivered(iid=wanted.iid, seed=seed)
-        return Result(
-            fit, source, made.table, made.rows, delivered=made, written_notes=notes
-        )
-    given = None
+        return _in_batches(fit, source, wanted, staging, progress)
+    new_rows = None
     if wanted.mode == "weights":
-        frame = fit.weigh(
-            source.frame if source.whole is None else source.whole,
-            name=wanted.weight_name,
-        )
+        whole = source.frame if source.whole is None else source.whole
+        frame = fit.weigh(whole, name=wanted.weight_name)
+    elif wanted.mode == "top-up":
+        frame = new_rows = fit.top_up()
     else:
-        given = frame = (
-            fit.top_up()
-            if wanted.mode == "top-up"
-            else fit.sample(count, iid=wanted.iid)
-        )
-    made = deliveries.deliver(fit, given, mode=wanted.mode, iid=wanted.iid, seed=seed)
+        frame = new_rows = fit.sample(_count(fit, wanted), iid=wanted.iid)
+    made = deliveries.deliver(
+        fit,
+        new_rows,
+        mode=wanted.mode,
+        iid=wanted.iid,
+        seed=fit.request.random_state,
+    )
+    notes: tuple[str, ...] = ()
     # A table for stdout is written last, because it cannot be taken back.
-    if wanted.output == STANDARD and not is_lazy:
-        notes = ()
-    else:
+    if wanted.output != STANDARD or is_lazy:
         notes = wanted.write(frame, source, staging)
-    if is_lazy and given is None:
-        rows = fit.table.size
-    else:
-        rows = len(frame)
-    if given is None and rows > fit.table.size:
-        split = (
-            f"{counted(fit.table.size, 'row')} became {rows:,}, because people are"
-            " split between the outcomes"
-        )
-        notes = (
-            *notes,
-            f"{split}; always count each row by the column {wanted.weight_name!r}",
-        )
-    if given is not None and fit.certificate.decisions is not None:
-        notes = (
-            *notes,
+    rows = fit.table.size if is_lazy and new_rows is None else len(frame)
+    if new_rows is None and rows > fit.table.size:
+        notes += (
             (
-                "the model was tried with weights, and rows are less exact; to train"
-                " it, use --mode weights"
+                f"{counted(fit.table.size, 'row')} became {rows:,}, because people are"
+                " split between the outcomes; always count each row by the column"
+                f" {wanted.weight_name!r}"
             ),
         )
+    if new_rows is not None and fit.certificate.decisions is not None:
+        notes += (_LESS_EXACT,)
     return Result(
         fit,
         source,
         made.table,
-        rows,
-        None if is_lazy else frame,
-        made,
+        rows=rows,
+        frame=None if is_lazy else frame,
+        delivered=made,
         written_notes=notes,
+    )
+
+
+def _count(fit: Certified, wanted: OutputOptions) -> int:
+    """How many rows to draw: as many as the table has, if nobody says."""
+    return fit.table.size if wanted.rows is None else wanted.rows
+
+
+def _on_workers(
+    fit: Certified,
+    source: TableFile,
+    wanted: OutputOptions,
+    staging: Staging,
+    progress: Progress,
+) -> Result:
+    """Let the workers of a cluster draw and write, and count what they wrote."""
+    assert wanted.output is not None
+    folder = staging.path_for(wanted.output)
+    count = _count(fit, wanted)
+    fit.write_sample(
+        count,
+        folder,
+        iid=wanted.iid,
+        readable_by_others=wanted.readable_by_others,
+        progress=progress,
+    )
+    drawn = deliveries.DrawnBatches(fit)
+    columns = list(fit.roles.names)
+    for part in sorted(folder.glob("*.parquet")):
+        drawn.add(load_library("pandas").read_parquet(part, columns=columns))
+    return Result(fit, source, drawn.table, count)
+
+
+def _in_batches(
+    fit: Certified,
+    source: TableFile,
+    wanted: OutputOptions,
+    staging: Staging,
+    progress: Progress,
+) -> Result:
+    """Write rows as they are drawn, because the table is not in memory."""
+    assert wanted.output is not None
+    drawn = deliveries.DrawnBatches(fit)
+    notes = write_drawn(
+        fit,
+        _count(fit, wanted),
+        staging,
+        wanted.output,
+        format=wanted.output_format,
+        drawn=drawn,
+        progress=progress,
+        iid=wanted.iid,
+    )
+    made = drawn.delivered(iid=wanted.iid, seed=fit.request.random_state)
+    return Result(
+        fit, source, made.table, made.rows, delivered=made, written_notes=notes
     )
 
 
 def make_report(
     result: Result, wanted: OutputOptions, staging: Staging, origin: Source
 ) -> None:
-    """Write the report; the other files are there, so that it can name their
-    digests.
-    """
+    """Write the report; it names the digests of the other files, which are there."""
     files = {"Fair table": wanted.output, "Model": wanted.model}
     written = tuple(
         written_file(what, staging.path_for(path), name=path)
         for what, path in files.items()
         if path not in (None, STANDARD)
     )
+    source = replace(origin, written=written, dropped=result.source.dropped)
     # The report on a private fit says nothing about the file's content.
     if result.private:
-        exact = {"sha256": None}
+        source = replace(source, sha256=None)
     else:
-        exact = {"reading": result.source.notes_spelled(origin.front_door.spell)}
-    asked: dict[str, Any] = {
-        "mode": wanted.mode,
-        "iid": wanted.iid,
-        "evaluate": wanted.evaluate,
-        **wanted.filing,
-    }
-    asked |= {"delivered": result.delivered, "seed": result.fit.request.random_state}
-    source = replace(origin, written=written, dropped=result.source.dropped, **exact)
+        reading = result.source.notes_spelled(origin.front_door.spell)
+        source = replace(source, reading=reading)
     report = build_report(
         result.fit,
-        data=None if result.private else result.source.frame,
+        data=result.readable_frame,
         source=source,
-        **asked,
+        mode=wanted.mode,
+        iid=wanted.iid,
+        evaluate=wanted.evaluate,
+        delivered=result.delivered,
+        seed=result.fit.request.random_state,
+        **wanted.filing,
     )
     for path in wanted.reports:
         save_report(report, staging.path_for(path))
@@ -266,160 +274,133 @@ def make_report(
 
 
 def result_text(result: Result, wanted: OutputOptions, following: str) -> str:
-    """What it costs, the rates before and after, what to know, what was written, and
-    the next step.
-    """
+    """The costs, rates before and after, what to know, what was written, what next."""
     certificate = result.fit.certificate
-    notes = list(result.notes[:_SHOWN])
+    notes = [f"Note: {note}" for note in result.notes[:_SHOWN]]
     if len(result.notes) > _SHOWN:
-        notes.append(f"and {len(result.notes) - _SHOWN} more; --json shows them all")
-    is_one = len(certificate.measure.favourable) == 1
-    if is_one:
-        decided = f", for {certificate.compared_outcomes[0].outcome}"
-    else:
-        decided = ""
-    changes = group_changes(result.fit, result.table)
-    groups = [
-        (
+        more = len(result.notes) - _SHOWN
+        notes.append(f"Note: and {more} more; --json shows them all")
+    about = ""
+    if len(certificate.measure.favourable) == 1:
+        about = f", for {certificate.compared_outcomes[0].outcome}"
+    rates = list(_rate_lines(result))
+    sections: list[Sequence[Block]] = [
+        _paragraphs(_sharing(result)),
+        _paragraphs(statements.beyond_lines(certificate.decisions)),
+        statements.warnings_about(result.alerts),
+        statements.changed_blocks(certificate.costs),
+        _costs(result, wanted),
+        [statements.rates_table(rates, ("wanted", "before", "after"))],
+        _paragraphs(statements.mean_lines(certificate.means, result.fit.roles)),
+        [_groups(result)],
+        statements.decision_blocks(certificate.decisions),
+        statements.estimate_blocks(certificate.estimate, about),
+        _paragraphs(_not_estimated(result, wanted)),
+        _paragraphs(notes),
+        _paragraphs(wanted.written(result.rows, result.fit.contents)),
+    ]
+    return "\n\n".join(filter(None, [sections_text(sections), following]))
+
+
+def _paragraphs(lines: Iterable[str]) -> list[Block]:
+    return [*map(Paragraph, lines)]
+
+
+def _groups(result: Result) -> Table:
+    """How often each group has each outcome, outcome by outcome."""
+    by_outcome: dict[tuple[str, str], list[tuple[str, ...]]] = {}
+    for change in group_changes(result.fit, result.table):
+        row = (
             change.name,
             change.about,
             statements.rate_text(change.rate_before),
             statements.rate_text(change.rate_after),
         )
-        for about in dict.fromkeys((change.column, change.about) for change in changes)
-        for change in changes
-        if about == (change.column, change.about)
-    ]
-    # Of a private fit, the report is the place: another fit would be paid for again. A
-    # table for a model has its own.
-    can_be_estimated = (
-        wanted.scheduler is None and not result.fit.roles.others and not result.private
+        by_outcome.setdefault((change.column, change.about), []).append(row)
+    rows = tuple(chain.from_iterable(by_outcome.values()))
+    return Table("Groups", ("group", "", "before", "after"), rows)
+
+
+def _not_estimated(result: Result, wanted: OutputOptions) -> Iterator[str]:
+    """How to estimate what a model will do, if that is possible and nobody did.
+
+    Of a private fit, the report is the place: another fit would be paid for again. A
+    table for a model has its own expectations.
+    """
+    is_possible = (
+        wanted.scheduler is None
+        and not result.fit.roles.others
+        and not result.private
+        and result.fit.certificate.decisions is None
     )
-    can_be_estimated &= certificate.decisions is None
-    how = Option("estimate", "weights" if wanted.mode == "weights" else "rows")
-    estimate = (
-        (
+    if wanted.estimate is None and is_possible:
+        how = Option("estimate", "weights" if wanted.mode == "weights" else "rows")
+        yield (
             "How a model trained on this will treat people was not estimated; to"
-            " estimate it, use "
-        ),
-        how,
-    )
-    sections: list[Sequence[Block]] = [
-        _paragraphs("", _sharing(result)),
-        _paragraphs("", statements.beyond_lines(certificate.decisions)),
-        _paragraphs("Warning: ", result.alerts),
-        _paragraphs(
-            "Outcomes were changed for ", statements.changed_lines(certificate.costs)
-        ),
-        _costs(result, wanted),
-        [
-            statements.rates_table(
-                list(_rate_lines(result)), ("wanted", "before", "after")
-            )
-        ],
-        _paragraphs("", statements.mean_lines(certificate.means, result.fit.roles)),
-        [Table("Groups", ("group", "", "before", "after"), tuple(groups))],
-        statements.decision_blocks(certificate.decisions),
-        statements.estimate_blocks(certificate.estimate, decided),
-        _paragraphs(
-            "",
-            (
-                [spelled(estimate, as_typed)]
-                if wanted.estimate is None and can_be_estimated
-                else ()
-            ),
-        ),
-        _paragraphs("Note: ", notes),
-        _paragraphs("", wanted.written(result.rows, result.fit.contents)),
-    ]
-    return "\n\n".join(filter(None, [sections_text(sections), following]))
-
-
-def _paragraphs(lead: str, lines: Iterable[str]) -> list[Block]:
-    return [Paragraph(f"{lead}{line}") for line in lines]
+            f" estimate it, use {as_typed(how)}"
+        )
 
 
 def _rate_lines(result: Result) -> Iterator[statements.RateLine]:
-    """The rates wanted, before and after; a line for each of a few outcomes, so that it
-    is clear what each is about.
-    """
-    certificate = result.fit.certificate
+    """The rates wanted, before and after, with a line for each of a few outcomes."""
     fit = result.fit
-    before, after = (
-        deliveries.outcome_ratios(fit, cells)
-        for cells in (fit.problem.data_table, result.table)
-    )
+    certificate = fit.certificate
+    before = deliveries.outcome_ratios(fit, fit.problem.data_table)
+    after = deliveries.outcome_ratios(fit, result.table)
     written = deliveries.delivered_rates(fit, result.table)
     for kind, name in certificate.rates_shown:
         what = certificate.measure.rate_name(kind, name)
         wanted = certificate.wanted[kind][name]
-        if kind == "statistical_rate":
-            levels = before[name]
-        else:
-            levels = {}
-        if 1 < len(levels) <= _FEW:
-            for level, rate in levels.items():
+        outcomes = list(before[name]) if kind == "statistical_rate" else []
+        if 1 < len(outcomes) <= _FEW:
+            for outcome in outcomes:
                 yield statements.RateLine(
-                    f"{what}, {level}", wanted, rate, after[name][level]
+                    f"{what}, {outcome}",
+                    wanted,
+                    before[name][outcome],
+                    after[name][outcome],
                 )
             continue
-        if not levels:
-            about = ""
-        else:
-            about = f", {next(iter(levels))}"
-        if len(levels) > _FEW:
-            about = f", worst of {len(levels)} outcomes"
+        if len(outcomes) > _FEW:
+            what += f", worst of {len(outcomes)} outcomes"
+        elif outcomes:
+            what += f", {outcomes[0]}"
         yield statements.RateLine(
-            f"{what}{about}",
-            wanted,
-            certificate.before[kind][name],
-            written[kind][name],
+            what, wanted, certificate.before[kind][name], written[kind][name]
         )
 
 
 def _costs(result: Result, wanted: OutputOptions) -> list[Block]:
-    """The outcomes before and after, each group, those that rest on least if there are
-    many, and the worst cell.
-    """
+    """The outcomes before and after, each group, and the worst cell."""
     costs = result.costs
-    lines = _paragraphs("", statements.outcome_lines(costs.outcomes))
+    lines = _paragraphs(statements.outcome_lines(costs.outcomes))
     if costs.worst_cell is None:
         return lines
-    last = ["most copies" if costs.counted else "expected copies"]
-    if wanted.mode == "weights":
-        last = ["largest weight"]
     if result.delivered is None:
         last = ["largest weight", "expected copies"]
+    elif wanted.mode == "weights":
+        last = ["largest weight"]
+    else:
+        last = ["most copies" if costs.counted else "expected copies"]
     blocks = statements.cost_blocks(
         costs.groups, costs.worst_cell, last, "; --json shows them all"
     )
-    return [*lines, *blocks, *_paragraphs("", statements.filled_lines(costs.filled))]
+    return [*lines, *blocks, *_paragraphs(statements.filled_lines(costs.filled))]
 
 
 def _sharing(result: Result) -> Iterator[str]:
-    """What a private fit promises, or how many of the rows written are copies of real
-    ones; nothing if none is.
-    """
+    """What a private fit promises, or how many of the rows written are copies."""
     certificate = result.fit.certificate
-    if certificate.privacy is not None:
-        yield from (
-            line[:1].upper() + line[1:]
-            for line in statements.privacy_lines(certificate.privacy)
-        )
-    elif (
-        certificate.copied_share
-        and result.delivered is not None
-        and result.delivered.mode == "rows"
-    ):
-        count, (are, mean) = (
-            result.delivered.rows,
-            statements.copies_of(certificate.redrawn),
-        )
-        yield (
-            f"About {round(certificate.copied_share * count):,} of the"
-            f" {counted(count, 'new row')} are copies of {are}, and {mean}; for rows to"
-            " share, add --release."
-        )
+    delivered = result.delivered
+    yield from statements.privacy_lines(certificate.privacy)
+    if certificate.privacy is None and delivered is not None:
+        copied = round(certificate.copied_share * delivered.rows)
+        if certificate.copied_share and delivered.mode == "rows":
+            yield statements.copies_sentence(
+                f"About {copied:,} of the {counted(delivered.rows, 'new row')}",
+                certificate.redrawn,
+                as_typed,
+            )
 
 
 def after_debias(data: str, wanted: OutputOptions, repeat: str, result: Result) -> str:
@@ -438,18 +419,15 @@ def after_debias(data: str, wanted: OutputOptions, repeat: str, result: Result) 
             f"open {wanted.report} and read its first page before you use the result"
         )
     if wanted.model is not None:
-        if data == STANDARD or result.private:
-            read = []
-        else:
-            read = ["--data", data]
-        if result.private and wanted.estimate is None:
-            estimated = ["--estimate", "rows"]
-        else:
-            estimated = []
-        command = ["report", wanted.model, *read, "--mode", wanted.mode, *estimated]
-        why = "write a report to file" + (
-            "; this, and drawing more rows, spends nothing" if result.private else ""
-        )
+        command = ["report", wanted.model]
+        if data != STANDARD and not result.private:
+            command += ["--data", data]
+        command += ["--mode", wanted.mode]
+        why = "write a report to file"
+        if result.private:
+            why += "; this, and drawing more rows, spends nothing"
+            if wanted.estimate is None:
+                command += ["--estimate", "rows"]
         return next_step(why, [*command, "-o", name_for(wanted.model, "report.html")])
     uses = {
         "rows": "use these rows instead of yours",
@@ -466,26 +444,21 @@ def after_debias(data: str, wanted: OutputOptions, repeat: str, result: Result) 
 
 
 def good_outcome_notes(favourable: object, outcome: Attribute) -> Iterator[str]:
-    """Say that every outcome is compared if none is named as good, and which to
-    name.
-    """
+    """Say that every outcome is compared if none is named, and which to name."""
     if favourable is not None:
         return
     what = f"no good outcome was named, so every level of {outcome.name!r} is compared"
     proposed = propose_favourable(outcome)
+    known = known_levels(outcome)
     if proposed:
-        typed = " ".join(
-            as_typed(Option("favourable", value_text(level.value)))
-            for level in proposed
-        )
+        names = [value_text(level.value) for level in proposed]
+        typed = " ".join(as_typed(Option("favourable", name)) for name in names)
         yield (
-            f"{what}; the good one is probably {value_text(proposed[0].value)!r}"
-            f" ({proposed[0].reason}): add {typed}"
+            f"{what}; the good one is probably {names[0]!r} ({proposed[0].reason}): add"
+            f" {typed}"
         )
-    elif len(known_levels(outcome)) <= _FEW:
-        choices = " or ".join(
-            as_typed(Option("favourable", level)) for level in known_levels(outcome)
-        )
+    elif len(known) <= _FEW:
+        choices = " or ".join(as_typed(Option("favourable", name)) for name in known)
         yield f"{what}; to name one, add {choices}"
 
 

@@ -1,5 +1,4 @@
-"""One document, several renderers: blocks say what there is to say, and each renderer
-alone knows how its format looks.
+"""One document, several renderers, each of which alone knows how its format looks.
 
 Whoever has facts makes blocks of them: seven kinds, without layout; a block that would
 need an option is two blocks. `text` and `html` write them. All text is data: a renderer
@@ -51,9 +50,7 @@ class Table:
     about: str = ""  # what else there is to say about a table with bars
 
     def titled(self) -> "Table":
-        """The table as reports have them: heads begin with a capital letter, and no
-        cell is empty.
-        """
+        """The table as reports have it: with capital heads, and without empty cells."""
         rows = tuple(tuple(cell.strip() or "–" for cell in row) for row in self.rows)
         return replace(
             self,
@@ -64,9 +61,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Note:
-    """What a reader should not miss: a sentence that stands out, and what belongs to
-    it.
-    """
+    """What a reader should not miss: a sentence that stands out, and its details."""
 
     lead: str
     items: tuple[str, ...] = ()
@@ -74,8 +69,9 @@ class Note:
 
 @dataclass(frozen=True)
 class Picture:
-    """A drawing as SVG that we made; forms without pictures show its numbers, if they
-    stand nowhere else.
+    """A drawing as SVG that we made.
+
+    Forms without pictures show its numbers, if they stand nowhere else.
     """
 
     caption: str
@@ -95,13 +91,11 @@ Block = Heading | Paragraph | Listing | Table | Note | Picture | Code
 
 @dataclass(frozen=True)
 class Section:
-    """Blocks under a title; ``key`` is its name in a page, and ``short`` its name in a
-    table of contents.
-    """
+    """Blocks under a title."""
 
-    key: str
+    key: str  # its name in a page
     title: str
-    short: str
+    short: str  # its name in a table of contents
     blocks: tuple[Block, ...]
 
     def titled(self) -> "Section":

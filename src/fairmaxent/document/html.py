@@ -1,6 +1,4 @@
-"""Documents as HTML, and their pictures as SVG: no script, no network, every text
-escaped, colours from the page.
-"""
+"""Documents as HTML, and their pictures as SVG: no script, no network, no markup."""
 
 import html
 import math
@@ -32,11 +30,10 @@ _KEY = (
     '<ul class="key"><li><span></span>Before</li><li><span'
     ' class="new"></span>After</li></ul>'
 )
-# ---------------------------------------------------------------- pictures
+# of pictures
 _LETTER = 6.2  # about the width of a letter of the small text, in pixels
 _LONGEST = 26  # letters of a name
-# narrower than this in pixels, the names in a large map could not be read; it is
-# scrolled instead
+# pixels: if narrower, names in a large map could not be read, so it is scrolled
 _READABLE = 460
 _WIDTH = 320.0
 _HEIGHT = 190.0
@@ -47,68 +44,72 @@ _BOTTOM = 40.0
 
 
 def to_page(document: Document, *, paper: str | None = None) -> str:
-    """Write a document as one file; without a size of paper, it is printed on whatever
-    there is.
-    """
-    style = (
-        files("fairmaxent.document").joinpath("page.css").read_text(encoding="utf-8")
-    )
+    """Write a document as one file, for paper of any size if none is named."""
+    folder = files("fairmaxent.document")
+    style = folder.joinpath("page.css").read_text(encoding="utf-8")
     if paper is not None:
         style += f"@page {{ size: {paper}; }}\n"
-    title = escaped(f"{document.kind}: {document.title}")
-    links = "".join(
-        f'<li><a href="#{part.key}">{escaped(part.short)}</a></li>\n'
-        for part in document.appendix
-    )
-    contents = f'<nav aria-label="Contents">\n<ul>\n{links}</ul>\n</nav>'
-    pairs = [
-        f"<div><dt>{escaped(name)}</dt><dd>{escaped(value)}</dd></div>"
-        for name, value in document.filing
+    name = escaped(f"{document.kind}: {document.title}")
+    kind = escaped(document.kind)
+    title = escaped(document.title)
+    filing = [
+        f"<div><dt>{escaped(key)}</dt><dd>{escaped(value)}</dd></div>"
+        for key, value in document.filing
+    ]
+    answers = [
+        _section(section, f"first-{section.key}", is_answer=True)
+        for section in document.first_page
     ]
     return "\n".join(
         [
             '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
-            f"<title>{title}</title>\n<style>\n{style}</style>\n</head>",
+            f"<title>{name}</title>\n<style>\n{style}</style>\n</head>",
             f'<body style="--print:{document.print_size:.2f}">',
-            (
-                "<header>\n<p"
-                f' class="kind">{escaped(document.kind)}</p>\n<h1>{escaped(document.title)}</h1>'
-            ),
-            *(
-                '<dl class="filing">',
-                *pairs,
-                "</dl>",
-                f'<p class="lede">{_sentence(document.summary)}</p>',
-            ),
+            f'<header>\n<p class="kind">{kind}</p>\n<h1>{title}</h1>',
+            '<dl class="filing">',
+            *filing,
+            "</dl>",
+            f'<p class="lede">{_sentence(document.summary)}</p>',
             "</header>\n<main>",
-            *(
-                _section(section, f"first-{section.key}", "answer")
-                for section in document.first_page
-            ),
-            *(
-                ['<div class="appendix">\n<h2 id="appendix">Appendix</h2>', contents]
-                if document.appendix
-                else []
-            ),
-            *(_section(section, section.key) for section in document.appendix),
-            *(["</div>"] if document.appendix else []),
-            f"</main>\n<footer>\n<p>{escaped(document.footer)}</p>\n</footer>\n</body>\n</html>\n",
+            *answers,
+            *_appendix(document.appendix),
+            f"</main>\n<footer>\n<p>{escaped(document.footer)}</p>",
+            "</footer>\n</body>\n</html>\n",
         ]
     )
 
 
-def _section(section: Section, key: str, kind: str = "") -> str:
+def _appendix(sections: Sequence[Section]) -> list[str]:
+    """The sections, and a list of them to begin with; nothing if there are none."""
+    if not sections:
+        return []
+    links = "".join(
+        f'<li><a href="#{section.key}">{escaped(section.short)}</a></li>\n'
+        for section in sections
+    )
+    return [
+        '<div class="appendix">\n<h2 id="appendix">Appendix</h2>',
+        f'<nav aria-label="Contents">\n<ul>\n{links}</ul>\n</nav>',
+        *(_section(section, section.key) for section in sections),
+        "</div>",
+    ]
+
+
+def _section(section: Section, key: str, *, is_answer: bool = False) -> str:
     """A section: on the first page a question, and beside it the answer."""
-    if kind:
-        level, kind, (start, end) = ("h2", f' class="{kind}"', ("<div>\n", "\n</div>"))
-    else:
-        level, kind, (start, end) = ("h3", "", ("", ""))
+    level = "h3"
+    kind = ""
+    content = to_html(section.blocks)
+    if is_answer:
+        level = "h2"
+        kind = ' class="answer"'
+        content = f"<div>\n{content}\n</div>"
     return (
-        f'<section{kind} id="{key}" aria-labelledby="{key}-title">\n<{level}'
-        f' id="{key}-title">{escaped(section.title)}'
-        f"</{level}>\n{start}{to_html(section.blocks)}{end}\n</section>"
+        f'<section{kind} id="{key}" aria-labelledby="{key}-title">\n'
+        f'<{level} id="{key}-title">{escaped(section.title)}</{level}>\n'
+        f"{content}\n</section>"
     )
 
 
@@ -116,28 +117,21 @@ def _section(section: Section, key: str, kind: str = "") -> str:
 
 
 def to_html(blocks: Iterable[Block]) -> str:
-    """Write blocks; pictures, and tables with bars, stand side by side if they follow
-    each other.
-    """
+    """Write blocks, with pictures and tables with bars side by side."""
     parts: list[str] = []
-    for kind, members in (
-        (kind, list(group)) for kind, group in groupby(blocks, key=_side_by_side)
-    ):
+    for kind, group in groupby(blocks, key=_side_by_side):
+        members = list(group)
         shown = "\n".join(map(_block, members))
+        if kind is not None:
+            shown = f'<div class="{kind}">\n{shown}\n</div>'
         if isinstance(members[0], Table) and members[0].shares:
-            key = f"{_KEY}\n"
-        else:
-            key = ""
-        parts.append(
-            shown if kind is None else f'{key}<div class="{kind}">\n{shown}\n</div>'
-        )
+            shown = f"{_KEY}\n{shown}"
+        parts.append(shown)
     return "\n".join(parts)
 
 
 def _side_by_side(block: Block) -> str | None:
-    """The class of the place that a block shares with those beside it; None: it stands
-    alone.
-    """
+    """The class of the place that a block shares with others; None: it stands alone."""
     if isinstance(block, Table) and block.shares:
         return {3: "cards", 4: "cards two"}.get(len(block.heads), "cards one")
     if isinstance(block, Picture):
@@ -158,14 +152,10 @@ def _block(block: Block) -> str:
                 return _bars(block)
             return _grid(block)
         case Note(lead, items):
+            shown = f"<p><strong>{_sentence(lead)}</strong></p>"
             if items:
-                listed = f"\n{_listing(items)}"
-            else:
-                listed = ""
-            return (
-                '<div class="note"'
-                f' role="note">\n<p><strong>{_sentence(lead)}</strong></p>{listed}\n</div>'
-            )
+                shown += f"\n{_listing(items)}"
+            return f'<div class="note" role="note">\n{shown}\n</div>'
         case Picture():
             return _figure(block)
         case Code(text):
@@ -183,21 +173,19 @@ def _figure(picture: Picture) -> str:
     caption = escaped(picture.caption)
     if picture.numbers is None:
         return (
-            '<figure class="card'
-            f' curve">\n<figcaption>{caption}</figcaption>\n{picture.svg}\n</figure>'
+            '<figure class="card curve">\n'
+            f"<figcaption>{caption}</figcaption>\n{picture.svg}\n</figure>"
         )
     return (
         f"<figure>\n<figcaption>{caption}</figcaption>\n"
         '<p class="hint">Scroll sideways to see every column.</p>\n'
-        '<div class="scroll" tabindex="0" role="region" aria-label="Relations,'
-        f' {about}">{picture.svg}</div>\n</figure>'
+        '<div class="scroll" tabindex="0" role="region"'
+        f' aria-label="Relations, {about}">{picture.svg}</div>\n</figure>'
     )
 
 
 def _grid(table: Table) -> str:
-    """A table whose rows become blocks on a phone; roles keep it a table for a screen
-    reader even then.
-    """
+    """A table whose rows become blocks on a phone, and by roles stay a table."""
     numbers = [
         ' class="n"' if numeric else ""
         for numeric in numeric_columns(table.rows, len(table.heads))
@@ -219,10 +207,8 @@ def _grid(table: Table) -> str:
                 table.heads[1:], numbers[1:], cells[1:], strict=True
             )
         )
-        rows.append(
-            '<tr role="row"><th role="rowheader"'
-            f' scope="row">{escaped(row[0])}</th>{shown}</tr>'
-        )
+        name = f'<th role="rowheader" scope="row">{escaped(row[0])}</th>'
+        rows.append(f'<tr role="row">{name}{shown}</tr>')
     return (
         f'<table class="grid" role="table" aria-label="{escaped(table.label)}">\n'
         f'<thead role="rowgroup"><tr role="row">{heads}</tr></thead>\n'
@@ -231,68 +217,64 @@ def _grid(table: Table) -> str:
 
 
 def _bars(table: Table) -> str:
-    """A card with a bar before and a bar after in each row, or with marks on a
-    scale.
-    """
-    longest = (
-        max(
-            (share or 0.0 for pair in (*table.shares, *table.ranges) for share in pair),
-            default=0.0,
-        )
-        or 1.0
-    )
+    """A card with two bars in each row, before and after, or with marks on a scale."""
+    numbers = [share or 0.0 for pair in table.shares for share in pair]
+    numbers += [share or 0.0 for ends in table.ranges for share in ends]
+    longest = max(numbers, default=0.0) or 1.0
+    kind = "card"
+    head = "h4"
+    scale = ""
     if table.ranges:
+        kind = "card marked"
+        head = "p"
         longest = _round_above(longest)
-    scale = "".join(
-        f"<span>{_number(part * longest)}%</span>"
-        for part in (0, 50, 100)
-        if table.ranges
-    )
+        scale = "".join(
+            f"<span>{_number(part * longest)}%</span>" for part in (0, 50, 100)
+        )
     heads = "".join(
-        f'<th scope="col" class="n">{escaped(head)}</th>' for head in table.heads[1:]
+        f'<th scope="col" class="n">{escaped(text)}</th>' for text in table.heads[1:]
     )
     rows = []
-    for cells, pair, ends in zip(
-        table.rows, table.shares, table.ranges or [()] * len(table.rows), strict=True
-    ):
-        places = [
-            None if share is None else f"{100 * share / longest:.1f}%"
-            for share in (*pair, *ends)
-        ]
-        bars = (
-            '<span class="bar" style="width:{}"></span><span class="bar new"'
-            ' style="width:{}"></span>'
-        )
-        if ends:
-            drawn = _marks(*places)
-        else:
-            drawn = bars.format(*places)
-        numbers = "".join(f'<td class="n">{escaped(cell)}</td>' for cell in cells[1:])
+    for number, (name, *cells) in enumerate(table.rows):
+        drawn = _drawn(table, number, longest)
+        shown = "".join(f'<td class="n">{escaped(cell)}</td>' for cell in cells)
         rows.append(
-            f'<tr><th scope="row">{escaped(cells[0])}</th><td'
-            f' aria-hidden="true">{drawn}</td>{numbers}</tr>'
+            f'<tr><th scope="row">{escaped(name)}</th>'
+            f'<td aria-hidden="true">{drawn}</td>{shown}</tr>'
         )
-    label, (kind, head) = (
-        escaped(table.label),
-        (("card marked", "p") if table.ranges else ("card", "h4")),
-    )
+    label = escaped(table.label)
     return (
-        f'<article class="{kind}">\n<{head}>{label}</{head}>\n<p'
-        f' class="about">{escaped(table.about)}</p>\n<table'
-        f' aria-label="{label}">\n<thead><tr><th'
-        f' scope="col">{escaped(table.heads[0])}</th><td'
-        f' aria-hidden="true">{scale}</td>{heads}</tr></thead>\n<tbody>\n'
+        f'<article class="{kind}">\n<{head}>{label}</{head}>\n'
+        f'<p class="about">{escaped(table.about)}</p>\n'
+        f'<table aria-label="{label}">\n'
+        f'<thead><tr><th scope="col">{escaped(table.heads[0])}</th>'
+        f'<td aria-hidden="true">{scale}</td>{heads}</tr></thead>\n<tbody>\n'
         + "\n".join(rows)
         + "\n</tbody>\n</table>\n</article>"
+    )
+
+
+def _drawn(table: Table, number: int, longest: float) -> str:
+    """The bars or marks of a row."""
+    shares = table.shares[number]
+    if table.ranges:
+        shares += table.ranges[number]
+    places = [
+        None if share is None else f"{100 * share / longest:.1f}%" for share in shares
+    ]
+    if table.ranges:
+        return _marks(*places)
+    before, after = places
+    return (
+        f'<span class="bar" style="width:{before}"></span>'
+        f'<span class="bar new" style="width:{after}"></span>'
     )
 
 
 def _marks(
     before: str | None, after: str | None, low: str | None, high: str | None
 ) -> str:
-    """On the lines of a scale: a circle before with its range, a diamond after, and the
-    way between them.
-    """
+    """On a scale: a circle before with its range, a diamond after, the way between."""
     parts = [
         f'<line x1="{x}%" x2="{x}%" y1="0" y2="100%" class="grid" />'
         for x in (0, 50, 100)
@@ -312,25 +294,19 @@ def _marks(
 
 
 def _sentence(text: str) -> str:
-    """Text in which typed options stay on one line, which a browser would break after
-    their dashes.
-    """
+    """Text in which typed options stay on one line, unbroken after their dashes."""
     return _TYPED.sub(r'<span class="option">\g<0></span>', escaped(text))
 
 
 def escaped(text: str) -> str:
-    """Text as HTML shows it: no markup, no letters that hide or move those beside
-    them.
-    """
+    """Text as HTML shows it: no markup, no letters that hide or move others."""
     return html.escape(isolated(text))
 
 
 def heat_map(
     names: Sequence[str], matrix: Sequence[Sequence[float]], *, title: str
 ) -> str:
-    """Draw a square of cells, as deep as they are strong by the page's colours; each
-    says its value when pointed at.
-    """
+    """Draw a square of cells, as deep as they are strong, with values to point at."""
     cell = max(18, min(30, 460 // len(names)))
     shown = [
         name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…" for name in names
@@ -349,16 +325,16 @@ def heat_map(
         for column, value in enumerate(values):
             x = margin + cell * column
             if row != column:
+                title_of_pair = escaped(f"{names[row]}, {names[column]}: {value:.3f}")
                 parts.append(
                     f'<rect x="{x + 0.5:.1f}" y="{y + 0.5:.1f}" width="{cell - 1:.1f}"'
-                    f' height="{cell - 1:.1f}" '
-                    f'class="cell" style="--strength:{0.04 + 0.96 * value:.2f}">'
-                    f"<title>{escaped(f'{names[row]}, {names[column]}: {value:.3f}')}</title></rect>"
+                    f' height="{cell - 1:.1f}" class="cell"'
+                    f' style="--strength:{0.04 + 0.96 * value:.2f}">'
+                    f"<title>{title_of_pair}</title></rect>"
                 )
             if row != column and cell >= 24:
-                parts.append(
-                    _text(f"{100 * value:.0f}", x + cell / 2, y + cell / 2 + 3.5)
-                )
+                shown_value = f"{100 * value:.0f}"
+                parts.append(_text(shown_value, x + cell / 2, y + cell / 2 + 3.5))
     return _svg(
         size, size, title, parts, f' style="min-width:{min(size, _READABLE):.0f}px"'
     )
@@ -372,15 +348,13 @@ def curve(
     across: str,
     unit: str = "",
 ) -> str:
-    """Draw values over a share from 0 to 1, with the point that the report is about
-    marked.
-    """
+    """Draw values over a share from 0 to 1, and mark the point of this fit."""
     top = _round_above(max(0.0, *(value for _, value in points)) or 1.0)
 
     def place(share: float, part: float) -> tuple[float, float]:
-        return _LEFT + share * (_WIDTH - _LEFT - _RIGHT), _HEIGHT - _BOTTOM - part * (
-            _HEIGHT - _TOP - _BOTTOM
-        )
+        x = _LEFT + share * (_WIDTH - _LEFT - _RIGHT)
+        y = _HEIGHT - _BOTTOM - part * (_HEIGHT - _TOP - _BOTTOM)
+        return x, y
 
     parts = []
     for part in (0.0, 0.5, 1.0):
@@ -395,10 +369,8 @@ def curve(
         ]
     parts.append(_text(across, (_LEFT + _WIDTH - _RIGHT) / 2, _HEIGHT - 6))
     placed = [place(share, value / top) for share, value in points]
-    parts.append(
-        f'<polyline points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in placed)}"'
-        ' class="line" />'
-    )
+    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in placed)
+    parts.append(f'<polyline points="{line}" class="line" />')
     for (share, value), (x, y) in zip(points, placed, strict=True):
         look = 'r="6.0" class="own"' if share == this_fit else 'r="3.5" class="dot"'
         about = escaped(f"{across} {share:g}: {_number(value)}{unit}")
@@ -432,14 +404,11 @@ def _text(
     *,
     full: str | None = None,
 ) -> str:
-    if full in (None, text):
-        title = ""
-    else:
-        title = f"<title>{escaped(str(full))}</title>"
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}"'
-        f' text-anchor="{anchor}"{more}>{escaped(text)}{title}</text>'
-    )
+    shown = escaped(text)
+    if full is not None and full != text:
+        shown += f"<title>{escaped(full)}</title>"
+    place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
+    return f"<text {place}{more}>{shown}</text>"
 
 
 def _number(value: float) -> str:

@@ -1,6 +1,4 @@
-"""Blocks as plain text, for a terminal, a pipe or a file; documents as Markdown, for a
-repository or a wiki.
-"""
+"""Blocks as plain text, for a terminal or a file, and documents as Markdown."""
 
 import html
 import re
@@ -26,18 +24,14 @@ _MARKUP = re.compile(r"([\\`*_\[\]|#~$])")
 
 
 def to_text(blocks: Iterable[Block], *, width: int | None = None) -> str:
-    """Write blocks one below the other; sentences are wrapped if there is a
-    ``width``.
-    """
+    """Write blocks one below the other, with sentences wrapped if there is a width."""
     return "\n".join(line for block in blocks for line in _lines(block, width))
 
 
 def sections_text(
     sections: Iterable[Iterable[Block]], *, width: int | None = None
 ) -> str:
-    """Write groups of blocks with an empty line between them; groups without blocks are
-    left out.
-    """
+    """Write groups of blocks, unless empty, with an empty line between them."""
     texts = (to_text(section, width=width) for section in sections)
     return "\n\n".join(text for text in texts if text)
 
@@ -53,9 +47,8 @@ def _lines(block: Block, width: int | None) -> Iterator[str]:
         case Table():
             yield from table_lines(block.heads, block.rows)
         case Picture(_, _, numbers):
-            yield from (
-                () if numbers is None else table_lines(numbers.heads, numbers.rows)
-            )
+            if numbers is not None:
+                yield from table_lines(numbers.heads, numbers.rows)
         case Code(text):
             yield from (f"    {visible(line)}" for line in text.splitlines())
 
@@ -70,7 +63,8 @@ def _wrapped(text: str, width: int | None, indent: str = "") -> str:
 def table_lines(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Columns side by side, those of numbers to the right.
 
-    >>> print("\\n".join(table_lines(["group", "share"], [["Female", "25 %"], ["Male", "7.5 %"]])))
+    >>> rows = [["Female", "25 %"], ["Male", "7.5 %"]]
+    >>> print("\\n".join(table_lines(["group", "share"], rows)))
     group   share
     Female   25 %
     Male    7.5 %
@@ -120,15 +114,15 @@ def _markdown(block: Block) -> str:
         case Listing(items):
             return _listing(items)
         case Table():
-            if block.shares:
-                head = f"#### {escaped(block.label)}\n\n{escaped(block.about)}\n\n"
-            else:
-                head = ""
-            return head + _table(block)
+            if not block.shares:
+                return _table(block)
+            head = f"#### {escaped(block.label)}\n\n{escaped(block.about)}"
+            return f"{head}\n\n{_table(block)}"
         case Note(lead, items):
-            return "\n\n".join(
-                [f"**{escaped(lead)}**", *([_listing(items)] if items else [])]
-            )
+            shown = f"**{escaped(lead)}**"
+            if items:
+                shown += f"\n\n{_listing(items)}"
+            return shown
         case Picture(caption, _, numbers):
             if numbers is None:
                 return ""

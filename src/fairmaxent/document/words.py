@@ -28,8 +28,9 @@ def percent(share: float | None) -> str:
 
 
 def rounded(value: float, digits: int) -> float:
-    """Round as people do, a half away from zero, so that equal values computed in two
-    ways look equal.
+    """Round as people do, a half away from zero.
+
+    So equal values that were computed in two ways look equal.
 
     >>> rounded(6.25, 1), rounded(-6.25, 1), rounded(6.2499999999, 1), rounded(6.24, 1)
     (6.3, -6.3, 6.3, 6.2)
@@ -45,24 +46,28 @@ def times(multiple: float) -> str:
 
 
 def short_name(name: str, most: int = 160) -> str:
-    """Cut long names of columns and levels at their end; of "column = level", each
-    side, so that groups stay apart.
+    """Cut long names of columns and levels at their end.
 
-    >>> short_name("religion of the respondent = none at all", 32), short_name("sex = f, age = 9", 16)
-    ('religion … = none at all', 'sex = f, age = 9')
+    Of "column = level", each side is cut, so that groups stay apart.
+
+    >>> short_name("religion of the respondent = none at all", 32)
+    'religion … = none at all'
+    >>> short_name("sex = f, age = 9", 16)
+    'sex = f, age = 9'
     """
     if len(name) <= most:
         return name
     pairs = [pair.partition(" = ") for pair in name.split(", ")]
     room = max(most // len(pairs), 12)
-    return ", ".join(
-        (
-            f"{_cut(column, room * 2 // 5)} = {_cut(level, room * 3 // 5)}"
-            if level
-            else _cut(column, room)
-        )
-        for column, _, level in pairs[: max(most // 12, 1)]
-    )
+    parts = []
+    for column, _, level in pairs[: max(most // 12, 1)]:
+        if level:
+            parts.append(
+                f"{_cut(column, room * 2 // 5)} = {_cut(level, room * 3 // 5)}"
+            )
+        else:
+            parts.append(_cut(column, room))
+    return ", ".join(parts)
 
 
 def _cut(text: str, most: int) -> str:
@@ -85,8 +90,9 @@ def counted(number: int, noun: str) -> str:
 
 
 def numeric_columns(rows: Sequence[Sequence[str]], count: int) -> tuple[bool, ...]:
-    """Which columns of texts hold numbers, ranges of them, or nothing; never the first,
-    which names the rows.
+    """Which columns of texts hold numbers, ranges of them, or nothing.
+
+    The first never does: it names the rows.
 
     >>> numeric_columns([["sex", "0.5000", "yes"], ["race", "any", "12"]], 3)
     (False, True, False)

@@ -67,7 +67,6 @@ class Format:
     options: frozenset[str] = frozenset()  # of `FileReading` that are about it
     # columns of these types; polars panics over bytes in JSON
     cannot_hold: tuple[str, ...] = ()
-    title: str = "CSV"  # for people
 
 
 _CSV = Format(

@@ -1,5 +1,4 @@
-"""The certificate: what a fit promises and what it reached; its facts as blocks, and as
-remarks for a careful reader.
+"""The certificate: what a fit promises and reached, as blocks and as remarks.
 
 A remark is a tuple of texts and options (`errors.Option`), so that each front end can
 spell the options its own way.
@@ -7,7 +6,7 @@ spell the options its own way.
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,17 +14,29 @@ import numpy as np
 
 from fairmaxent.data.draws import check_count
 from fairmaxent.data.quotas import quotas
-from fairmaxent.data.roles import Roles
-from fairmaxent.document import Block, Heading, Listing, Note, Paragraph, Table
+from fairmaxent.document import Block, Paragraph, Table
 from fairmaxent.document.text import to_text
 from fairmaxent.document.words import percent, times
 from fairmaxent.errors import KEEP_COLUMNS, Option, cut, spelled
 from fairmaxent.fairness.rates import ByGrouping, rates_of_many
 from fairmaxent.fit import statements
 from fairmaxent.fit.costs import FEWEST_ROWS, MOST_TIMES, GroupCost
-from fairmaxent.fit.facts import Facts, ModelScores, OutcomeShare, Told, facts_of
+from fairmaxent.fit.facts import (
+    Facts,
+    ModelScores,
+    OutcomeShare,
+    UnderivedFacts,
+    facts_of,
+)
 from fairmaxent.fit.solved import Solved
-from fairmaxent.fit.statements import REACHED, RateLine, outcome_lines, rates_table
+from fairmaxent.fit.statements import (
+    REACHED,
+    Depth,
+    RateLine,
+    outcome_lines,
+    rates_table,
+)
+from fairmaxent.fit.student import DecidedRate, Decisions
 from fairmaxent.metrics.intervals import check_confidence
 from fairmaxent.plain_text import plain_json
 
@@ -43,39 +54,20 @@ _DRAWS = 2000
 _QUOTAS = 100, 2000  # fewest and most simulated quotas
 _CELLS = 200_000  # which have this many cells together, as they take some time
 
-# What can be done with a fit: the call, and what it gives.
-# of the data
-_ROWS = ("fit.weigh(table): your rows with their weights", "fit.top_up(): rows to add")
-_NEXT = (
-    "fit.sample(n): new rows",
-    *_ROWS,
-    "fit.summary(): group by group",
-    "fit.plot(): a picture",
-    'fit.report("report.html"): a report to file',
-    "print(fit.certificate): everything",
-)
-# of a single outcome
-_ESTIMATE = "; after debias(..., estimate='rows') also how a model will treat people"
-# ---------------------------------------------------------------- remarks on models
+_HEADS = ("wanted", "before", "achieved")
+_COPIES_AND_WEIGHT = ("largest weight", "most copies")
 # What helps if a model is not fair enough.
 REMEDY: Remark = (". To make the table for your model, use ", Option("model"))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Certificate(Facts):
-    """Rates wanted, before and (exactly) achieved, how good the solution is, and the
-    facts to know about it.
-    """
+    """Rates wanted, before and exactly achieved, and all there is to know beside."""
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Everything a careful reader should know, as sentences: first what it costs,
-        beyond a line.
-        """
-        return tuple(
-            spelled(remark, str)
-            for remark in (*cost_remarks(self), *other_remarks(self))
-        )
+        """What a careful reader should know, as sentences: first what it costs."""
+        return tuple(self._spelled((*cost_remarks(self), *other_remarks(self))))
 
     def interval(
         self, n: int, *, iid: bool = False, confidence: float = 0.95
@@ -103,36 +95,32 @@ class Certificate(Facts):
         ends = [(1 - confidence) / 2, (1 + confidence) / 2]
         for name, axes in zip(measure.names, measure.groupings, strict=True):
             outcomes = measure.favourable_of(axes)
-            for index, compared in enumerate(
-                (measure.groups_compared, measure.outcomes_compared)
-            ):
-                both = compared(stack, axes), compared(self.table, axes)
-                low, high = np.quantile(
-                    rates_of_many(*both, axes, outcomes, strata=measure.strata)[index],
-                    ends,
+            compared = (measure.groups_compared, measure.outcomes_compared)
+            for index, kind in enumerate(intervals):
+                drawn = compared[index](stack, axes)
+                exact = compared[index](self.table, axes)
+                rates = rates_of_many(
+                    drawn, exact, axes, outcomes, strata=measure.strata
                 )
-                intervals[list(intervals)[index]][name] = (float(low), float(high))
+                low, high = np.quantile(rates[index], ends)
+                intervals[kind][name] = (float(low), float(high))
         return intervals
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain Python values, for JSON: a number that is not finite is
-        None.
-        """
-        skipped = ("measure", "table", "privacy")
-        ledger = None
-        if self.privacy is not None:
-            ledger = plain_json(self.privacy.to_dict())
-        return {
+        """Everything as plain values, for JSON; a number that is not finite is None."""
+        stated = {
             key: plain_json(value)
             for key, value in vars(self).items()
-            if key not in skipped
-        } | {"privacy": ledger}
+            if key not in ("measure", "table", "privacy")
+        }
+        stated["privacy"] = None
+        if self.privacy is not None:
+            stated["privacy"] = plain_json(self.privacy.to_dict())
+        return stated
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of what it states, to six digits: a document that holds it is
-        about this fit.
-        """
+        """The SHA-256 of what it states, to six digits; it names this fit in papers."""
         stated = json.loads(
             json.dumps(self.to_dict()),
             parse_float=lambda number: f"{float(number):.6g}",
@@ -154,49 +142,41 @@ class Certificate(Facts):
     def rate_lines(self) -> Iterator[RateLine]:
         """Each rate wanted, before and achieved."""
         for kind, name in self.rates_shown:
-            rates = (
-                side[kind][name] for side in (self.wanted, self.before, self.achieved)
+            yield RateLine(
+                self.measure.rate_name(kind, name),
+                wanted=self.wanted[kind][name],
+                before=self.before[kind][name],
+                reached=self.achieved[kind][name],
             )
-            yield RateLine(self.measure.rate_name(kind, name), *rates)
 
-    def blocks(self) -> Iterator[Block]:
-        """Everything that it states: what it costs first, then what was reached, and
-        what to know.
+    def blocks(self, depth: Depth = Depth.ALL) -> Iterator[Block]:
+        """What it states: what it costs first, then what was reached and what to know.
+
+        A headline has the sentences alone, and the rates with those of a model; all
+        that there is has every table, how the solution was found, and every remark.
         """
+        is_headline = depth is Depth.HEADLINE
         yield from map(Paragraph, statements.beyond_lines(self.decisions))
         yield from map(Paragraph, statements.privacy_lines(self.privacy))
-        yield from (
-            Paragraph(f"warning: {spelled(remark, str)}")
-            for remark in cost_remarks(self)
-        )
-        yield from (
-            Paragraph(f"outcomes changed for {line}")
-            for line in statements.changed_lines(self.costs)
-        )
-        yield from map(Paragraph, outcome_lines(self.compared_outcomes))
-        yield Paragraph(f"effective rows: {self.effective_rows:,.0f} of {self.rows:,}")
-        if self.costs is not None:
-            last = ("largest weight", "most copies")
-            yield from statements.cost_blocks(
-                self.costs.groups, self.costs.worst_cell, last
-            )
-            yield from map(Paragraph, statements.filled_lines(sum(self.filled_shares)))
-        if self.costs is not None and self.copied_share:
-            are, mean = statements.copies_of(self.redrawn)
+        yield from statements.warnings_about(self._spelled(cost_remarks(self)))
+        yield from statements.changed_blocks(self.costs)
+        outcomes = outcome_lines(self.compared_outcomes)
+        if is_headline:
+            yield from _first(outcomes, "outcomes")
+        else:
+            yield from map(Paragraph, outcomes)
+        if self.privacy is None:
             yield Paragraph(
-                f"copies: about {percent(self.copied_share)} of drawn rows are {are},"
-                f" and {mean}; for rows to share, use {Option('release', value=True)}"
+                "the fair weights carry as much information as"
+                f" {self.effective_rows:,.0f} equally weighted rows (of {self.rows:,})"
             )
-        yield rates_table(list(self.rate_lines), ("wanted", "before", "achieved"))
-        rows = tuple(
-            (f"mean of {mean.group}", f"{mean.before:.5g}", f"{mean.after:.5g}")
-            for mean in self.means
-        )
-        if rows:
-            yield Table(
-                "Means of groups", ("wanted equal", "before", "achieved"), rows[:_LINES]
-            )
-        yield from _more(len(rows), "means")
+        yield from map(Paragraph, statements.filled_lines(sum(self.filled_shares)))
+        if is_headline:
+            yield from self._headline_blocks()
+            return
+        yield from self._cost_blocks()
+        yield rates_table(list(self._judged_rates()), _HEADS)
+        yield from self._mean_blocks()
         yield from statements.decision_blocks(self.decisions)
         yield from statements.estimate_blocks(self.estimate)
         yield Paragraph(
@@ -204,85 +184,77 @@ class Certificate(Facts):
             f" {self.residual:.1e}; distance to prior {self.distance['to_prior']:.4f},"
             f" from data {self.distance['from_data']:.4f}"
         )
-        others = [Paragraph(spelled(remark, str)) for remark in other_remarks(self)]
-        yield from [*others[:_LINES], *_more(len(others), "warnings")]
+        yield from _first(self._spelled(other_remarks(self)), "warnings")
 
     def __str__(self) -> str:
         return to_text(self.blocks())
 
-    def at_a_glance(self, roles: Roles) -> Iterator[Block]:
-        """What people see first of a fit: asked for, reached, cost, and what to do
-        next.
-        """
-        rates = [replace(rate, label=cut(rate.label)) for rate in self._judged_rates()]
-        names = ", ".join(roles.outcome_names)
-        yield Heading(
-            f"<Fit of {names!r} by {list(roles.protected_names)}, {self.rows:,} rows>"
-        )
-        yield rates_table(rates[:_LINES], ("asked", "before", "reached"))
-        yield from _more(len(rates), "rates")
-        yield from map(Paragraph, statements.beyond_lines(self.decisions))
-        yield from (
-            Note(f"warning: {spelled(remark, str)}") for remark in cost_remarks(self)
-        )
-        yield from map(Paragraph, statements.privacy_lines(self.privacy))
-        outcomes = [Paragraph(line) for line in outcome_lines(self.compared_outcomes)]
-        yield from [*outcomes[:_LINES], *_more(len(outcomes), "outcomes")]
-        if self.privacy is None:
-            worth = (
-                f"{self.effective_rows:,.0f} equally weighted rows (of {self.rows:,})"
-            )
-            yield Paragraph(f"the fair weights carry as much information as {worth}")
-        worst = None
-        if self.costs is not None:
+    def _headline_blocks(self) -> Iterator[Block]:
+        """Who counts most, and the rates, with those of a model if they are known."""
+        if self.costs is not None and self.costs.worst_cell.most_weight >= _NOTABLE:
             worst = self.costs.worst_cell
-        if worst is not None and worst.most_weight >= _NOTABLE:
-            heaviest = (
+            yield Paragraph(
                 f"one row counts up to {times(worst.most_weight)} times as much as the"
-                " average row"
+                f" average row ({worst.name})"
             )
-            yield Paragraph(f"{heaviest} ({worst.name})")
-        yield from (
-            Paragraph(f"outcomes changed for {line}")
-            for line in statements.changed_lines(self.costs)
+        rates = [*self._judged_rates(), *self._model_rates()]
+        shown = [replace(rate, label=cut(rate.label)) for rate in rates[:_LINES]]
+        yield rates_table(shown, _HEADS)
+        yield from _more(len(rates), "rates")
+
+    def _cost_blocks(self) -> Iterator[Block]:
+        """What each group rests on, and how many drawn rows are copies."""
+        if self.costs is None:
+            return
+        yield from statements.cost_blocks(
+            self.costs.groups, self.costs.worst_cell, _COPIES_AND_WEIGHT
         )
-        yield from map(Paragraph, statements.filled_lines(sum(self.filled_shares)))
-        yield Paragraph("next:")
-        *calls, last = (
-            call for call in _NEXT if self.privacy is None or call not in _ROWS
+        if self.copied_share:
+            drawn = f"About {percent(self.copied_share)} of drawn rows"
+            yield Paragraph(statements.copies_sentence(drawn, self.redrawn))
+
+    def _mean_blocks(self) -> Iterator[Block]:
+        rows = tuple(
+            (f"mean of {mean.group}", f"{mean.before:.5g}", f"{mean.after:.5g}")
+            for mean in self.means
         )
-        if self.decisions is None:
-            trained = []
-        else:
-            trained = ["fit.model(): the trained model"]
-        yield Listing(
-            (*trained, *calls, last if roles.others or trained else last + _ESTIMATE)
-        )
+        if rows:
+            heads = ("wanted equal", "before", "achieved")
+            yield Table("Means of groups", heads, rows[:_LINES])
+        yield from _more(len(rows), "means")
 
     def _judged_rates(self) -> Iterator[RateLine]:
-        """Rates of the table, of the decisions of a student, and of a model, if they
-        are known.
-        """
-        yield from (replace(rate, slack=REACHED) for rate in self.rate_lines)
-        for rate in () if self.decisions is None else self.decisions.rates:
-            yield RateLine(
-                f"a model's decisions for {rate.grouping}, expected",
-                rate.wanted,
-                None,
-                rate.rate,
-                SLACK,
-            )
-        if (estimate := self.estimate) is not None:
-            for name, before in estimate.before.by_predictions.items():
-                wanted = self.wanted_of_decisions.get(name)
-                after = estimate.after.by_predictions[name]
+        return (replace(rate, slack=REACHED) for rate in self.rate_lines)
+
+    def _model_rates(self) -> Iterator[RateLine]:
+        """Rates of the decisions of a student, and of a model, if they are known."""
+        if self.decisions is not None:
+            for rate in self.decisions.rates:
+                yield RateLine(
+                    f"a model's decisions for {rate.grouping}, expected",
+                    wanted=rate.wanted,
+                    before=None,
+                    reached=rate.rate,
+                    slack=SLACK,
+                )
+        if self.estimate is not None:
+            for name, before in self.estimate.before.by_predictions.items():
                 yield RateLine(
                     f"a model's decisions for {name}, estimated",
-                    wanted,
-                    before,
-                    after,
-                    SLACK,
+                    wanted=self.wanted_of_decisions.get(name),
+                    before=before,
+                    reached=self.estimate.after.by_predictions[name],
+                    slack=SLACK,
                 )
+
+    def _spelled(self, remarks: Iterable[Remark]) -> Iterator[str]:
+        return (spelled(remark, str) for remark in remarks)
+
+
+def _first(lines: Iterable[str], what: str) -> list[Block]:
+    """The first lines, and how many there are more."""
+    blocks = [*map(Paragraph, lines)]
+    return [*blocks[:_LINES], *_more(len(blocks), what)]
 
 
 def _more(count: int, what: str) -> list[Block]:
@@ -291,7 +263,7 @@ def _more(count: int, what: str) -> list[Block]:
     return []
 
 
-def certify(solved: Solved, told: Told) -> Certificate:
+def certify(solved: Solved, told: UnderivedFacts) -> Certificate:
     """Take every promised quantity from the fitted distribution itself."""
     return Certificate(**vars(told), **facts_of(solved, told))
 
@@ -301,30 +273,10 @@ def certify(solved: Solved, told: Told) -> Certificate:
 
 def other_remarks(facts: Facts) -> Iterator[Remark]:
     """What a careful reader should know after the warnings about costs."""
-    if facts.privacy is not None:
-        epsilon = facts.privacy.privacy.epsilon
-        delta = facts.privacy.privacy.delta
-        yield (
-            (
-                "another private fit of the same people, even one that follows advice"
-                f" given here, spends another ε = {epsilon:g}, and all of it adds up;"
-                " more rows and reports from this one spend nothing"
-            ),
-        )
-        if delta * facts.rows >= 1:
-            yield (
-                (
-                    f"δ = {delta:g} is not below 1 divided by the number of rows (about"
-                    f" {facts.rows:,}), so the promise may fail for somebody; choose a"
-                    " smaller "
-                ),
-                Option("delta"),
-            )
+    yield from _privacy_remarks(facts)
     if facts.costs is None:
-        yield from (
-            (f"small group: {name} ({rows:,} rows)",)
-            for name, rows in facts.small_groups.items()
-        )
+        for name, rows in facts.small_groups.items():
+            yield (f"small group: {name} ({rows:,} rows)",)
     yield from _changes_to_the_table(facts)
     yield from _uncompared(facts)
     for combination, rows in facts.forbidden_rows.items():
@@ -334,21 +286,49 @@ def other_remarks(facts: Facts) -> Iterator[Remark]:
                 " weight zero"
             ),
         )
-    for kind, name in () if facts.weight_limit is None else facts.rates_shown:
+    if facts.weight_limit is not None:
+        yield from _missed_for_the_limit(facts, facts.weight_limit)
+    yield from _decision_remarks(facts)
+    yield from unfair_decisions(facts)
+
+
+def _privacy_remarks(facts: Facts) -> Iterator[Remark]:
+    if facts.privacy is None:
+        return
+    epsilon = facts.privacy.privacy.epsilon
+    delta = facts.privacy.privacy.delta
+    yield (
+        (
+            "another private fit of the same people, even one that follows advice"
+            f" given here, spends another ε = {epsilon:g}, and all of it adds up;"
+            " more rows and reports from this one spend nothing"
+        ),
+    )
+    if delta * facts.rows >= 1:
+        yield (
+            (
+                f"δ = {delta:g} is not below 1 divided by the number of rows (about"
+                f" {facts.rows:,}), so the promise may fail for somebody; choose a"
+                " smaller "
+            ),
+            Option("delta"),
+        )
+
+
+def _missed_for_the_limit(facts: Facts, limit: float) -> Iterator[Remark]:
+    for kind, name in facts.rates_shown:
         wanted = facts.wanted[kind][name]
         reached = facts.achieved[kind][name]
         if wanted is not None and reached is not None and reached < wanted - REACHED:
             yield (
                 (
                     f"the {facts.measure.rate_name(kind, name)} is {reached:.3f}, not"
-                    f" {wanted:.3f}, because no row may count more than"
-                    f" {facts.weight_limit:g} times ("
+                    f" {wanted:.3f}, because no row may count more than {limit:g} times"
+                    " ("
                 ),
                 Option("largest_weight"),
                 ")",
             )
-    yield from _decision_remarks(facts)
-    yield from unfair_decisions(facts)
 
 
 def _changes_to_the_table(facts: Facts) -> Iterator[Remark]:
@@ -397,68 +377,71 @@ def _changes_to_the_table(facts: Facts) -> Iterator[Remark]:
 
 
 def _uncompared(facts: Facts) -> Iterator[Remark]:
-    """Name missing values and strata that are not compared; most missing values keep
-    their share.
-    """
+    """Name missing values and strata that are not compared."""
     columns = []
-    keep = "keep their share and "
+    keep = "keep their share and "  # as most missing values do
     for missing in facts.kept_missing:
-        if percent(missing.after) == percent(missing.share):
-            now = ""
-        else:
-            now = f", {percent(missing.after)} of the result"
-        columns.append(f"{missing.column!r} ({missing.share:.1%} of the rows{now})")
-        keep = "" if now else keep
+        share = f"{missing.share:.1%} of the rows"
+        if percent(missing.after) != percent(missing.share):
+            share += f", {percent(missing.after)} of the result"
+            keep = ""
+        columns.append(f"{missing.column!r} ({share})")
     if columns:
-        what = f"missing values of {', '.join(columns)} {keep}are not compared"
         yield (
-            f"{what}; to compare them as a group, use ",
+            (
+                f"missing values of {', '.join(columns)} {keep}are not compared; to"
+                " compare them as a group, use "
+            ),
             Option("missing", "compare"),
         )
     for grouping, names in facts.single_groups.items():
-        if len(names) > _STRATA:
-            more = f" and {len(names) - _STRATA} more"
-        else:
-            more = ""
         strata = "; ".join(names[:_STRATA])
+        if len(names) > _STRATA:
+            strata += f" and {len(names) - _STRATA} more"
         yield (
             (
                 f"{grouping}: not compared, because they have rows of a single group:"
-                f" {strata}{more}"
+                f" {strata}"
             ),
         )
 
 
 def cost_remarks(facts: Facts) -> Iterator[Remark]:
-    """Warn of the groups beyond the line, worst first; a person who is in two of them
-    is named once.
-    """
-    groups: list[GroupCost] = []
-    for group in sorted(
-        facts.costs.groups if facts.costs else (),
-        key=lambda group: group.effective_rows,
-    ):
-        named = any(
-            abs(group.times - other.times) <= 1e-9 * group.times for other in groups
-        )
-        if group.beyond_line and not (named and group.effective_rows >= FEWEST_ROWS):
-            groups.append(group)
+    """Warn of the groups beyond the line, worst first."""
+    groups = _groups_to_warn_of(facts)
     remedies: list[Remark] = []
     for group in groups[:_GROUPS]:
         remedy = _remedy(group, facts)
-        yield (
-            _statement(group, facts.rows),
-            *(["."] if remedy in remedies else remedy),
-        )
+        statement = _statement(group, facts.rows)
+        if remedy in remedies:  # it is said once
+            yield (statement, ".")
+        else:
+            yield (statement, *remedy)
         remedies.append(remedy)
-    if (more := len(groups) - _GROUPS) > 0:
+    more = len(groups) - _GROUPS
+    if more > 0:
+        rest = "group rests" if more == 1 else "groups rest"
         yield (
             (
-                f"{more:,} more {'group rests' if more == 1 else 'groups rest'} on"
-                f" fewer than {FEWEST_ROWS} effective rows, or on a person who counts"
-                f" more than {MOST_TIMES} times."
+                f"{more:,} more {rest} on fewer than {FEWEST_ROWS} effective rows, or"
+                f" on a person who counts more than {MOST_TIMES} times."
             ),
         )
+
+
+def _groups_to_warn_of(facts: Facts) -> list[GroupCost]:
+    """Groups beyond the line; a person who is in two of them is named once."""
+    groups: list[GroupCost] = []
+    if facts.costs is None:
+        return groups
+    for group in sorted(facts.costs.groups, key=lambda group: group.effective_rows):
+        is_named = any(
+            abs(group.times - other.times) <= 1e-9 * group.times for other in groups
+        )
+        is_new = group.effective_rows < FEWEST_ROWS or not is_named
+        if group.beyond_line and is_new:
+            groups.append(group)
+    return groups
 
 
 def _statement(group: GroupCost, rows: int) -> str:
@@ -467,14 +450,13 @@ def _statement(group: GroupCost, rows: int) -> str:
             f"{group.name} is {percent(group.after)} of the result, but nobody in the"
             " data is in this group"
         )
-    if group.rows == 1:
-        people = "a single row"
-    else:
-        people = f"{group.rows:,} rows"
+    people = "a single row" if group.rows == 1 else f"{group.rows:,} rows"
     text = f"{group.name}: all that the result says about this group rests on {people}"
     if group.grows:
-        text = f"{group.name}: {percent(group.after)} of the result rests on {people}"
-        text += f" ({percent(group.before)} of the data)"
+        text = (
+            f"{group.name}: {percent(group.after)} of the result rests on {people}"
+            f" ({percent(group.before)} of the data)"
+        )
     if round(group.effective_rows) < group.rows:
         text += (
             f", which carry as much information as {times(group.effective_rows)}"
@@ -512,34 +494,20 @@ def _remedy(group: GroupCost, facts: Facts) -> Remark:
     if not facts.weight_limit and group.rows:
         ways.append(("limit the weight of one person with ", Option("largest_weight")))
     *others, last = ways
-    joined = (part for way in others for part in (*way, ", "))
-    return (". To avoid this, ", *joined, *(["or "] if others else []), *last, ".")
+    joined = [part for way in others for part in (*way, ", ")]
+    if others:
+        joined.append("or ")
+    return (". To avoid this, ", *joined, *last, ".")
 
 
 def _decision_remarks(facts: Facts) -> Iterator[Remark]:
-    """Say where parity of a student's decisions means nothing, and where it was not
-    reached.
-    """
+    """Say where parity of a student's decisions means nothing, or was not reached."""
     decisions = facts.decisions
     if decisions is None:
         return
     for rate in decisions.rates:
-        shares = [
-            share for share in decisions.shares if share.grouping == rate.grouping
-        ]
         if rate.vacuous:
-            outcomes = sorted({share.outcome for share in shares})
-            nobody = all(share.share == 0 for share in shares)
-            yield (
-                (
-                    f"{decisions.student} decides for {' or '.join(outcomes)} for"
-                    f" {'nobody' if nobody else 'everybody'} at a probability of"
-                    f" {decisions.threshold:g}, so that equal decisions for"
-                    f" {rate.grouping} say nothing. Choose a"
-                    f" {'lower' if nobody else 'higher'} "
-                ),
-                Option("threshold"),
-            )
+            yield _vacuous(decisions, rate)
         elif (
             rate.wanted is not None
             and rate.rate is not None
@@ -555,9 +523,9 @@ def _decision_remarks(facts: Facts) -> Iterator[Remark]:
                 Option("model"),
             )
     if decisions.unsure:
-        groups = "; ".join(decisions.unsure[:_STRATA]) + (
-            ", and others" if len(decisions.unsure) > _STRATA else ""
-        )
+        groups = "; ".join(decisions.unsure[:_STRATA])
+        if len(decisions.unsure) > _STRATA:
+            groups += ", and others"
         yield (
             (
                 "too few people to promise anything about the decisions of"
@@ -566,10 +534,27 @@ def _decision_remarks(facts: Facts) -> Iterator[Remark]:
         )
 
 
+def _vacuous(decisions: Decisions, rate: DecidedRate) -> Remark:
+    """Say that equal decisions mean nothing if all people get the same."""
+    shares = [share for share in decisions.shares if share.grouping == rate.grouping]
+    outcomes = " or ".join(sorted({share.outcome for share in shares}))
+    whom = "everybody"
+    threshold = "higher"
+    if all(share.share == 0 for share in shares):
+        whom = "nobody"
+        threshold = "lower"
+    return (
+        (
+            f"{decisions.student} decides for {outcomes} for {whom} at a probability of"
+            f" {decisions.threshold:g}, so that equal decisions for {rate.grouping} say"
+            f" nothing. Choose a {threshold} "
+        ),
+        Option("threshold"),
+    )
+
+
 def unfair_decisions(facts: Facts) -> Iterator[Remark]:
-    """Say for which groups a model is expected to stay less fair than the data are, and
-    what helps.
-    """
+    """Say for which groups a model is expected to stay less fair, and what helps."""
     estimate = facts.estimate
     if estimate is None:
         return
@@ -583,10 +568,7 @@ def unfair_decisions(facts: Facts) -> Iterator[Remark]:
     for name in less_fair(estimate.after, facts.wanted_of_decisions):
         rate = estimate.after.by_predictions[name]
         span = estimate.after.ranges["by_predictions"][name]
-        if span is None:
-            between = ""
-        else:
-            between = f", between {span[0]:.2f} and {span[1]:.2f}"
+        between = "" if span is None else ", between {:.2f} and {:.2f}".format(*span)
         yield (
             (
                 "fair data are not enough: if a model is trained on them, the"
@@ -598,13 +580,10 @@ def unfair_decisions(facts: Facts) -> Iterator[Remark]:
 
 
 def less_fair(scores: ModelScores, wanted: ByGrouping) -> list[str]:
-    """Groupings for which a model's decisions are expected to stay well below the
-    wanted rate.
-    """
-    return [
-        name
-        for name, rate in scores.by_predictions.items()
-        if rate is not None
-        and (least := wanted[name]) is not None
-        and rate < least - SLACK
-    ]
+    """Groupings for which a model's decisions will stay well below the wanted rate."""
+    found = []
+    for name, rate in scores.by_predictions.items():
+        least = wanted[name]
+        if rate is not None and least is not None and rate < least - SLACK:
+            found.append(name)
+    return found

@@ -17,8 +17,8 @@ from fairmaxent.data.reading import Reading
 from fairmaxent.data.table import Codes, Indices, Mask, Reals, Table
 from fairmaxent.errors import InfeasibleError, InputError, Option
 from fairmaxent.fairness.rates import ByGrouping, Measure
+from fairmaxent.fit.certified import Certified
 from fairmaxent.fit.facts import ModelEstimate, ModelScores, Range
-from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.option_values import Estimate, OutputOption
 from fairmaxent.fit.request import Request
 from fairmaxent.fit.solved import spread_over_rows, with_design
@@ -126,11 +126,11 @@ def _steps(total: int, most: int, rng: np.random.Generator) -> Indices:
 class Tryout:
     """All that it takes to try a student out on the people of a table."""
 
-    fit: Fit
+    fit: Certified
     data: Reading  # its people, or some of them: everybody has a row
     request: Request
     # soft labels are learned anew: those at hand have seen the fold
-    refit: Callable[[Reading, Request], Fit]
+    refit: Callable[[Reading, Request], Certified]
     plan: Estimate
 
     @cached_property
@@ -272,7 +272,7 @@ def _people(data: Reading) -> People:
     )
 
 
-def _weighted_lesson(fit: Fit, data: Reading) -> Lesson:
+def _weighted_lesson(fit: Certified, data: Reading) -> Lesson:
     """The rows with their fair weights, by the outcomes that they get or keep."""
     # A cell that lost its only row to the fold has nothing to weigh; the student learns
     # from the rest.
@@ -289,7 +289,7 @@ def _weighted_lesson(fit: Fit, data: Reading) -> Lesson:
     return Lesson(people.inputs, weights)
 
 
-def _drawn_lesson(fit: Fit, data: Reading, seed: int) -> Lesson:
+def _drawn_lesson(fit: Certified, data: Reading, seed: int) -> Lesson:
     """As many drawn rows as the table has."""
     roles = fit.roles
     drawn = fit.domain.encode_rows(fit.sample(fit.table.size, random_state=seed))

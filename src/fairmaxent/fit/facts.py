@@ -1,6 +1,4 @@
-"""Facts: what a careful reader should know about a fit, with the paper's bounds;
-`certificate` puts them in words.
-"""
+"""Facts to know about a fit, with the paper's bounds; `certificate` words them."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -13,6 +11,7 @@ from fairmaxent.data.table import Reals
 from fairmaxent.engines.rows import divergence, tilted_rows
 from fairmaxent.fairness.rates import (
     ByGrouping,
+    Grouping,
     Measure,
     Rates,
     group_table,
@@ -23,6 +22,7 @@ from fairmaxent.fit.costs import Costs, measure_costs
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.option_values import PaperRequest
 from fairmaxent.fit.problem import Problem
+from fairmaxent.fit.request import Request
 from fairmaxent.fit.solved import Solved
 from fairmaxent.fit.student import Decisions
 from fairmaxent.maxent.features import root_marginals
@@ -37,12 +37,10 @@ Ranges = Mapping[str, Mapping[str, Range | None]]
 
 @dataclass(frozen=True)
 class MissingValues:
-    """Missing values of an outcome or protected column that are not compared, as a
-    share of the rows.
-    """
+    """Missing values of an outcome or protected column that are not compared."""
 
     column: str
-    share: float
+    share: float  # of the rows
     after: float  # the share in the fitted distribution
 
 
@@ -67,8 +65,9 @@ class GroupMean:
 
 @dataclass(frozen=True)
 class ModelScores:
-    """How a model does on people it has not seen; comparisons are by grouping, None if
-    there is nothing to compare.
+    """How a model does on people it has not seen.
+
+    Comparisons are by grouping, and None if there is nothing to compare.
     """
 
     accuracy: float
@@ -90,9 +89,7 @@ class ModelScores:
 
 @dataclass(frozen=True)
 class ModelEstimate:
-    """What a model trained on the result, a student, will do to people whom neither it
-    nor the fit has seen.
-    """
+    """What a model trained on the result, a student, will do to people not seen."""
 
     student: str
     output: str  # what it learns from: "rows" or "weights"
@@ -108,7 +105,7 @@ class ModelEstimate:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Told:
+class UnderivedFacts:
     """Facts that do not follow from the rows and the fitted distribution."""
 
     # combinations with rows that cannot count if the wishes are to be met
@@ -126,7 +123,7 @@ class Told:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Facts(Told):
+class Facts(UnderivedFacts):
     """All that remarks on a fit are made from."""
 
     measure: Measure
@@ -171,31 +168,26 @@ class Facts(Told):
 
     @property
     def rates_shown(self) -> Iterator[tuple[str, str]]:
-        """Kind and grouping of every rate, group shares once, however many outcomes
-        there are.
-        """
+        """Kind and grouping of every rate, group shares once for all outcomes."""
         groupings = {name for name, _ in self.measure.of_first_outcome}
         for kind, names in self.wanted.items():
-            yield from (
-                (kind, name)
-                for name in names
-                if kind == "statistical_rate" or name in groupings
-            )
+            for name in names:
+                if kind == "statistical_rate" or name in groupings:
+                    yield kind, name
 
     @property
     def wanted_of_decisions(self) -> ByGrouping:
-        """The statistical rates that a model's decisions should have; those of the
-        table may give way to them.
+        """The statistical rates that a model's decisions should have.
+
+        Those of the table may give way to them.
         """
         if self.decisions is None:
             return self.wanted["statistical_rate"]
         return {rate.grouping: rate.wanted for rate in self.decisions.rates}
 
 
-def facts_of(solved: Solved, told: Told) -> dict[str, Any]:
-    """The facts that follow from the rows and the fitted distribution, by the names of
-    the fields.
-    """
+def facts_of(solved: Solved, told: UnderivedFacts) -> dict[str, Any]:
+    """The facts that follow from the rows and the distribution, by their fields."""
     problem = solved.problem
     distribution = solved.distribution
     solution = solved.optimum.solution
@@ -240,12 +232,9 @@ def facts_of(solved: Solved, told: Told) -> dict[str, Any]:
 
 
 def _wanted(problem: Problem, decisions: Decisions | None) -> Rates:
-    """The wanted rates of the table; its statistical rates are free if it is made for a
-    model.
-    """
+    """The wanted rates of the table; statistical ones are free if it is for a model."""
     measure = problem.measure
     targets = problem.root_targets
-    free = decisions is not None
     representation = dict(zip(measure.names, problem.representation, strict=True))
     for name, grouping in zip(measure.names, measure.groupings, strict=True):
         named = [
@@ -263,10 +252,9 @@ def _wanted(problem: Problem, decisions: Decisions | None) -> Rates:
             )
             shares = targets[named[0]] * (group_table(table, grouping).sum(axis=0) > 0)
             representation[name] = float(smallest_over_largest(shares[shares > 0]))
-    if free:
+    statistical = dict(zip(measure.names, problem.statistical, strict=True))
+    if decisions is not None:
         statistical = dict.fromkeys(measure.names)
-    else:
-        statistical = dict(zip(measure.names, problem.statistical, strict=True))
     return {"representation_rate": representation, "statistical_rate": statistical}
 
 
@@ -300,9 +288,7 @@ def _removed_levels(distribution: Distribution) -> tuple[str, ...]:
 
 
 def _column_facts(problem: Problem, achieved: Reals) -> dict[str, Any]:
-    """Which outcome and protected columns are compared in bins, and which missing
-    values and strata are compared.
-    """
+    """Which columns are compared in bins, and which missing values and strata."""
     roles = problem.roles
     left_out = dict(problem.measure.left_out)
     before, after = (
@@ -310,12 +296,14 @@ def _column_facts(problem: Problem, achieved: Reals) -> dict[str, Any]:
         for table in (problem.data_table, achieved)
     )
     single: dict[str, tuple[str, ...]] = {}
-    for name, groups in problem.group_counts() if problem.measure.strata else ():
-        for stratum in np.argwhere(groups == 1).tolist():
-            single[name] = (
-                *single.get(name, ()),
-                roles.describe_group(roles.strata_axes, stratum),
-            )
+    if problem.measure.strata:
+        for name, groups in problem.group_counts():
+            alone = np.argwhere(groups == 1).tolist()
+            if alone:
+                single[name] = tuple(
+                    roles.describe_group(roles.strata_axes, stratum)
+                    for stratum in alone
+                )
     return {
         "binned_columns": {
             column.name: column.labels
@@ -334,9 +322,7 @@ def _column_facts(problem: Problem, achieved: Reals) -> dict[str, Any]:
 
 
 def _group_means(problem: Problem, achieved: Reals) -> tuple[GroupMean, ...]:
-    """The mean of the outcome in each group that is compared, over the rows that have a
-    number, before and after.
-    """
+    """The mean outcome of each group, over rows with a number, before and after."""
     means: list[GroupMean] = []
     if problem.values is None:
         return ()
@@ -398,8 +384,9 @@ def _forbidden_rows(problem: Problem) -> dict[str, int]:
 
 
 def theorem_4_5(tau: float, *, base_mass: float, delta: float) -> float:
-    """τ − δ(1 + τ)/(m + δ), where q ≥ m in every cell; m = C/4 (uniform base, 2 × 2)
-    gives τ − 4δ(1 + τ)/(C + 4δ).
+    """τ − δ(1 + τ)/(m + δ), where q ≥ m in every cell.
+
+    With m = C/4 (uniform base, 2 × 2), it is τ − 4δ(1 + τ)/(C + 4δ).
     """
     if delta == 0:
         return tau
@@ -407,11 +394,11 @@ def theorem_4_5(tau: float, *, base_mass: float, delta: float) -> float:
 
 
 def lemma_4_2(log_floor: float, shares: list[Reals]) -> float:
-    """‖λ*‖₂ ≤ L_q/η, with L_q = log 1/min q and η the distance of θ to the boundary of
-    the features' hull.
+    """‖λ*‖₂ ≤ L_q/η, with L_q = log 1/min q.
 
-    The indicators of one alphabet, less the reference, fill a simplex; its faces are
-    θ_i away, and the one opposite the origin θ_reference/√(number of indicators).
+    η is the distance of θ to the boundary of the features' hull. The indicators of one
+    alphabet, less the reference, fill a simplex; its faces are θ_i away, and the one
+    opposite the origin θ_reference/√(number of indicators).
     """
     radius = np.inf
     for share in shares:
@@ -423,73 +410,67 @@ def lemma_4_2(log_floor: float, shares: list[Reals]) -> float:
 
 def _rate_bound(solved: Solved, achieved: Reals) -> dict[str, float]:
     """Theorem 4.5 with its δ, on the worst grouping and favourable outcome."""
-    request = solved.request
     dual = solved.optimum.dual
-    measure = solved.problem.measure
-    # The theorem's own hypotheses (Algorithm 1, θ between 1/2 and 1/(1 + τ)) allow τ as
-    # it is. Otherwise its proof, which bounds a ratio of joint probabilities, is
-    # applied to these divided by the groups' shares, that is, to rates.
-    tau = None
-    if (
-        isinstance(request, PaperRequest)
-        and request.prior == "w"
-        and request.theta in ("b", "w")
-    ):
-        tau = request.tau
-    if isinstance(dual.prior, Mixture) and request.C < 1:
+    base = dual.prior
+    if isinstance(dual.prior, Mixture) and solved.request.C < 1:
         base = dual.prior.parts[0]
-    else:
-        base = dual.prior
     roots = dual.features.blocks.slices[0]
-    prior = dual.start.tilted.levels[roots].reshape(achieved.shape)
-    base_table = (
-        base.tilt(np.where(dual.features.possible, 0.0, -np.inf))
-        .levels[roots]
-        .reshape(achieved.shape)
+    prior = dual.start.tilted.levels[roots]
+    possible = np.where(dual.features.possible, 0.0, -np.inf)
+    tables = (achieved, prior, base.tilt(possible).levels[roots])
+    shaped = [table.reshape(achieved.shape) for table in tables]
+    bounds = [
+        _grouping_bound(solved, shaped, grouping)
+        for grouping in solved.problem.measure.groupings
+    ]
+    # a target may remove every favourable outcome: there is nothing to compare then
+    known = (bound for bound in bounds if bound is not None)
+    bound, delta = min(known, key=lambda bound: bound[0], default=(1.0, 0.0))
+    return {"bound": bound, "delta": delta}
+
+
+def _grouping_bound(
+    solved: Solved, tables: list[Reals], grouping: Grouping
+) -> tuple[float, float] | None:
+    """The bound and δ, from the tables of p*, of the prior q, and of its base."""
+    measure = solved.problem.measure
+    by_group = [group_table(table, grouping) for table in tables]
+    outcomes = [
+        level for level in measure.favourable_of(grouping) if by_group[0][level].any()
+    ]
+    if not outcomes:
+        return None
+    compared = group_table(measure.groups_compared(tables[0], grouping), grouping)
+    seen = compared.sum(axis=0) > 0
+    tau = _known_tau(solved.request)
+    sizes: Any = 1.0
+    if tau is None:
+        sizes = by_group[0].sum(axis=0)[seen]
+    reached, joint, base_joint = (
+        table[outcomes][:, seen] / sizes for table in by_group
     )
-    bounds = []
-    for grouping in measure.groupings:
-        tables = [
-            group_table(table, grouping) for table in (achieved, prior, base_table)
-        ]
-        outcomes = [
-            level for level in measure.favourable_of(grouping) if tables[0][level].any()
-        ]
-        # a target removed every favourable outcome: there is nothing to compare
-        if not outcomes:
-            continue
-        seen = (
-            group_table(measure.groups_compared(achieved, grouping), grouping).sum(
-                axis=0
-            )
-            > 0
-        )
-        if tau is None:
-            sizes = tables[0].sum(axis=0)[seen]
-        else:
-            sizes = 1.0
-        reached, joint, base_joint = (
-            table[outcomes][:, seen] / sizes for table in tables
-        )
-        delta = float(np.max(np.abs(reached - joint)))
+    delta = float(np.max(np.abs(reached - joint)))
+    if tau is None:
+        # the smallest between seen groups of a stratum, for the worst outcome
         spread = np.full((len(joint), *seen.shape), np.nan)
         spread[:, seen] = joint
-        # Unless τ is known: the smallest between seen groups of a stratum, for the
-        # worst outcome.
-        if tau is None:
-            ratio = min(worst_ratio(row, measure.strata) for row in spread)
-        else:
-            ratio = tau
-        bounds.append(
-            (
-                theorem_4_5(
-                    ratio, base_mass=request.C * float(base_joint.min()), delta=delta
-                ),
-                delta,
-            )
-        )
-    bound, delta = min(bounds, key=lambda bound: bound[0], default=(1.0, 0.0))
-    return {"bound": bound, "delta": delta}
+        tau = min(worst_ratio(row, measure.strata) for row in spread)
+    base_mass = solved.request.C * float(base_joint.min())
+    return theorem_4_5(tau, base_mass=base_mass, delta=delta), delta
+
+
+def _known_tau(request: Request | PaperRequest) -> float | None:
+    """The τ of Algorithm 1, if the theorem's own hypotheses hold.
+
+    They are Algorithm 1, and θ between 1/2 and 1/(1 + τ). Otherwise its proof, which
+    bounds a ratio of joint probabilities, is applied to these divided by the groups'
+    shares, that is, to rates.
+    """
+    if not isinstance(request, PaperRequest):
+        return None
+    if request.prior == "w" and request.theta in ("b", "w"):
+        return request.tau
+    return None
 
 
 def _multiplier_bound(solved: Solved) -> float | None:

@@ -1,4 +1,4 @@
-"""The front door: from a frame to a fair distribution."""
+"""From a frame to a fair distribution."""
 
 from dataclasses import replace
 from functools import partial
@@ -23,10 +23,10 @@ from fairmaxent.errors import (
 )
 from fairmaxent.fairness.weights import reweigh
 from fairmaxent.fit.certificate import certify
+from fairmaxent.fit.certified import Certified
 from fairmaxent.fit.distribution import Distribution, fair_levels
 from fairmaxent.fit.estimate import Tryout, estimate_model, represented
-from fairmaxent.fit.facts import Told
-from fairmaxent.fit.fit import Fit
+from fairmaxent.fit.facts import UnderivedFacts
 from fairmaxent.fit.option_values import EstimateOption
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.relabel import (
@@ -44,7 +44,7 @@ from fairmaxent.maxent.priors.bases import BASES, build_base, rerooted
 from fairmaxent.maxent.priors.mixture import Mixture
 from fairmaxent.maxent.priors.protocol import Prior
 from fairmaxent.maxent.priors.tree import Tree
-from fairmaxent.options import python_lines, with_options_of
+from fairmaxent.options import python_lines
 from fairmaxent.privacy.measurements import Noise, OpenDP
 from fairmaxent.privacy.model import (
     PrivateModel,
@@ -67,22 +67,7 @@ from fairmaxent.progress import Progress, silent
 _FEW_ROWS = 30
 
 
-@with_options_of(Request)
-def debias(frame: Any, request: Request) -> Fit:
-    """Learn the distribution closest to the data that has the wanted rates, exactly.
-
-    Parameters
-    ----------
-    frame
-        A pandas, polars or pyarrow table, one row per record; or a lazy frame (polars
-        LazyFrame, DuckDB relation, Dask DataFrame, …), whose engine then counts the
-        rows, so that they are never in memory. With a Dask ``distributed.Client`` open,
-        even the distinct rows of a Dask frame stay on the workers.
-    """
-    return fit_frame(frame, request)
-
-
-def fit_frame(frame: Any, request: Request) -> Fit:
+def fit_frame(frame: Any, request: Request) -> Certified:
     """Fit a frame as a request asks."""
     progress = frames.checked_progress(request.progress)
     data = read_frame(frame, request)
@@ -196,7 +181,9 @@ def _without_rare_values(frame: Any, request: Request) -> tuple[Any, tuple[str, 
     )
 
 
-def fit_read(frame: Any, data: Reading, request: Request, progress: Progress) -> Fit:
+def fit_read(
+    frame: Any, data: Reading, request: Request, progress: Progress
+) -> Certified:
     """Fit a frame that was read; a student to be trained sees the frame itself."""
     taught = None
     if request.training is not None:
@@ -210,7 +197,7 @@ def fit_rows(
     progress: Progress,
     *,
     learned: Labelling = NO_LABELS,
-) -> Fit:
+) -> Certified:
     """Go from rows in codes to a fair distribution.
 
     The steps: the fair table, weights, prior, target, maximum entropy.
@@ -257,14 +244,14 @@ def fit_rows(
         weight_column=data.weight_column,
         weight_scale=data.weight_scale,
     )
-    told = Told(
+    told = UnderivedFacts(
         emptied_cells=tuple(map(data.roles.describe_cell, fair.emptied)),
         redrawn=data.redrawn,
         decisions=None if taught is None else taught.decisions,
         left_out_columns=data.left_out,
         privacy=data.ledger if isinstance(data, PrivateReading) else None,
     )
-    return Fit(**vars(solved), certificate=certify(solved, told))
+    return Certified(**vars(solved), certificate=certify(solved, told))
 
 
 def _base(
@@ -303,7 +290,7 @@ def _borrowed_shares(blocks: Blocks, counted: Counted, in_small_cells: float) ->
     return np.where(total == 0, 1.0, np.where(few, in_small_cells, 0.0))
 
 
-def refit(fit: Fit, request: Request) -> Fit:
+def refit(fit: Certified, request: Request) -> Certified:
     """Fit the rows of a fit again with another request.
 
     Its columns keep their roles and their levels.
@@ -313,7 +300,7 @@ def refit(fit: Fit, request: Request) -> Fit:
     return fit_rows(data, replace(request, estimate=None), silent, learned=learned)
 
 
-def _learned(fit: Fit, request: Request) -> Labelling:
+def _learned(fit: Certified, request: Request) -> Labelling:
     """What a refit takes over: the labels, or the soft labels alone.
 
     Labels stay if nothing that they depend on is asked differently.
@@ -333,8 +320,8 @@ def _learned(fit: Fit, request: Request) -> Labelling:
 
 
 def with_estimate(
-    fit: Fit, estimate: EstimateOption, *, progress: Progress = silent
-) -> Fit:
+    fit: Certified, estimate: EstimateOption, *, progress: Progress = silent
+) -> Certified:
     """Estimate what a model trained on the fit's output will do.
 
     The answer is in the certificate of the fit that is returned.
@@ -363,7 +350,7 @@ def with_estimate(
     )
 
 
-def _reading(fit: Fit) -> Reading:
+def _reading(fit: Certified) -> Reading:
     """The reading that a fit was made from."""
     if fit.certificate.privacy is not None:
         return _private_reading(fit)
@@ -381,7 +368,7 @@ def _reading(fit: Fit) -> Reading:
     )
 
 
-def _private_reading(fit: Fit) -> PrivateReading:
+def _private_reading(fit: Certified) -> PrivateReading:
     """The rows that were drawn from a private model, which is the prior of its fits."""
     prior = fit.optimum.dual.prior
     assert isinstance(prior, Tree)

@@ -1,9 +1,8 @@
-"""Statements: what a certificate says, as sentences and tables, which every form of it
-and every report has.
-"""
+"""Statements: the sentences and tables of a certificate, a command and a report."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 from itertools import groupby
 from typing import NamedTuple
 
@@ -11,8 +10,9 @@ import numpy as np
 
 from fairmaxent.data.reading import RedrawnValues
 from fairmaxent.data.roles import Roles
-from fairmaxent.document import Block, Paragraph, Table
+from fairmaxent.document import Block, Note, Paragraph, Table
 from fairmaxent.document.words import counted, percent, times
+from fairmaxent.errors import Option
 from fairmaxent.fit.costs import Costs, GroupCost
 from fairmaxent.fit.facts import GroupMean, ModelEstimate, OutcomeShare, Range
 from fairmaxent.fit.student import DecidedRate, DecidedShare, Decisions
@@ -22,8 +22,7 @@ from fairmaxent.privacy.budget import Ledger
 REACHED = 1e-6  # solvers stop a little short of an exact rate
 SHOWN_GROUPS = 12
 _NOTHING = 1e-6  # a difference that is the solver's, relative to the largest mean
-# ---------------------------------------------------------------- decisions of a
-# student
+# by the way of a table that was made for a student: what it does to the rows
 _LIKELY = (
     "Rows count partly for each outcome, by how likely it is: outcomes, and rows to"
     " add, teach this model less."
@@ -76,19 +75,24 @@ _MEANINGS = {
 _MAIN = ("accuracy", "auc", "by_predictions", "by_probabilities")
 
 
+class Depth(Enum):
+    """How much is told: what a fit shows of itself, or everything."""
+
+    HEADLINE = auto()
+    ALL = auto()
+
+
 # ---------------------------------------------------------------- rates
 
 
 @dataclass(frozen=True)
 class RateLine:
-    """One rate: what was asked for (None: nothing), what the data have, and what was
-    reached (None: unknown).
-    """
+    """One rate: what was asked for, what the data have, and what was reached."""
 
     label: str
-    wanted: float | None
-    before: float | None
-    reached: float | None
+    wanted: float | None  # None: nothing was asked for
+    before: float | None  # None: unknown
+    reached: float | None  # None: unknown
     # how far below what was asked for still counts as reached; None: not to be judged
     slack: float | None = None
 
@@ -97,31 +101,27 @@ class RateLine:
         """Whether what was asked for was reached, in a word."""
         if self.wanted is None or self.slack is None:
             return ""
-        return (
-            "✓ reached"
-            if self.reached is not None and self.reached >= self.wanted - self.slack
-            else "✗ short"
-        )
+        if self.reached is None or self.reached < self.wanted - self.slack:
+            return "✗ short"
+        return "✓ reached"
 
 
 def rates_table(lines: Sequence[RateLine], heads: tuple[str, str, str]) -> Table:
-    """Each rate as it was asked for, before and after; with a last column if any is
-    judged.
-    """
-    judged = any(line.state for line in lines)
+    """Each rate as it was asked for, before and after, and how it is judged."""
+    shown = ["", *heads]
+    if any(line.state for line in lines):
+        shown.append("")
     rows = []
     for line in lines:
         wanted = rate_text(line.wanted, nothing="any")
         before = rate_text(line.before)
-        reached = rate_text(line.reached)
-        rows.append((line.label, wanted, before, reached, line.state)[: 4 + judged])
-    return Table("Rates, 1 is equal", ("", *heads, "")[: 4 + judged], tuple(rows))
+        row = (line.label, wanted, before, rate_text(line.reached), line.state)
+        rows.append(row[: len(shown)])
+    return Table("Rates, 1 is equal", tuple(shown), tuple(rows))
 
 
 def rate_text(value: float | None, digits: int = 4, *, nothing: str = "–") -> str:
-    """Write a rate; a dash, say, if there is nothing to compare, and no sign before a
-    zero.
-    """
+    """Write a rate, with no sign before a zero; a dash, say, if there is none."""
     if value is None or np.isnan(value):
         return nothing
     return f"{round(value, digits) + 0.0:.{digits}f}"
@@ -136,33 +136,22 @@ def cost_blocks(
     last: Sequence[str],
     more: str = "",
 ) -> list[Block]:
-    """A row for each group, those with the fewest effective rows if there are many, and
-    for the worst cell.
+    """A row for each group, and for the worst cell.
 
-    ``last`` are the columns about one person: the "largest weight", or copies; ``more``
-    says where other groups are.
+    Of many groups, those with the fewest effective rows are shown. ``last`` are the
+    columns about one person: the "largest weight", or copies; ``more`` says where other
+    groups are.
     """
-    worst = sorted(range(len(groups)), key=lambda index: groups[index].effective_rows)[
-        :SHOWN_GROUPS
-    ]
-    named = [(groups[index].name, groups[index]) for index in sorted(worst)]
-    rows = [
-        cost_row(name, cost, last)
-        for name, cost in (*named, (f"worst cell: {worst_cell.name}", worst_cell))
-    ]
-    hidden = len(groups) - len(worst)
+    by_rows = sorted(range(len(groups)), key=lambda index: groups[index].effective_rows)
+    shown = [groups[index] for index in sorted(by_rows[:SHOWN_GROUPS])]
+    rows = [cost_row(cost.name, cost, last) for cost in shown]
+    rows.append(cost_row(f"worst cell: {worst_cell.name}", worst_cell, last))
+    heads = ("group", "rows", "before", "after", "effective rows", *last)
+    blocks: list[Block] = [Table("Costs by group", heads, tuple(rows))]
+    hidden = len(groups) - len(shown)
     if hidden:
-        rest = [Paragraph(f"and {hidden:,} more groups{more}")]
-    else:
-        rest = []
-    return [
-        Table(
-            "Costs by group",
-            ("group", "rows", "before", "after", "effective rows", *last),
-            tuple(rows),
-        ),
-        *rest,
-    ]
+        blocks.append(Paragraph(f"and {hidden:,} more groups{more}"))
+    return blocks
 
 
 def cost_row(name: str, cost: GroupCost, last: Sequence[str]) -> tuple[str, ...]:
@@ -191,9 +180,7 @@ def outcome_lines(shares: Sequence[OutcomeShare]) -> Iterator[str]:
 
 
 def filled_lines(share: float) -> Iterator[str]:
-    """How much of the result nobody in the data stands for; nothing if that is
-    nothing.
-    """
+    """How much of the result nobody in the data stands for, if any."""
     if share > 0:
         yield (
             f"filled in: {percent(share)} of the result has a combination of outcome"
@@ -202,94 +189,94 @@ def filled_lines(share: float) -> Iterator[str]:
 
 
 def changed_lines(costs: Costs | None) -> Iterator[str]:
-    """How many people of each group get another outcome, and in which direction;
-    nothing if nobody does.
-    """
-    for group, changes in groupby(
-        () if costs is None else costs.changed, key=lambda change: change.group
-    ):
-        directions = sorted(
-            (change for change in changes if change.changed >= 0.5),
-            key=lambda change: -change.changed,
-        )
-        if directions:
-            parts = [
+    """How many people of each group get another outcome, and in which direction."""
+    if costs is None:
+        return
+    for group, changes in groupby(costs.changed, key=lambda change: change.group):
+        seen = [change for change in changes if change.changed >= 0.5]
+        seen.sort(key=lambda change: -change.changed)
+        if seen:
+            parts = ", ".join(
                 f"{change.changed:,.0f} from {change.old} to {change.new}"
-                for change in directions
-            ]
-            yield f"{group}: of {directions[0].people:,} people, {', '.join(parts)}"
+                for change in seen
+            )
+            yield f"{group}: of {seen[0].people:,} people, {parts}"
+
+
+def changed_blocks(costs: Costs | None) -> list[Block]:
+    """The same, as sentences of their own."""
+    return [
+        Paragraph(f"Outcomes were changed for {line}") for line in changed_lines(costs)
+    ]
+
+
+def warnings_about(costs: Iterable[str]) -> list[Block]:
+    """Costs beyond the line, with their remedies: the first thing that is said."""
+    return [Note(f"Warning: {cost}") for cost in costs]
 
 
 def mean_lines(means: Sequence[GroupMean], roles: Roles) -> Iterator[str]:
-    """How far the means of each grouping are apart, before and after; nothing if nobody
-    asked for equal means.
-    """
-    axes = roles.strata_axes
-    strata = np.ndindex(*(roles.attributes[axis].size for axis in axes))
+    """How far the means of each grouping are apart, if equal means were asked for."""
     # Groups of one stratum are compared with each other; the name of a group ends with
     # that of its stratum.
+    axes = roles.strata_axes
+    ends = [""]
     if axes:
+        strata = np.ndindex(*(roles.attributes[axis].size for axis in axes))
         ends = [f", {roles.describe_group(axes, stratum)}" for stratum in strata]
-    else:
-        ends = [""]
     for grouping in dict.fromkeys(mean.grouping for mean in means):
-        parts = [
-            [
+        before = []
+        after = []
+        for end in ends:
+            part = [
                 mean
                 for mean in means
                 if mean.grouping == grouping and mean.group.endswith(end)
             ]
-            for end in ends
-        ]
-        before, after = (
-            max(
-                max(numbers) - min(numbers)
-                for part in parts
-                if (numbers := [getattr(mean, side) for mean in part])
-            )
-            for side in ("before", "after")
-        )
-        equal = after <= _NOTHING * max(abs(mean.after) for mean in means)
+            if part:
+                before.append(_spread([mean.before for mean in part]))
+                after.append(_spread([mean.after for mean in part]))
+        now = f"up to {max(after):.4g} apart"
+        if max(after) <= _NOTHING * max(abs(mean.after) for mean in means):
+            now = "equal"
         yield (
             f"The mean of {roles.names[0]} in the groups of {grouping}: up to"
-            f" {before:.4g} apart in the data,"
-            f" {'equal' if equal else f'up to {after:.4g} apart'} by the fair weights."
+            f" {max(before):.4g} apart in the data, {now} by the fair weights."
         )
+
+
+def _spread(numbers: Sequence[float]) -> float:
+    return max(numbers) - min(numbers)
 
 
 def beyond_lines(decisions: Decisions | None) -> Iterator[str]:
-    """For which model a table was made, and that it is not at parity itself; nothing if
-    for none.
-    """
+    """For which model a table was made, if any, and that it is not at parity itself."""
     if decisions is None:
         return
-    sees = "sees" if decisions.sees_protected else "does not see"
-    need = (
-        "it needs them to decide"
-        if decisions.sees_protected
-        else "leave them out when you train it"
-    )
+    sees = "does not see"
+    need = "leave them out when you train it"
+    if decisions.sees_protected:
+        sees = "sees"
+        need = "it needs them to decide"
     yield (
         f"This table is made for a model: {decisions.student} that {sees} the protected"
         f" columns; {need}. Other models, and this one if it sees other columns, may"
         f" decide differently. {_WAYS[decisions.way]}"
     )
-    if decisions.parity == "opportunity" and decisions.way in (
-        "soft tilt",
-        "soft along",
-    ):
+    is_soft = decisions.way in ("soft tilt", "soft along")
+    if decisions.parity == "opportunity" and is_soft:
         yield _FLATTERED
-    for grouping in (rate.grouping for rate in decisions.rates):
-        taught = sorted(
-            (share for share in decisions.shares if share.grouping == grouping),
-            key=lambda own: own.taught,
-        )
+    for rate in decisions.rates:
+        taught = [one for one in decisions.shares if one.grouping == rate.grouping]
+        taught.sort(key=lambda share: share.taught)
         if taught:
+            least = taught[0]
+            most = taught[-1]
             yield (
-                f"The table itself is not made equal for {grouping}, but so that this"
-                f" model decides as equally as it can: {taught[-1].outcome} is most"
-                f" common for {taught[-1].group} ({percent(taught[-1].taught)}), least"
-                f" for {taught[0].group} ({percent(taught[0].taught)})."
+                f"The table itself is not made equal for {rate.grouping}, but so that"
+                f" this model decides as equally as it can: {most.outcome} is most"
+                f" common for {most.group} ({percent(most.taught)}), least for"
+                f" {least.group} ({percent(least.taught)})."
             )
 
 
@@ -308,36 +295,41 @@ def decision_blocks(decisions: Decisions | None) -> list[Block]:
 
 def decisions_table(decisions: Decisions, digits: int = 4) -> Table:
     """The rate of each grouping, and the share of each group that was decided for."""
-    rows = []
-    parts: list[DecidedRate | DecidedShare] = [*decisions.rates, *decisions.shares]
-    for part in parts:
-        if part.low is None or part.high is None:
-            interval = ""
-        else:
-            interval = f"{part.low:.{digits}f} to {part.high:.{digits}f}"
-        if isinstance(part, DecidedRate):
-            wanted = rate_text(part.wanted, digits, nothing="any")
-            name = f"rate of {part.grouping}"
-            expected = part.rate
-            taught = ""
-        else:
-            name = f"{part.outcome} for {part.group}"
-            wanted = ""
-            expected = part.share
-            taught = rate_text(part.taught, digits)
-        rows.append((name, wanted, rate_text(expected, digits), interval, taught))
+    rows = [
+        (
+            f"rate of {rate.grouping}",
+            rate_text(rate.wanted, digits, nothing="any"),
+            rate_text(rate.rate, digits),
+            _interval(rate, digits),
+            "",
+        )
+        for rate in decisions.rates
+    ]
+    rows += [
+        (
+            f"{share.outcome} for {share.group}",
+            "",
+            rate_text(share.share, digits),
+            _interval(share, digits),
+            rate_text(share.taught, digits),
+        )
+        for share in decisions.shares
+    ]
     heads = ("", "wanted", "expected", "95 % interval", "in the table")
     return Table("Decisions about people it has not seen", heads, tuple(rows))
 
 
-# ---------------------------------------------------------------- what a model trained
-# on the result will do
+def _interval(part: DecidedRate | DecidedShare, digits: int) -> str:
+    if part.low is None or part.high is None:
+        return ""
+    return f"{part.low:.{digits}f} to {part.high:.{digits}f}"
+
+
+# -------------------------------------------- what a model trained on it will do
 
 
 class Expected(NamedTuple):
-    """A quantity before and after, each with the range in which it will be measured on
-    other people.
-    """
+    """A quantity before and after, with the ranges it will have on other people."""
 
     label: str
     grouping: str | None  # of those that compare groups
@@ -349,9 +341,10 @@ class Expected(NamedTuple):
     def texts(self, digits: int) -> Iterator[str]:
         """Write both numbers with their ranges."""
         for value, span in zip(self.values, self.ranges, strict=True):
-            yield rate_text(value, digits) + (
-                "" if value is None or span is None else f" ({range_text(span)})"
-            )
+            text = rate_text(value, digits)
+            if value is not None and span is not None:
+                text += f" ({range_text(span)})"
+            yield text
 
 
 def range_text(span: Range | None) -> str:
@@ -367,40 +360,32 @@ def expected_lines(
     *,
     favourable: str = "the outcome",
 ) -> Iterator[Expected]:
-    """Each quantity before and after, those that compare groups once per grouping;
-    meanings name the outcome.
-    """
+    """Each quantity before and after; those that compare groups, for each grouping."""
+    sides = (estimate.before, estimate.after)
     for kind in kinds:
-        name = _MEANINGS[kind][0]
-        meaning = _MEANINGS[kind][1].replace("{}", favourable)
-        for grouping in (
-            [None]
-            if kind in ("accuracy", "auc")
-            else list(getattr(estimate.before, kind))
-        ):
-            sides = [
-                getattr(scores, kind) for scores in (estimate.before, estimate.after)
-            ]
-            values = tuple(
-                side if grouping is None else side[grouping] for side in sides
-            )
-            ranges = tuple(
-                scores.ranges[kind][grouping or OVERALL]
-                for scores in (estimate.before, estimate.after)
-            )
+        name, meaning = _MEANINGS[kind]
+        before = getattr(estimate.before, kind)
+        after = getattr(estimate.after, kind)
+        groupings = [None] if kind in ("accuracy", "auc") else list(before)
+        for grouping in groupings:
+            label = name
+            values = (before, after)
+            if grouping is not None:
+                label = f"{name}, {grouping}"
+                values = (before[grouping], after[grouping])
             yield Expected(
-                name if grouping is None else f"{name}, {grouping}",
-                grouping,
-                meaning,
-                values,
-                ranges,
+                label=label,
+                grouping=grouping,
+                meaning=meaning.replace("{}", favourable),
+                values=values,
+                ranges=tuple(
+                    scores.ranges[kind][grouping or OVERALL] for scores in sides
+                ),
             )
 
 
 def estimate_blocks(estimate: ModelEstimate | None, about: str = "") -> list[Block]:
-    """What a model trained on the result is expected to do; nothing where it was not
-    estimated.
-    """
+    """What a model trained on the result is expected to do, if it was estimated."""
     if estimate is None:
         return []
     head = (
@@ -420,13 +405,20 @@ def estimate_blocks(estimate: ModelEstimate | None, about: str = "") -> list[Blo
 
 
 def copies_of(redrawn: RedrawnValues | None) -> tuple[str, str]:
-    """What drawn rows that come from a real one are, and what that means for who shares
-    them.
-    """
+    """What copies of real rows are, and what that means for who shares them."""
     if redrawn is None:
         return "rows of the data", "sharing them means sharing real people"
     are = "rows of the data but for their numbers, which are redrawn within bins"
     return are, "sharing them can still give real people away"
+
+
+def copies_sentence(
+    drawn: str, redrawn: RedrawnValues | None, spell: Callable[[Option], str] = str
+) -> str:
+    """Say of so many drawn rows that they are copies, and how to draw rows to share."""
+    are, mean = copies_of(redrawn)
+    release = spell(Option("release", value=True))
+    return f"{drawn} are copies of {are}, and {mean}; for rows to share, add {release}."
 
 
 def promise(ledger: Ledger) -> str:
@@ -438,11 +430,10 @@ def promise(ledger: Ledger) -> str:
 
 
 def privacy_lines(ledger: Ledger | None) -> Iterator[str]:
-    """What a private fit promises, and what its numbers are; nothing if there is no
-    promise.
-    """
+    """What a private fit promises, and what its numbers are."""
     if ledger is not None:
-        yield promise(ledger)
+        sentence = promise(ledger)
+        yield f"{sentence[:1].upper()}{sentence[1:]}"
         yield (
             f"{len(ledger.spent)} looks at the table spent ρ = {ledger.rho:.6g} of"
             f" {ledger.privacy.rho:.6g}; counts, and all numbers before, are noisy"

@@ -36,7 +36,7 @@ from fairmaxent.errors import DependencyError, StorageError, shown
 from fairmaxent.fairness.weights import reweigh
 from fairmaxent.fit.certificate import Certificate, certify
 from fairmaxent.fit.distribution import Distribution
-from fairmaxent.fit.facts import Told
+from fairmaxent.fit.facts import UnderivedFacts
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.records import (
     MOST_BYTES,
@@ -416,8 +416,8 @@ def _certified(fit: Solved, stated: Any) -> Certificate:
 
     What cannot be made again is as stored.
     """
-    kept = {field.name: stated[field.name] for field in fields(Told)}
-    told: Told = unpack(kept, Told)
+    kept = {field.name: stated[field.name] for field in fields(UnderivedFacts)}
+    told: UnderivedFacts = unpack(kept, UnderivedFacts)
     _check_told(fit, told)
     certificate = certify(fit, told)
     expected = pack(certificate, without=_MADE_AGAIN)
@@ -427,7 +427,7 @@ def _certified(fit: Solved, stated: Any) -> Certificate:
     return certificate
 
 
-def _check_told(fit: Solved, told: Told) -> None:
+def _check_told(fit: Solved, told: UnderivedFacts) -> None:
     """Refuse what no fit of these columns, and no trained model, can say."""
     problem = fit.problem
     ledger = told.privacy

@@ -75,7 +75,7 @@ class TableSpans:
 class Uncertainty:
     """Intervals of the data's table and of the fair table.
 
-    It is what :meth:`fairmaxent.fit.fit.Fit.uncertainty` returns.
+    It is what :meth:`fairmaxent.debiasing.Fit.uncertainty` returns.
     """
 
     before: TableSpans  # of the data

@@ -18,7 +18,7 @@ from fairmaxent.document.text import to_markdown
 from fairmaxent.document.words import percent
 from fairmaxent.errors import InputError, Option, StorageError, did_you_mean
 from fairmaxent.fairness.rates import Grouping, group_table
-from fairmaxent.fit.fit import Fit
+from fairmaxent.fit.certified import Certified
 from fairmaxent.fit.groups import group_changes
 from fairmaxent.gate.kinds import KINDS, Kind
 from fairmaxent.plain_text import json_text, visible
@@ -33,12 +33,14 @@ class Draft:
     """What a document is written from."""
 
     kind: Kind
-    fit: Fit
+    fit: Certified
     facts: Facts
     data: str | os.PathLike[str] | None  # the file of the fair table
 
 
-def document(fit: Fit, kind: str, data: str | os.PathLike[str] | None = None) -> str:
+def document(
+    fit: Certified, kind: str, data: str | os.PathLike[str] | None = None
+) -> str:
     """Write a document about a fit; Croissant describes ``data``, the fair table."""
     if kind not in KINDS:
         raise InputError(f"there is no document {kind!r}; {did_you_mean(kind, KINDS)}")
@@ -174,14 +176,14 @@ def _filled(part: Mapping[str, Any], facts: Facts) -> Iterator[Block]:
         yield Note(f"To be written by {part['write']}")
 
 
-def _name(fit: Fit) -> str:
+def _name(fit: Certified) -> str:
     return visible(
         f"{' and '.join(fit.roles.outcome_names)} by"
         f" {', '.join(fit.roles.protected_names)}, made fair"
     )
 
 
-def _facts(fit: Fit) -> Facts:
+def _facts(fit: Certified) -> Facts:
     """Everything that a document can say, by name."""
     certificate = fit.certificate
     roles = fit.roles
@@ -238,7 +240,7 @@ def _before_and_after(before: float | None, after: float | None) -> str:
     return f"{percent(before)} in the data, {percent(after)} in the result."
 
 
-def _impact(fit: Fit, axes: Grouping) -> tuple[Table, str]:
+def _impact(fit: Certified, axes: Grouping) -> tuple[Table, str]:
     """Impact ratios of the people in the data, and how many are in no category."""
     outcome, *columns = (fit.roles.attributes[axis] for axis in (0, *axes))
     people = group_table(fit.problem.cells("rows"), axes)
@@ -291,7 +293,7 @@ def _impact(fit: Fit, axes: Grouping) -> tuple[Table, str]:
     return table, unknown
 
 
-def _above_median(fit: Fit, score: Attribute) -> list[int]:
+def _above_median(fit: Certified, score: Attribute) -> list[int]:
     """The levels of a score that are above the median of all people."""
     cells = fit.problem.cells("rows")
     people = cells.reshape(len(cells), -1).sum(axis=1)[: score.missing]

@@ -1,6 +1,4 @@
-"""What was delivered: new rows, weights, or rows to add; rates, copies of real rows,
-costs of each group.
-"""
+"""What was delivered, rows or weights: its rates, copies of real rows, and costs."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -39,9 +37,9 @@ from fairmaxent.fairness.rates import (
     outcome_rates,
     worst_ratio,
 )
+from fairmaxent.fit.certified import Certified
 from fairmaxent.fit.costs import GroupCost
 from fairmaxent.fit.facts import OutcomeShare
-from fairmaxent.fit.fit import Fit
 from fairmaxent.privacy.refusals import no_rows
 from fairmaxent.relabelling.people import root_shape
 
@@ -51,9 +49,7 @@ _SEED = 0  # for a fit that has none, so that a report can be repeated
 
 @dataclass(frozen=True, eq=False)
 class Delivered:
-    """What was delivered, and its table of outcome and protected columns, which sums to
-    one.
-    """
+    """What was delivered, and its table of outcome and groups, which sums to one."""
 
     mode: Mode
     iid: bool
@@ -67,11 +63,9 @@ class Delivered:
 
 
 class DrawnBatches:
-    """New rows that come in batches: all are counted by outcome and protected columns,
-    the first batch is kept.
-    """
+    """New rows that come in batches: all are counted, the first batch is kept."""
 
-    def __init__(self, fit: Fit) -> None:
+    def __init__(self, fit: Certified) -> None:
         self._fit = fit
         self._domain = Domain(tuple(fit.roles.attributes), ())
         self._cells: Reals = np.zeros(fit.roles.blocks.levels[0])
@@ -100,36 +94,22 @@ class DrawnBatches:
 
 
 def deliver(
-    fit: Fit, given: Any, *, mode: Mode, iid: bool, seed: int | None
+    fit: Certified, given: Any, *, mode: Mode, iid: bool, seed: int | None
 ) -> Delivered:
-    """Take what was delivered or, if it is None, make it: the same number of rows, with
-    the fit's seed.
-    """
+    """Take what was delivered, or make it if that is None, with the fit's seed."""
     if isinstance(given, Delivered):
         return given
     check_choice("mode", mode, Mode)
     if mode != "rows" and iid:
         raise InputError(f"iid is for mode 'rows', not for {mode!r}; leave it out")
     if mode == "weights":
-        # If an engine holds the rows, their weights have the table of the fit.
-        exact = given is None and not fit.table.keeps_rows
-        if given is None and not exact:
-            weights = fit.weights()
-        else:
-            weights = given
-        if exact:
-            table = fit.distribution.root_table
-        else:
-            table = weighted_table(fit, weights)
+        table = _table_of_weights(fit, given)
         return Delivered(
             mode, iid=False, seed=None, rows=0, frame=None, codes=None, table=table
         )
     if given is None:
-        seed = next(
-            choice
-            for choice in (seed, fit.request.random_state, _SEED)
-            if choice is not None
-        )
+        choices = (seed, fit.request.random_state, _SEED)
+        seed = next(choice for choice in choices if choice is not None)
         if mode == "rows":
             drawn = DrawnBatches(fit)
             for batch in fit.sample_batches(fit.table.size, random_state=seed, iid=iid):
@@ -144,7 +124,7 @@ def deliver(
     return Delivered(mode, iid, seed, len(codes), given, codes, _shaped(fit, cells))
 
 
-def _encoded(fit: Fit, frame: Any) -> Codes:
+def _encoded(fit: Certified, frame: Any) -> Codes:
     """Rows as block codes; a table that is fair already needs no row added."""
     if not len(frame):
         return np.empty(
@@ -153,21 +133,30 @@ def _encoded(fit: Fit, frame: Any) -> Codes:
     return fit.roles.blocks.pool(fit.domain.encode(frame))
 
 
-# ---------------------------------------------------------------- tables of outcome and
-# protected columns
+# --------------------------------------------------- tables of outcome and groups
 
 
-def weighted_table(fit: Fit, weights: Reals) -> Reals:
-    """The table of the fitted rows, each counting by its weight, or by one for each
-    outcome if relabelled.
+def _table_of_weights(fit: Certified, weights: Reals | None) -> Reals:
+    if weights is not None:
+        return weighted_table(fit, weights)
+    # If an engine holds the rows, their weights have the table of the fit.
+    if not fit.table.keeps_rows:
+        return fit.distribution.root_table
+    return weighted_table(fit, fit.weights())
+
+
+def weighted_table(fit: Certified, weights: Reals) -> Reals:
+    """The table of the fitted rows, each counting by its weight.
+
+    A relabelled row counts by one weight for each outcome.
     """
     outcomes, groups = root_shape(fit.roles.blocks)
-    if fit.soft is None:
-        shape = (fit.table.size,)
-    else:
+    shape: tuple[int, ...] = (fit.table.size,)
+    each = "row"
+    if fit.soft is not None:
         shape = (fit.table.size, outcomes)
+        each = "row and outcome"
     if np.shape(weights) != shape:
-        each = "row" if fit.soft is None else "row and outcome"
         raise InputError(
             f"the fit has {fit.table.size} rows; pass one weight per {each}, as"
             " fit.weights() gives them"
@@ -176,13 +165,11 @@ def weighted_table(fit: Fit, weights: Reals) -> Reals:
     cells = table.codes[table.inverse, 0]
     if fit.soft is None:
         return _shaped(fit, tally(cells, weights, outcomes * groups))
-    return _shaped(
-        fit,
-        np.concatenate([tally(cells % groups, by_row, groups) for by_row in weights.T]),
-    )
+    by_outcome = [tally(cells % groups, by_row, groups) for by_row in weights.T]
+    return _shaped(fit, np.concatenate(by_outcome))
 
 
-def _shaped(fit: Fit, cells: Reals) -> Reals:
+def _shaped(fit: Certified, cells: Reals) -> Reals:
     return np.asarray(cells / cells.sum()).reshape(fit.roles.blocks.shape(0))
 
 
@@ -196,9 +183,8 @@ def unless_nan(number: float) -> float | None:
 # ---------------------------------------------------------------- rates
 
 
-def delivered_rates(fit: Fit, table: Reals) -> Rates:
-    """Both rates of what was delivered, by grouping; None where there is nothing to
-    compare.
+def delivered_rates(fit: Certified, table: Reals) -> Rates:
+    """Both rates of what was delivered; None where there is nothing to compare.
 
     A group that the fitted distribution has, and the table has not, counts with the
     share 0. It has no rate of an outcome, and an outcome that no row has compares
@@ -221,26 +207,21 @@ def delivered_rates(fit: Fit, table: Reals) -> Rates:
     return rates
 
 
-def outcome_ratios(fit: Fit, table: Reals) -> dict[str, dict[str, float | None]]:
-    """The statistical rate of each outcome that is compared, by grouping; None where
-    there is nothing to compare.
-    """
+def outcome_ratios(fit: Certified, table: Reals) -> dict[str, dict[str, float | None]]:
+    """The statistical rate of each outcome, by grouping; None: nothing to compare."""
     measure = fit.certificate.measure
-    found = dict[str, dict[str, float | None]]()
+    found: dict[str, dict[str, float | None]] = {}
     for name, axes in zip(measure.names, measure.groupings, strict=True):
         outcome = fit.roles.attributes[outcome_axis(axes)]
         rates = outcome_rates(measure.outcomes_compared(table, axes), axes)
+        found[name] = {}
         for level in measure.favourable_of(axes):
-            ratio = unless_nan(
-                worst_ratio(rates[level], measure.strata, if_nothing=np.nan)
-            )
-            found.setdefault(name, {})[f"{outcome.name} = {outcome.labels[level]}"] = (
-                ratio
-            )
+            ratio = worst_ratio(rates[level], measure.strata, if_nothing=np.nan)
+            found[name][f"{outcome.name} = {outcome.labels[level]}"] = unless_nan(ratio)
     return found
 
 
-def absences(fit: Fit, table: Reals) -> Iterator[str]:
+def absences(fit: Certified, table: Reals) -> Iterator[str]:
     """Name the groups and favourable outcomes of the fit that no delivered row has."""
     measure = fit.certificate.measure
     outcome = fit.roles.attributes[0]
@@ -267,9 +248,7 @@ def absences(fit: Fit, table: Reals) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Copies:
-    """Shares of the drawn rows that repeat a real row; None for raw values if the data
-    were not available.
-    """
+    """Shares of the drawn rows that repeat a real row; None: not known without data."""
 
     rows: int  # that were looked at
     same_levels: float  # the same levels (bins, say) as a real row in every column
@@ -282,86 +261,89 @@ class Copies:
     twins_in_data: float | None
 
 
-def copies(fit: Fit, delivered: Delivered, data: Any) -> Copies | None:
-    """Count the copies among the drawn rows; None where none was drawn."""
+def copies(fit: Certified, delivered: Delivered, data: Any) -> Copies | None:
+    """Count the copies among the drawn rows; None if none was drawn, or in private."""
     rows = fit.distinct_rows.codes
     drawn = delivered.codes
-    if drawn is None or not len(drawn):
+    if drawn is None or not len(drawn) or fit.certificate.privacy is not None:
         return None
     is_seen = match_rows(rows, drawn.astype(rows.dtype), fit.roles.blocks.levels) >= 0
-    known = len(drawn), float(is_seen.mean()), seen_mass(fit)
+    found = Copies(
+        rows=len(drawn),
+        same_levels=float(is_seen.mean()),
+        expected_same_levels=seen_mass(fit),
+        same_values=None,
+        same_values_as_one=None,
+        twins_in_data=None,
+    )
     if data is None:
-        return Copies(*known, None, None, None)
+        return found
     lazy = open_lazy(data)
-    twins = None
-    if lazy is not None:
-        # how many real rows equal each drawn one
-        equal = _lazy_copies(fit, lazy, delivered.frame)
-    else:
+    if lazy is None:
         real, new, people = _numbered(data, delivered.frame, fit.domain.names)
         equal = people[new]
-        twins = float((people[real] > 1).mean())
-    return Copies(*known, float((equal > 0).mean()), float((equal == 1).mean()), twins)
-
-
-def seen_mass(fit: Fit) -> float:
-    """p*(S): the probability that a drawn row has a combination of levels that the data
-    have.
-    """
-    return float(
-        np.exp(fit.distribution.density.log_probability(fit.distinct_rows.codes)).sum()
+        found = replace(found, twins_in_data=float((people[real] > 1).mean()))
+    else:
+        equal = _lazy_copies(fit, lazy, delivered.frame)
+    return replace(
+        found,
+        same_values=float((equal > 0).mean()),
+        same_values_as_one=float((equal == 1).mean()),
     )
 
 
-def checked_data(fit: Fit, data: Any) -> Any:
-    """The table as the fit saw it; one that it was not made from is refused, of an
-    engine only if rows are missing.
-    """
+def seen_mass(fit: Certified) -> float:
+    """p*(S): the probability of the combinations of levels that the data have."""
+    density = fit.distribution.density
+    return float(np.exp(density.log_probability(fit.distinct_rows.codes)).sum())
+
+
+def checked_data(fit: Certified, data: Any) -> Any:
+    """The table as the fit saw it; one that it was not made from is refused."""
     if data is None:
         return None
     if fit.certificate.privacy is not None:
         raise no_rows("a comparison with the data", private=True)
     lazy = open_lazy(data)
-    codes = None
-    if lazy is None:
-        try:
-            encoded = fit.domain.encode(data)
-        except LevelError:
-            if not fit.request.release:
-                raise
-            data = shareable(
-                frames.open_frame(data), fit.roles.names, (), fit.request.weight
-            )[0].to_native()
-            encoded = fit.domain.encode(data)
-        codes = fit.roles.blocks.pool(encoded)
-        rows = len(codes)
-    else:
+    if lazy is not None:  # its rows are counted, and not compared
         for name in fit.columns:
             check_column(lazy, name)
-        rows = int(collect(lazy.select(nw.len())).item())
-    if rows != fit.table.size:
-        raise InputError(
-            f"data has {rows} rows, but the fit was made from {fit.table.size}; pass"
-            " the table that it was made from"
-        )
+        _check_rows(fit, int(collect(lazy.select(nw.len())).item()))
+        return data
+    try:
+        encoded = fit.domain.encode(data)
+    except LevelError:
+        if not fit.request.release:
+            raise
+        opened = frames.open_frame(data)
+        shared, _ = shareable(opened, fit.roles.names, (), fit.request.weight)
+        data = shared.to_native()
+        encoded = fit.domain.encode(data)
+    _check_rows(fit, len(encoded))
     fitted = fit.distinct_rows
-    if codes is not None and len(
-        other := np.flatnonzero((codes != fitted.codes[fitted.inverse]).any(axis=1))
-    ):
+    is_other = fit.roles.blocks.pool(encoded) != fitted.codes[fitted.inverse]
+    others = np.flatnonzero(is_other.any(axis=1))
+    if len(others):
         raise InputError(
-            f"row {other[0]} of data is not the row that the fit was made from (rows"
-            f" that differ: {len(other):,}); pass the table that it was made from, in"
+            f"row {others[0]} of data is not the row that the fit was made from (rows"
+            f" that differ: {len(others):,}); pass the table that it was made from, in"
             " the same order"
         )
     return data
 
 
+def _check_rows(fit: Certified, rows: int) -> None:
+    if rows != fit.table.size:
+        raise InputError(
+            f"data has {rows} rows, but the fit was made from {fit.table.size}; pass"
+            " the table that it was made from"
+        )
+
+
 def _numbered(
     data: Any, sample: Any, names: Sequence[str]
 ) -> tuple[Codes, Codes, Reals]:
-    """Number the rows of both tables by their raw values in some columns, and count the
-    real rows of each number.
-    """
+    """Number the rows of both tables by their raw values, and count the real ones."""
     real = frames.open_frame(data)
     new = frames.open_frame(sample)
     columns = []
@@ -390,9 +372,10 @@ def _numbered(
     return old, row_numbers[len(real) :], tally(old, None, len(distinct))
 
 
-def _lazy_copies(fit: Fit, data: Lazy, sample: Any) -> Reals:
-    """How many rows that an engine has equal each drawn row: only rows with the hash of
-    a drawn one are counted.
+def _lazy_copies(fit: Certified, data: Lazy, sample: Any) -> Reals:
+    """How many rows that an engine has equal each drawn row.
+
+    Only rows with the hash of a drawn one are counted.
     """
     if not data.implementation.is_polars():
         raise InputError(
@@ -431,9 +414,7 @@ def _lazy_copies(fit: Fit, data: Lazy, sample: Any) -> Reals:
 
 @dataclass(frozen=True)
 class DeliveredCosts:
-    """What was delivered, by outcome and by group; old rows that stay count as one copy
-    more.
-    """
+    """What was delivered costs; old rows that stay count as one copy more."""
 
     outcomes: tuple[OutcomeShare, ...]  # those that are compared
     groups: tuple[GroupCost, ...]  # none: not known for this fit
@@ -445,115 +426,103 @@ class DeliveredCosts:
     counted: bool
 
 
-def costs_of(fit: Fit, delivered: Delivered | None, data: Any) -> DeliveredCosts:
-    """Take the costs of what was delivered; None: nothing was, so they are those of the
-    fitted distribution.
-    """
-    if delivered is None:
-        table = fit.distribution.root_table
-    else:
-        table = delivered.table
-    names = set(fit.certificate.filled_cells)
-    costs = fit.certificate.costs
-    measure = fit.certificate.measure
-    if names:
-        cells = np.ndindex(table.shape)
-    else:
-        cells = ()
-    filled = float(
-        sum(table[cell] for cell in cells if fit.roles.describe_cell(cell) in names)
-    )
-    levels = [
-        (axis, level)
-        for axis, favourable in ((0, measure.favourable), *measure.others)
-        for level in favourable
-    ]
+def costs_of(fit: Certified, delivered: Delivered | None, data: Any) -> DeliveredCosts:
+    """The costs of what was delivered; of the fitted distribution if nothing was."""
+    certificate = fit.certificate
+    table = fit.distribution.root_table if delivered is None else delivered.table
+    filled = 0.0
+    if certificate.filled_cells:
+        filled = float(sum(table[cell] for cell in fit.filled))
     outcomes = tuple(
-        replace(share, after=float(group_table(np.swapaxes(table, 0, axis), ())[level]))
-        for (axis, level), share in zip(
-            levels, fit.certificate.compared_outcomes, strict=False
+        replace(share, after=after)
+        for share, after in zip(
+            certificate.compared_outcomes, _outcome_shares(fit, table), strict=True
         )
     )
-    if costs is None or delivered is None:
-        if costs is None:
-            groups = ()
-            worst = None
-        else:
-            groups = costs.groups
-            worst = costs.worst_cell
-        return DeliveredCosts(outcomes, groups, worst, filled, counted=False)
+    costs = certificate.costs
+    if costs is None:
+        return DeliveredCosts(outcomes, (), None, filled, counted=False)
+    expected = DeliveredCosts(
+        outcomes, costs.groups, costs.worst_cell, filled, counted=False
+    )
+    if delivered is None:
+        return expected
     most = _most_copies(fit, delivered, data)
-    found = {}
-    every = tuple(range(table.ndim))
-    for axes in (every, *(axes for _, axes in measure.of_first_outcome)):
-        if axes is every:
-            shares = table
-        else:
-            shares = group_shares(table, axes)
-        others = tuple(axis - 1 for axis in every[1:] if axis not in axes)
-        by_group = None
-        if most is not None:
-            if axes is every:
-                by_group = most[0]
-            else:
-                by_group = np.asarray(most[1].max(axis=others))
-        for group in np.ndindex(shares.shape):
-            times = None
-            if by_group is not None:
-                times = float(by_group[group])
-            found[fit.roles.describe_group(axes, group)] = (float(shares[group]), times)
+    found = dict(_delivered_groups(fit, table, most))
 
     def updated(cost: GroupCost) -> GroupCost:
         """Replace what is expected by what was delivered."""
-        share, times = found[cost.name]
-        expected = cost.most_copies * (delivered.rows / fit.table.size)
-        return replace(
-            cost, after=share, most_copies=expected if times is None else times
-        )
+        share, copies = found[cost.name]
+        if copies is None:
+            copies = cost.most_copies * (delivered.rows / fit.table.size)
+        return replace(cost, after=share, most_copies=copies)
 
-    groups = tuple(map(updated, costs.groups))
-    worst = updated(costs.worst_cell)
-    return DeliveredCosts(outcomes, groups, worst, filled, counted=most is not None)
+    return replace(
+        expected,
+        groups=tuple(map(updated, costs.groups)),
+        worst_cell=updated(costs.worst_cell),
+        counted=most is not None,
+    )
+
+
+def _outcome_shares(fit: Certified, table: Reals) -> Iterator[float]:
+    """How common each outcome is that is compared."""
+    measure = fit.certificate.measure
+    for axis, levels in ((0, measure.favourable), *measure.others):
+        shares = group_table(np.swapaxes(table, 0, axis), ())
+        yield from (float(shares[level]) for level in levels)
+
+
+def _delivered_groups(
+    fit: Certified, table: Reals, most: tuple[Reals, Reals] | None
+) -> Iterator[tuple[str, tuple[float, float | None]]]:
+    """By the name of a cell or group: its share, and the most copies of one person."""
+    every = tuple(range(table.ndim))
+    groupings = [axes for _, axes in fit.certificate.measure.of_first_outcome]
+    for axes in (every, *groupings):
+        shares = table if axes is every else group_shares(table, axes)
+        copies = None
+        if most is not None and axes is every:
+            copies = most[0]
+        elif most is not None:
+            others = tuple(axis - 1 for axis in every[1:] if axis not in axes)
+            copies = np.asarray(most[1].max(axis=others))
+        for group in np.ndindex(shares.shape):
+            times = None if copies is None else float(copies[group])
+            yield fit.roles.describe_group(axes, group), (float(shares[group]), times)
 
 
 def _most_copies(
-    fit: Fit, delivered: Delivered, data: Any
+    fit: Certified, delivered: Delivered, data: Any
 ) -> tuple[Reals, Reals] | None:
-    """The most copies of one person in each cell (y, z) and each group z; None: not
-    counted.
+    """The most copies of one person in each cell (y, z) and each group z.
+
+    None: they cannot be counted.
     """
     codes = delivered.codes
-    if (
-        data is None
-        or open_lazy(data) is not None
-        or codes is None
-        or len(codes) < delivered.rows
-    ):
+    if data is None or open_lazy(data) is not None:
         return None
-    shape, (_, groups) = fit.roles.blocks.shape(0), root_shape(fit.roles.blocks)
+    if codes is None or len(codes) < delivered.rows:
+        return None
+    shape = fit.roles.blocks.shape(0)
     once = 1.0 if delivered.mode == "top-up" else 0.0
     if not len(codes):
         return np.full(shape, once), np.full(shape[1:], once)
     # A relabelled copy may have any outcome.
-    names = [
-        name
-        for name in fit.domain.names
-        if fit.soft is None or name != fit.roles.names[0]
-    ]
+    names = list(fit.domain.names)
+    if fit.soft is not None:
+        names.remove(fit.roles.names[0])
     _, new, people = _numbered(data, delivered.frame, names)
 
     def most(cells: Codes, shape: tuple[int, ...]) -> Reals:
-        """How often equal values come in each cell, shared by the people who have
-        them.
-        """
+        """How often equal values come in each cell, shared by those who have them."""
         pairs, counts = np.unique(cells * len(people) + new, return_counts=True)
         sharing = people[pairs % len(people)]
-        shared = np.divide(
-            counts, sharing, out=np.zeros(len(counts)), where=sharing > 0
-        )
-        return once + highest(
-            pairs // len(people), shared, int(np.prod(shape))
-        ).reshape(shape)
+        shared = np.zeros(len(counts))
+        np.divide(counts, sharing, out=shared, where=sharing > 0)
+        highest_share = highest(pairs // len(people), shared, int(np.prod(shape)))
+        return once + highest_share.reshape(shape)
 
     root = codes[:, 0].astype(np.intp)
+    _, groups = root_shape(fit.roles.blocks)
     return most(root, shape), most(root % groups, shape[1:])

@@ -1,6 +1,4 @@
-"""What was asked for and reached: each rate in the data, fitted and delivered; who
-counts more, and who less.
-"""
+"""What was asked for and reached, and who counts more, and who less."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,21 +13,22 @@ from fairmaxent.fairness.rates import (
     representation_pair,
     statistical_pair,
 )
-from fairmaxent.fit.fit import Fit
+from fairmaxent.fit.certified import Certified
+from fairmaxent.fit.costs import Costs
 from fairmaxent.fit.groups import group_label
 from fairmaxent.fit.option_values import read_target
 from fairmaxent.fit.statements import REACHED
 from fairmaxent.report.delivered import Delivered, delivered_rates
 
-_EACH = ("each level of ", "each of ")  # how the words for several outcomes begin
+# how the words for several outcomes begin
+_EACH_LEVEL = "each level of "
+_EACH_OF = "each of "
 _OUTCOMES = 3  # outcome levels named before the rest is counted
 _SMALL_GAP = 0.005  # at which two digits of a rate are still as wanted
 
 
-def outcomes_compared(fit: Fit) -> str:
-    """Name the outcomes that the statistical rates compare: one, several, or each
-    level; of each outcome column.
-    """
+def outcomes_compared(fit: Certified) -> str:
+    """Name the levels that the statistical rates compare, of each outcome column."""
     measure = fit.certificate.measure
     return " and ".join(
         _levels_compared(fit, axes)
@@ -37,65 +36,66 @@ def outcomes_compared(fit: Fit) -> str:
     )
 
 
-def _levels_compared(fit: Fit, axes: tuple[int, ...]) -> str:
+def _levels_compared(fit: Certified, axes: tuple[int, ...]) -> str:
     """Name the levels of the outcome that the rate of a grouping compares."""
     outcome = fit.roles.attributes[outcome_axis(axes)]
     levels = fit.certificate.measure.favourable_of(axes)
-    if (
-        len(levels)
-        == outcome.size
-        - (outcome.missing is not None and outcome.missing not in levels)
-        > 1
-    ):
-        return f"{_EACH[0]}{outcome.name}"
+    possible = set(range(outcome.size)) - {outcome.missing}
+    if len(levels) > 1 and possible <= set(levels):
+        return f"{_EACH_LEVEL}{outcome.name}"
     shown = ", ".join(
         f"{outcome.name} = {outcome.labels[level]}" for level in levels[:_OUTCOMES]
     )
     if len(levels) == 1:
         return shown
-    return f"{_EACH[1]}{shown}{'' if len(levels) <= _OUTCOMES else f' and {len(levels) - _OUTCOMES} more levels'}"
+    if len(levels) > _OUTCOMES:
+        shown += f" and {len(levels) - _OUTCOMES} more levels"
+    return f"{_EACH_OF}{shown}"
 
 
-def wishes(fit: Fit) -> Iterator[str]:
+def wishes(fit: Certified) -> Iterator[str]:
     """What was asked for, one sentence each."""
-    measure = fit.certificate.measure
     certificate = fit.certificate
+    measure = certificate.measure
     axes_of = dict(zip(measure.names, measure.groupings, strict=True))
     for kind, name in certificate.rates_shown:
         rate = certificate.wanted[kind][name]
-        axes = axes_of[name]
-        groups = measure.groups_of(name)
-        if rate is None or (
-            kind == "representation_rate" and _target_shares(fit, axes) is not None
-        ):
+        if rate is None:
             continue
-        if kind == "representation_rate":
-            least = (
-                f"The smallest group of {groups} is at least {rate:.3g} times as large"
-                " as the largest."
-            )
-            yield f"All groups of {groups} have the same size." if rate == 1 else least
-        else:
-            outcomes = _levels_compared(fit, axes)
-            # A sentence begins with a capital letter, but the name of a column stays as
-            # it is.
-            if outcomes.startswith(_EACH):
-                outcomes = f"E{outcomes[1:]}"
-            least = (
-                f"is at least {rate:.3g} times as common in each group of {groups} as"
-                " in any other."
-            )
-            yield (
-                f"{outcomes}"
-                f" {f'is equally common in all groups of {groups}.' if rate == 1 else least}"
-            )
+        if kind == "statistical_rate":
+            outcomes = _levels_compared(fit, axes_of[name])
+            yield _equal_outcomes(outcomes, measure.groups_of(name), rate)
+        elif _target_shares(fit, axes_of[name]) is None:
+            yield _equal_sizes(measure.groups_of(name), rate)
     yield from fit.request.words()
+
+
+def _equal_sizes(groups: str, rate: float) -> str:
+    if rate == 1:
+        return f"All groups of {groups} have the same size."
+    return (
+        f"The smallest group of {groups} is at least {rate:.3g} times as large as the"
+        " largest."
+    )
+
+
+def _equal_outcomes(outcomes: str, groups: str, rate: float) -> str:
+    # A sentence begins with a capital letter, but the name of a column stays as it is.
+    if outcomes.startswith((_EACH_LEVEL, _EACH_OF)):
+        outcomes = f"E{outcomes[1:]}"
+    if rate == 1:
+        return f"{outcomes} is equally common in all groups of {groups}."
+    return (
+        f"{outcomes} is at least {rate:.3g} times as common in each group of {groups}"
+        " as in any other."
+    )
 
 
 @dataclass(frozen=True)
 class Reached:
-    """One rate of one grouping; the same number of independent draws falls into
-    `interval` 95 % of the time.
+    """One rate of one grouping.
+
+    The same number of independent draws falls into `interval` 95 % of the time.
     """
 
     kind: str
@@ -122,35 +122,29 @@ class Reached:
 
     @property
     def nearly_met(self) -> bool:
-        """Whether only rounding to whole rows keeps what was delivered from the wanted
-        rate, and by very little.
-        """
-        small = self.gap is not None and self.gap < _SMALL_GAP
-        return bool(self.met_exactly) and self.met is False and self.rounded and small
+        """Whether only rounding to whole rows keeps what was delivered from it."""
+        is_small = self.gap is not None and self.gap < _SMALL_GAP
+        is_rounding = self.rounded and is_small
+        return bool(self.met_exactly) and self.met is False and is_rounding
 
     @property
     def wanted_text(self) -> str:
         """What was asked for, as it is shown."""
         if self.wanted is None:
             return "any"
-        return f"{self.wanted:.4f}{' (target)' if self.from_target else ''}"
+        target = " (target)" if self.from_target else ""
+        return f"{self.wanted:.4f}{target}"
 
 
-def reached(fit: Fit, delivered: Delivered) -> Iterator[Reached]:
+def reached(fit: Certified, delivered: Delivered) -> Iterator[Reached]:
     """Compare the rates."""
-    measure = fit.certificate.measure
     certificate = fit.certificate
+    measure = certificate.measure
     rates = delivered_rates(fit, delivered.table)
     intervals = None
     if delivered.mode == "rows":
         intervals = certificate.interval(delivered.rows, iid=True)
-    before = fit.problem.data_table
-    if certificate.costs is None:
-        groups = ()
-    else:
-        groups = certificate.costs.groups
-    costly = {group.grouping for group in groups if group.beyond_line}
-    rows = delivered.rows + (fit.table.size if delivered.mode == "top-up" else 0)
+    costly = _costly(certificate.costs)
     axes_of = dict(zip(measure.names, measure.groupings, strict=True))
     for kind, name in certificate.rates_shown:
         axes = axes_of[name]
@@ -162,12 +156,9 @@ def reached(fit: Fit, delivered: Delivered) -> Iterator[Reached]:
         if kind == "representation_rate":
             shares = _target_shares(fit, axes)
         if shares is None:
-            met = [
-                wanted is not None and value is not None and value >= wanted - REACHED
-                for value in (achieved, rate)
-            ]
+            met = [_is_met(value, wanted) for value in (achieved, rate)]
             gap = None
-            if not (wanted is None or rate is None):
+            if wanted is not None and rate is not None:
                 gap = wanted - rate
         else:
             tables = (certificate.table, delivered.table)
@@ -178,10 +169,6 @@ def reached(fit: Fit, delivered: Delivered) -> Iterator[Reached]:
             met = [error <= REACHED for error in errors]
             gap = errors[1]
         asked = wanted is not None or shares is not None
-        # Whether every group of this grouping has its fair number of rows, up to one,
-        # also with each outcome.
-        off = group_table(delivered.table - certificate.table, axes) * rows
-        rounded = bool((np.abs(off) < 1).all() and (np.abs(off.sum(axis=0)) < 1).all())
         yield Reached(
             kind=kind,
             grouping=measure.groups_of(name),
@@ -192,18 +179,41 @@ def reached(fit: Fit, delivered: Delivered) -> Iterator[Reached]:
             achieved=achieved,
             delivered=rate,
             interval=None if intervals is None else intervals[kind][name],
-            worst_before=_worst(fit, kind, axes, before),
+            worst_before=_worst(fit, kind, axes, fit.problem.data_table),
             met_exactly=met[0] if asked else None,
             met=all(met) if asked else None,
             gap=0.0 if met[1] else gap,
-            rounded=delivered.mode != "weights" and rounded,
+            rounded=_is_rounded(fit, delivered, axes),
             costly=name in costly,
         )
 
 
-def _target_shares(fit: Fit, axes: tuple[int, ...]) -> Reals | None:
-    """The shares that the user named for a grouping's only column, if any; one kept as
-    it is has those of the data.
+def _costly(costs: Costs | None) -> set[str]:
+    """Groupings with a group that rests on too few people."""
+    if costs is None:
+        return set()
+    return {group.grouping for group in costs.groups if group.beyond_line}
+
+
+def _is_met(rate: float | None, wanted: float | None) -> bool:
+    return wanted is not None and rate is not None and rate >= wanted - REACHED
+
+
+def _is_rounded(fit: Certified, delivered: Delivered, axes: tuple[int, ...]) -> bool:
+    """Whether every group has its fair rows, up to one, also with each outcome."""
+    rows = delivered.rows
+    if delivered.mode == "weights":
+        return False
+    if delivered.mode == "top-up":
+        rows += fit.table.size
+    off = group_table(delivered.table - fit.certificate.table, axes) * rows
+    return bool((np.abs(off) < 1).all() and (np.abs(off.sum(axis=0)) < 1).all())
+
+
+def _target_shares(fit: Certified, axes: tuple[int, ...]) -> Reals | None:
+    """The shares that the user named for a grouping's only column, if any.
+
+    A column that is kept as it is has those of the data.
     """
     name = fit.roles.names[axes[0]]
     targets = fit.request.target or {}
@@ -215,34 +225,28 @@ def _target_shares(fit: Fit, axes: tuple[int, ...]) -> Reals | None:
     return named
 
 
-def _worst(fit: Fit, kind: str, axes: tuple[int, ...], table: Reals) -> str:
+def _worst(fit: Certified, kind: str, axes: tuple[int, ...], table: Reals) -> str:
     """Name the lowest and the highest group in the data."""
     measure = fit.certificate.measure
-    outcome = fit.roles.attributes[outcome_axis(axes)]
     if kind == "representation_rate":
-        pair = representation_pair(
-            measure.groups_compared(table, axes), axes, strata=measure.strata
-        )
+        compared = measure.groups_compared(table, axes)
+        pair = representation_pair(compared, axes, strata=measure.strata)
     else:
         compared = measure.outcomes_compared(table, axes)
-        pair = statistical_pair(
-            compared, axes, measure.favourable_of(axes), strata=measure.strata
-        )
-    lowest, highest = (
-        group_label(fit, axes, group) for group in (pair.lowest, pair.highest)
-    )
+        levels = measure.favourable_of(axes)
+        pair = statistical_pair(compared, axes, levels, strata=measure.strata)
+    lowest = group_label(fit, axes, pair.lowest)
+    highest = group_label(fit, axes, pair.highest)
     if pair.outcome is None:
-        about = ""
-    else:
-        about = f", {outcome.name} = {outcome.labels[pair.outcome]}"
-    return f"{lowest} against {highest}{about}"
+        return f"{lowest} against {highest}"
+    outcome = fit.roles.attributes[outcome_axis(axes)]
+    level = outcome.labels[pair.outcome]
+    return f"{lowest} against {highest}, {outcome.name} = {level}"
 
 
 @dataclass(frozen=True)
 class CellCount:
-    """A combination of outcome and groups: how many times its share of the data it has
-    of what was delivered.
-    """
+    """A combination of outcome and groups: how many times its share it has now."""
 
     name: str
     times: float
@@ -251,20 +255,18 @@ class CellCount:
 Counting = dict[str, CellCount]
 
 
-def counting(fit: Fit, table: Reals) -> Counting:
-    """The cells that count most and least, by a comparison of the data with the table
-    of what was delivered.
-    """
+def counting(fit: Certified, table: Reals) -> Counting:
+    """The cells that count most and least in the table of what was delivered."""
     before = fit.problem.data_table
-    cells = [cell for cell in np.ndindex(before.shape) if before[cell] > 0]
     # Rounded, so that ties stay in the order of the cells whatever the last bit says.
     counted = [
         CellCount(
             fit.roles.describe_cell(cell), round(float(table[cell] / before[cell]), 12)
         )
-        for cell in cells
+        for cell in np.ndindex(before.shape)
+        if before[cell] > 0
     ]
     return {
-        name: end(counted, key=lambda cell: cell.times)
-        for name, end in (("most", max), ("least", min))
+        "most": max(counted, key=lambda cell: cell.times),
+        "least": min(counted, key=lambda cell: cell.times),
     }

@@ -1,6 +1,4 @@
-"""What more fits of the same table show: the trade-off between options, and rows judged
-on people set aside.
-"""
+"""What more fits of the same table show: the trade-off, and rows judged by attacks."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -25,7 +23,7 @@ from fairmaxent.evaluation.result import (
     utility_table,
     verdict,
 )
-from fairmaxent.fit.fit import Fit
+from fairmaxent.fit.certified import Certified
 from fairmaxent.fit.option_values import RateOption
 from fairmaxent.fit.pipeline import fit_frame, refit
 from fairmaxent.fit.request import Request
@@ -46,6 +44,19 @@ _CURVES = {
     "base_share": (_DISTANCE, ("Seen combinations", "seen", 100, " %")),
     "rates": (_DISTANCE, ("Effective rows", "effective_rows", 1, "")),
 }
+_ABOUT_TRADE_OFF = (
+    "The same request with other shares of the base (",
+    BASE_SHARE,
+    (
+        "), which makes combinations possible that no row has, and with other rates"
+        " instead of the ones asked for. Distance is KL(data‖fair): the information in"
+        " nats (1 nat is 1.44 bits) that is lost on average when the fair distribution"
+        " replaces the data; 0 means none. Effective rows is the number of equally"
+        " weighted rows that carry as much information as the fair weights; if there"
+        " are few, small groups count many times over. Seen combinations is the"
+        " probability that a drawn row has a combination of levels that is in the data."
+    ),
+)
 # of the rows, for attacks need people who were not in the table; the rest is fitted
 # again
 SET_ASIDE = 0.2
@@ -56,9 +67,7 @@ _STREAM = 20_251_116
 
 @dataclass(frozen=True)
 class TradeOffPoint:
-    """One fit: which option was varied, and the result; `problem` says why there is
-    none.
-    """
+    """One fit: which option was varied, and the result, or why there is none."""
 
     varied: str  # base_share, or rates
     value: float
@@ -78,11 +87,9 @@ class TradeOff:
 
 
 def trade_off(
-    fit: Fit, *, progress: Progress = silent, spell: Callable[[Option], str] = str
+    fit: Certified, *, progress: Progress = silent, spell: Callable[[Option], str] = str
 ) -> TradeOff:
-    """Fit again with a handful of other options; ``spell`` spells those in the reason
-    why a fit is not possible.
-    """
+    """Fit again with a handful of other options; ``spell`` names them if it fails."""
     if not isinstance(fit.request, Request):
         return TradeOff(
             (), "the fit is one of the paper's configurations, which have other options"
@@ -100,45 +107,43 @@ def trade_off(
     for number, (varied, value, request) in enumerate(cases):
         progress("trade-off", number / len(cases))
         point = TradeOffPoint(varied, value, request == fit.request)
+        other = fit
         try:
-            if point.is_this_fit:
-                other = fit
-            else:
+            if not point.is_this_fit:
                 other = refit(fit, request)
         except FairMaxEntError as problem:
             points.append(replace(point, problem=problem.spelled(spell)))
             continue
         distance = other.certificate.distance["from_data"]
-        worth = other.certificate.effective_rows
-        finite = distance if math.isfinite(distance) else None
         points.append(
-            replace(point, distance=finite, effective_rows=worth, seen=seen_mass(other))
+            replace(
+                point,
+                distance=distance if math.isfinite(distance) else None,
+                effective_rows=other.certificate.effective_rows,
+                seen=seen_mass(other),
+            )
         )
     return TradeOff(tuple(points), None)
 
 
 def _cases(request: Request) -> Iterator[tuple[str, float, Request]]:
-    pinned = request.privacy is not None or request.release
-    for share in () if pinned else sorted({*SHARES, float(request.base_share)}):
-        yield "base_share", share, replace(request, base_share=share)
-    options = (request.representation_rate, request.statistical_rate)
-    rates = {
-        rate
-        for option in options
-        for rate in (option.values() if isinstance(option, Mapping) else [option])
-    }
-    asked = {float(rate) for rate in rates if rate is not None}
+    if request.privacy is None and not request.release:
+        for share in sorted({*SHARES, float(request.base_share)}):
+            yield "base_share", share, replace(request, base_share=share)
+    asked = set()
+    for option in (request.representation_rate, request.statistical_rate):
+        rates = option.values() if isinstance(option, Mapping) else [option]
+        asked |= {float(rate) for rate in rates if rate is not None}
     if not asked or request.training is not None:
         return  # with other rates, a model would have to be trained again and again
-    for rate in sorted({*RATES, *(asked if len(asked) == 1 else ())}):
-        group_rate, outcome_rate = (_with_rate(option, rate) for option in options)
-        yield (
-            "rates",
-            rate,
-            replace(
-                request, representation_rate=group_rate, statistical_rate=outcome_rate
-            ),
+    tried = {*RATES, *asked} if len(asked) == 1 else RATES
+    for rate in sorted(tried):
+        other = replace(
+            request,
+            representation_rate=_with_rate(request.representation_rate, rate),
+            statistical_rate=_with_rate(request.statistical_rate, rate),
         )
+        yield "rates", rate, other
 
 
 def _with_rate(asked: RateOption, rate: float) -> RateOption:
@@ -153,60 +158,46 @@ def trade_off_blocks(trade_off: TradeOff, door: FrontDoor) -> Iterator[Block]:
     if trade_off.skipped is not None:
         yield Paragraph(f"The trade-off was not computed: {trade_off.skipped}.")
         return
-    parts = (
-        "The same request with other shares of the base (",
-        BASE_SHARE,
-        (
-            "), which makes combinations possible that no row has, and with other rates"
-            " instead of the ones asked for. Distance is KL(data‖fair): the information"
-            " in nats (1 nat is 1.44 bits) that is lost on average when the fair"
-            " distribution replaces the data; 0 means none. Effective rows is the"
-            " number of equally weighted rows that carry as much information as the"
-            " fair weights; if there are few, small groups count many times over. Seen"
-            " combinations is the probability that a drawn row has a combination of"
-            " levels that is in the data."
-        ),
-    )
-    yield Paragraph(f"{door.text_of(parts)} The open point of a picture is this fit.")
+    about = door.text_of(_ABOUT_TRADE_OFF)
+    yield Paragraph(f"{about} The open point of a picture is this fit.")
     varied = {"base_share": door.spell(BASE_SHARE), "rates": "rates asked for"}
     for option, across in varied.items():
-        fitted = [
-            point
-            for point in trade_off.points
-            if point.varied == option and point.problem is None
-        ]
-        this_fit = next((point.value for point in fitted if point.is_this_fit), None)
-        for heading, quantity, scale, unit in _CURVES[option]:
-            values = [(point.value, getattr(point, quantity)) for point in fitted]
-            drawn = [
-                (share, scale * value) for share, value in values if value is not None
-            ]
-            title = f"{heading} over {across}"
-            if len(drawn) > 1:
-                yield Picture(
-                    title, curve(drawn, this_fit, title=title, across=across, unit=unit)
-                )
-    rows = []
-    for point in trade_off.points:
-        name = (
-            f"{varied[point.varied]}:"
-            f" {point.value:g}{' (this fit)' if point.is_this_fit else ''}"
-        )
-        if point.effective_rows is None:
-            worth = "–"
-        else:
-            worth = f"{point.effective_rows:,.0f}"
-        if point.problem is None:
-            note = "possible"
-        else:
-            note = f"not possible: {point.problem}"
-        rows.append((name, rate_text(point.distance), worth, percent(point.seen), note))
-    heads = ("Varied", "Distance", "Effective rows", "Seen combinations", "Note")
+        yield from _curves(trade_off, option, across)
+    heads = ["Varied", "Distance", "Effective rows", "Seen combinations"]
     if any(point.problem is not None for point in trade_off.points):
-        shown = len(heads)
-    else:
-        shown = len(heads) - 1
-    yield Table("Trade-off", heads[:shown], tuple(row[:shown] for row in rows))
+        heads.append("Note")
+    rows = [_trade_off_row(point, varied[point.varied]) for point in trade_off.points]
+    shown = tuple(row[: len(heads)] for row in rows)
+    yield Table("Trade-off", tuple(heads), shown)
+
+
+def _curves(trade_off: TradeOff, option: str, across: str) -> Iterator[Picture]:
+    fitted = [
+        point
+        for point in trade_off.points
+        if point.varied == option and point.problem is None
+    ]
+    this_fit = next((point.value for point in fitted if point.is_this_fit), None)
+    for heading, quantity, scale, unit in _CURVES[option]:
+        values = [(point.value, getattr(point, quantity)) for point in fitted]
+        drawn = [(share, scale * value) for share, value in values if value is not None]
+        title = f"{heading} over {across}"
+        if len(drawn) > 1:
+            svg = curve(drawn, this_fit, title=title, across=across, unit=unit)
+            yield Picture(title, svg)
+
+
+def _trade_off_row(point: TradeOffPoint, option: str) -> tuple[str, ...]:
+    name = f"{option}: {point.value:g}"
+    if point.is_this_fit:
+        name += " (this fit)"
+    worth = "–"
+    if point.effective_rows is not None:
+        worth = f"{point.effective_rows:,.0f}"
+    note = "possible"
+    if point.problem is not None:
+        note = f"not possible: {point.problem}"
+    return name, rate_text(point.distance), worth, percent(point.seen), note
 
 
 @dataclass(frozen=True)
@@ -220,11 +211,14 @@ class Evaluated:
 
 
 def evaluated(
-    fit: Fit, data: Any, *, mode: Mode, iid: bool, spell: Callable[[Option], str] = str
+    fit: Certified,
+    data: Any,
+    *,
+    mode: Mode,
+    iid: bool,
+    spell: Callable[[Option], str] = str,
 ) -> Evaluated:
-    """Judge rows that are drawn from a fit as this one's are; ``spell`` spells options
-    in the reason why not.
-    """
+    """Judge rows that are drawn from a fit as this one's are, or say why not."""
     if mode != "rows":
         raise InputError(
             Option("evaluate"),
@@ -273,25 +267,19 @@ def _judged(request: Any, table: nw.DataFrame[Any], *, iid: bool) -> Evaluation:
     real = table[np.sort(order[aside:])]
     fit = fit_frame(real.to_native(), replace(request, estimate=None, progress=None))
     new = frames.open_frame(fit.sample(len(real), iid=iid))
-    if request.weight is None:
-        weight = []
-    else:
-        weight = [request.weight]
-    roles = {
-        "outcome": request.outcome,
-        "protected": request.protected_names,
-        "favourable": request.favourable,
-    }
-    people, drawn, others = (
-        part.drop(weight).to_native() for part in (real, new, control)
+    weight = [] if request.weight is None else [request.weight]
+    return evaluate(
+        real.drop(weight).to_native(),
+        new.drop(weight).to_native(),
+        control=control.drop(weight).to_native(),
+        outcome=request.outcome,
+        protected=request.protected_names,
+        favourable=request.favourable,
     )
-    return evaluate(people, drawn, control=others, **roles)
 
 
 def evaluation_blocks(judged: Evaluated | None) -> Iterator[Block]:
-    """What the rows give away, what a model learns from them, and how faithful they
-    are; nothing if nobody asked.
-    """
+    """What the rows give away and teach, and how faithful they are, if it was asked."""
     if judged is None:
         return
     evaluation = judged.evaluation

@@ -1,9 +1,8 @@
-"""The report: every number that is shown, as plain Python values, with the sentences
-that all of its parts have.
-"""
+"""The report: every number that is shown, and the sentences that all its parts have."""
 
 import platform
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from importlib.metadata import version
 from typing import Any
@@ -16,15 +15,21 @@ from fairmaxent.fit.certificate import (
     less_fair,
     other_remarks,
 )
-from fairmaxent.fit.fit import Fit
+from fairmaxent.fit.certified import Certified
 from fairmaxent.fit.groups import GroupChange, changes_by_column
 from fairmaxent.fit.pipeline import with_estimate
-from fairmaxent.fit.statements import changed_lines, copies_of, mean_lines, promise
+from fairmaxent.fit.statements import (
+    changed_lines,
+    copies_sentence,
+    mean_lines,
+    promise,
+)
 from fairmaxent.options import with_options_of
 from fairmaxent.plain_text import plain_json
 from fairmaxent.report import shares
 from fairmaxent.report.delivered import (
     Copies,
+    Delivered,
     DeliveredCosts,
     Mode,
     absences,
@@ -42,12 +47,18 @@ from fairmaxent.report.rates import (
     wishes,
 )
 from fairmaxent.report.refits import Evaluated, TradeOff, evaluated, trade_off
-from fairmaxent.report.source import Filing, Source, call, filed
+from fairmaxent.report.source import Filing, FrontDoor, Source, call, filed
 
 _DELIVERED = {
     "rows": "Drawn rows",
     "weights": "Weighted rows",
     "top-up": "Old and added rows",
+}
+# by how many rates were asked for
+_ALL_MET = {
+    0: "No rate was asked for",
+    1: "The rate asked for is met",
+    2: "Both rates asked for are met",
 }
 
 
@@ -95,9 +106,7 @@ class ReportRequest:
 
 @dataclass(frozen=True)
 class Report:
-    """What was asked for, what was reached, what changed, what it costs, and how to
-    repeat it.
-    """
+    """What was asked for and reached, what changed and costs, and how to repeat it."""
 
     filing: Filing
     outcome: str
@@ -141,16 +150,10 @@ class Report:
     versions: dict[str, str]
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain Python values, for JSON; a number that is not finite is
-        None.
-        """
-        own = {
+        """Everything as plain values, for JSON; a number that is not finite is None."""
+        values = vars(self) | {
             "source": self.source.to_dict(),
             "certificate": self.certificate.to_dict(),
-        }
-        values = {
-            field.name: own.get(field.name, getattr(self, field.name))
-            for field in fields(self)
         }
         plain: dict[str, Any] = plain_json(values)
         return plain
@@ -163,117 +166,111 @@ class Report:
     def summary(self) -> str:
         """Say what was done, what was delivered, and what sharing it means."""
         about = "" if self.promise is None else "about "
-        how = "independently" if self.iid else "by quota"
-        each = " and each of its outcomes" if self.relabelled else ""
-        drawn = "For this report, {:,} rows were drawn from it {}."
-        drawn = drawn if self.for_report else "Delivered: {:,} new rows, drawn {}."
-        delivery = {
-            "weights": (
+        return (
+            f"A table of {about}{self.rows:,} rows and {self.columns} columns was"
+            f" turned into a fair distribution. {self._delivery()}{self._sharing()}"
+        )
+
+    def _delivery(self) -> str:
+        if self.mode == "weights":
+            each = " and each of its outcomes" if self.relabelled else ""
+            return (
                 f"Delivered: a weight for each of the {self.rows:,} rows{each}; no row"
                 " is new."
-            ),
-            "top-up": (
+            )
+        if self.mode == "top-up":
+            return (
                 f"Delivered: {self.new_rows:,} rows to be added to the {self.rows:,}."
-            ),
-            "rows": drawn.format(self.new_rows, how),
-        }[self.mode]
-        share = self.certificate.copied_share
-        redrawn = self.certificate.redrawn
-        sharing = ""
+            )
+        how = "independently" if self.iid else "by quota"
+        if self.for_report:
+            return f"For this report, {self.new_rows:,} rows were drawn from it {how}."
+        return f"Delivered: {self.new_rows:,} new rows, drawn {how}."
+
+    def _sharing(self) -> str:
         if self.promise is not None:
-            sharing = (
+            return (
                 f" It is {self.promise}. Counts, and all numbers before, are noisy"
                 " estimates."
             )
-        elif (
-            share
-            and self.mode == "rows"
-            and (redrawn or self.copies is None or self.copies.same_values is None)
-        ):
-            are, mean = copies_of(redrawn)  # exact copies are counted further down
-            sharing = (
-                f" About {round(share * self.new_rows):,} of them are copies of {are}:"
-                f" {mean}."
-            )
-        head = (
-            f"A table of {about}{self.rows:,} rows and {self.columns} columns was"
-            " turned into a fair distribution."
-        )
-        return f"{head} {delivery}{sharing}"
+        share = self.certificate.copied_share
+        redrawn = self.certificate.redrawn
+        # exact copies are counted further down
+        are_counted = self.copies is not None and self.copies.same_values is not None
+        if not share or self.mode != "rows" or (are_counted and not redrawn):
+            return ""
+        copied = f" About {round(share * self.new_rows):,} of them"
+        return copies_sentence(copied, redrawn, self.source.front_door.spell)
 
     def verdict(self) -> str:
-        """Say what was reached; a rate that stands on too few people is not met without
-        a reminder of that.
-        """
+        """Say what was reached, and remind of the cost if too few people bear it."""
         asked = [rate for rate in self.rates if rate.met is not None]
+        reminder = ""
+        if self.alerts and asked:
+            reminder = " The warning above names the cost."
+        return f"{self._reached(asked)}.{reminder}"
+
+    def _reached(self, asked: Sequence[Reached]) -> str:
         short = [rate for rate in asked if not rate.met]
-        exactly = sum(rate.met_exactly is True for rate in asked)
         rows = self.delivered_name.lower()
-        all_of = {
-            0: "No rate was asked for",
-            1: "The rate asked for is met",
-            2: "Both rates asked for are met",
-        }
-        found = all_of.get(len(asked), f"All {len(asked)} rates are met")
-        met = len(asked) - len(short)
-        gap = f"{max((rate.gap or 0.0 for rate in short), default=0.0):.4f}"
-        why = ", because a row cannot be split" if short and short[0].rounded else ""
-        incomparable = any(
+        exactly = sum(rate.met_exactly is True for rate in asked)
+        is_incomparable = any(
             rate.from_target or rate.gap is None
             for rate in short
             if not rate.nearly_met
         )
-        if exactly < len(asked) or incomparable:
-            found = (
+        if exactly < len(asked) or is_incomparable:
+            return (
                 f"{exactly} of {len(asked)} rates asked for are met by the"
-                f" distribution, {met} by the {rows}"
+                f" distribution, {len(asked) - len(short)} by the {rows}"
             )
-        elif not all(rate.nearly_met for rate in short):
-            found += (
-                f" by the distribution, but the {rows} fall short by up to {gap}{why}"
+        met = _ALL_MET.get(len(asked), f"All {len(asked)} rates are met")
+        if not short:
+            return met
+        gap = max(rate.gap or 0.0 for rate in short)
+        why = ", because a row cannot be split" if short[0].rounded else ""
+        if all(rate.nearly_met for rate in short):
+            return (
+                f"{met}: exactly by the distribution, and to within {gap:.4f} by the"
+                f" {rows}{why}"
             )
-        elif short:
-            found += (
-                f": exactly by the distribution, and to within {gap} by the {rows}{why}"
-            )
-        return f"{found}.{' The warning above names the cost.' if self.alerts and asked else ''}"
+        return (
+            f"{met} by the distribution, but the {rows} fall short by up to"
+            f" {gap:.4f}{why}"
+        )
 
     def state(self, rate: Reached) -> tuple[str, str]:
-        """Whether a rate was met, as a class of the page and in words; a tick only if
-        the delivered rows meet it.
+        """Whether a rate was met, as a class of the page and in words.
+
+        A tick says that the delivered rows meet it.
         """
         if rate.met is None:
             return "", "not asked for"
         if rate.met or rate.nearly_met:
             met = "✓ met" if rate.met else "✓ met, rounded to whole rows"
             if rate.costly:
-                return ("short", f"{met}, but see the warning")
-            return ("good", met)
+                return "short", f"{met}, but see the warning"
+            return "good", met
         if not rate.met_exactly:
             return "bad", "✗ not met"
-        off = "off" if rate.from_target else "short"
-        if rate.gap is None:
-            by = "cannot be compared"
-        else:
-            by = f"are {off} by {rate.gap:.4f}"
-        return (
-            "short",
-            f"met by the distribution, but the {self.delivered_name.lower()} {by}",
-        )
+        by = "cannot be compared"
+        if rate.gap is not None:
+            by = f"are {'off' if rate.from_target else 'short'} by {rate.gap:.4f}"
+        rows = self.delivered_name.lower()
+        return "short", f"met by the distribution, but the {rows} {by}"
 
     @property
     def last_cost(self) -> str:
         """What is known of one person in a group."""
-        copies = "most copies" if self.costs.counted else "expected copies"
-        return "largest weight" if self.mode == "weights" else copies
+        if self.mode == "weights":
+            return "largest weight"
+        return "most copies" if self.costs.counted else "expected copies"
 
 
 @with_options_of(ReportRequest)
-def build_report(fit: Fit, request: ReportRequest) -> Report:
-    """Compute everything a report shows; the options are those of
-    :class:`ReportRequest`.
-    """
-    if not isinstance(fit, Fit):
+def build_report(fit: Certified, request: ReportRequest) -> Report:
+    """Compute everything a report shows, as a :class:`ReportRequest` asks."""
+    if not isinstance(fit, Certified):
         raise InputError(
             f"a report is about a fit, not a {type(fit).__name__}; pass what debias()"
             " or load() returned"
@@ -286,29 +283,28 @@ def build_report(fit: Fit, request: ReportRequest) -> Report:
         purpose=request.purpose,
         date=request.date,
     )
-    mode = request.mode
-    iid = request.iid
-    certificate = fit.certificate
     data = checked_data(fit, request.data)
-    delivered = deliver(fit, request.delivered, mode=mode, iid=iid, seed=request.seed)
-    if request.source is None:
-        source = Source()
-    else:
-        source = request.source
+    delivered = deliver(
+        fit,
+        request.delivered,
+        mode=request.mode,
+        iid=request.iid,
+        seed=request.seed,
+    )
+    return _collected(fit, request, filing, data, delivered)
+
+
+def _collected(
+    fit: Certified,
+    request: ReportRequest,
+    filing: Filing,
+    data: Any,
+    delivered: Delivered,
+) -> Report:
+    certificate = fit.certificate
+    source = request.source or Source()
     door = source.front_door
     columns = shares.marginals(fit)
-    estimate = certificate.estimate
-    advice = None
-    if estimate is None:
-        unfair = []
-    else:
-        unfair = less_fair(estimate.after, certificate.wanted_of_decisions)
-    if estimate is not None and unfair:
-        advice = (
-            f"Its decisions for {unfair[0]} are expected to be less fair than"
-            f" wanted{door.text_of(REMEDY)}."
-        )
-    libraries = sorted({"fairmaxent", "numpy", "narwhals", "scipy", fit.domain.library})
     return Report(
         filing=filing,
         outcome=", ".join(fit.roles.outcome_names),
@@ -334,29 +330,51 @@ def build_report(fit: Fit, request: ReportRequest) -> Report:
         moves=shares.largest_moves(columns),
         marginals=columns,
         associations=shares.associations(fit),
-        trade_off=(
-            trade_off(fit, spell=door.spell)
-            if request.trade_off
-            else TradeOff((), "it was not asked for")
-        ),
-        mode=mode,
+        trade_off=_trade_off(fit, request, door),
+        mode=request.mode,
         relabelled=fit.soft is not None,
-        iid=iid,
+        iid=request.iid,
         new_rows=delivered.rows,
         for_report=request.delivered is None,
-        copies=(
-            None if certificate.privacy is not None else copies(fit, delivered, data)
-        ),
-        evaluation=(
-            evaluated(fit, data, mode=mode, iid=iid, spell=door.spell)
-            if request.evaluate
-            else None
-        ),
+        copies=copies(fit, delivered, data),
+        evaluation=_evaluation(fit, request, data, door),
         seed=delivered.seed,
         source=source,
-        advice=advice,
+        advice=_advice(certificate, door),
         promise=None if certificate.privacy is None else promise(certificate.privacy),
         call=call(fit, delivered, source),
-        versions={"python": platform.python_version()}
-        | {name: version(name) for name in libraries},
+        versions=_versions(fit.domain.library),
     )
+
+
+def _trade_off(fit: Certified, request: ReportRequest, door: FrontDoor) -> TradeOff:
+    if request.trade_off:
+        return trade_off(fit, spell=door.spell)
+    return TradeOff((), "it was not asked for")
+
+
+def _evaluation(
+    fit: Certified, request: ReportRequest, data: Any, door: FrontDoor
+) -> Evaluated | None:
+    if not request.evaluate:
+        return None
+    return evaluated(fit, data, mode=request.mode, iid=request.iid, spell=door.spell)
+
+
+def _advice(certificate: Certificate, door: FrontDoor) -> str | None:
+    """What to try if a model's decisions are expected to stay less fair than wanted."""
+    if certificate.estimate is None:
+        return None
+    unfair = less_fair(certificate.estimate.after, certificate.wanted_of_decisions)
+    if not unfair:
+        return None
+    return (
+        f"Its decisions for {unfair[0]} are expected to be less fair than"
+        f" wanted{door.text_of(REMEDY)}."
+    )
+
+
+def _versions(library: str) -> dict[str, str]:
+    libraries = sorted({"fairmaxent", "numpy", "narwhals", "scipy", library})
+    versions = {name: version(name) for name in libraries}
+    return {"python": platform.python_version(), **versions}

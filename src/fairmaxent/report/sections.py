@@ -1,5 +1,4 @@
-"""The appendix of the report: an ordered list of sections, each made from the facts by
-one function.
+"""The appendix of the report: sections in order, each made from the facts.
 
 A new section is a function here, and its line in `_SECTIONS`.
 """
@@ -22,6 +21,7 @@ from fairmaxent.errors import BASE_SHARE
 from fairmaxent.fit import statements
 from fairmaxent.fit.facts import ModelEstimate
 from fairmaxent.report.first_page import first_page
+from fairmaxent.report.rates import Reached
 from fairmaxent.report.refits import evaluation_blocks, trade_off_blocks
 from fairmaxent.report.report import Report
 from fairmaxent.report.shares import (
@@ -71,6 +71,21 @@ _LIMITS = (
 )
 
 
+# what is said below the counts of copies
+_ABOUT_COPIES = (
+    (
+        "This is a count, not a guarantee. The fair distribution is learned from real"
+        " rows and contains them, so drawn rows can repeat real ones, especially if "
+    ),
+    BASE_SHARE,
+    (
+        " is small. This fit is not differentially private. Treat drawn rows the way"
+        " you would treat the data. A copy of a common row reveals little; a copy of a"
+        " row that occurs only once may reveal something about a person."
+    ),
+)
+
+
 def report_document(report: Report) -> Document:
     """The report as a document."""
     sections = [
@@ -92,60 +107,39 @@ def report_document(report: Report) -> Document:
 
 
 def _rates(report: Report) -> Blocks:
-    drawn = report.mode == "rows"
     measured = report.delivered_name
-    interval = (
-        "; the same number of independent draws would fall into the interval 95% of the"
-        " time"
-        if drawn
-        else ""
-    )
-    short = any(rate.met_exactly and not rate.met for rate in report.rates)
-    why = (
-        " A row cannot be split, and independent draws vary, so a rate of rows can be"
-        " below the exact one."
-    )
-    yield Paragraph(
+    about = (
         "The representation rate is the size of the smallest group divided by that of"
         " the largest. The statistical rate is the lowest rate of an outcome in any"
         " group divided by the highest. A rate of 1 means that all groups are equal."
         " Achieved rates are exact: they are computed from the fitted distribution,"
-        " not estimated. The next column is counted in the"
-        f" {measured.lower()}{interval}.{why if short else ''}"
+        f" not estimated. The next column is counted in the {measured.lower()}"
     )
-    heads = (
-        "Rate",
-        "Wanted",
-        "Before",
-        "Achieved",
-        measured,
-        "State",
-        *(["Independent draws"] if drawn else []),
-    )
+    heads = ["Rate", "Wanted", "Before", "Achieved", measured, "State", "Worst before"]
+    drawn = report.mode == "rows"
+    if drawn:
+        heads.insert(6, "Independent draws")
+        about += (
+            "; the same number of independent draws would fall into the interval 95% of"
+            " the time"
+        )
+    about += "."
+    if any(rate.met_exactly and not rate.met for rate in report.rates):
+        about += (
+            " A row cannot be split, and independent draws vary, so a rate of rows can"
+            " be below the exact one."
+        )
+    yield Paragraph(about)
     states = [report.state(rate) for rate in report.rates]
-    rows = []
-    for rate, (_, words) in zip(report.rates, states, strict=True):
-        name = f"{rate.kind.replace('_', ' ').capitalize()} of {rate.grouping}"
-        numbers = (
-            rate.wanted_text,
-            f"{rate.before:.4f}",
-            f"{rate.achieved:.4f}",
-            statements.rate_text(rate.delivered),
-        )
-        if rate.interval is None:
-            span = "–"
-        else:
-            span = "{:.3f} – {:.3f}".format(*rate.interval)
-        if drawn:
-            more = (span, rate.worst_before)
-        else:
-            more = (rate.worst_before,)
-        rows.append(
-            (", ".join(filter(None, [name, rate.outcome])), *numbers, words, *more)
-        )
-    states_of = tuple(kind for kind, _ in states)
     yield Table(
-        "Rates", (*heads, "Worst before"), tuple(rows), state=5, states=states_of
+        "Rates",
+        tuple(heads),
+        tuple(
+            tuple(_rate_row(rate, words, drawn=drawn))
+            for rate, (_, words) in zip(report.rates, states, strict=True)
+        ),
+        state=5,
+        states=tuple(kind for kind, _ in states),
     )
     if report.warnings:
         yield Note(
@@ -153,16 +147,30 @@ def _rates(report: Report) -> Blocks:
         )
 
 
+def _rate_row(rate: Reached, state: str, *, drawn: bool) -> Iterator[str]:
+    name = f"{rate.kind.replace('_', ' ').capitalize()} of {rate.grouping}"
+    if rate.outcome is not None:
+        name += f", {rate.outcome}"
+    yield name
+    yield rate.wanted_text
+    yield f"{rate.before:.4f}"
+    yield f"{rate.achieved:.4f}"
+    yield statements.rate_text(rate.delivered)
+    yield state
+    if drawn:
+        span = "–"
+        if rate.interval is not None:
+            span = "{:.3f} – {:.3f}".format(*rate.interval)
+        yield span
+    yield rate.worst_before
+
+
 def _costs(report: Report) -> Blocks:
     if report.alerts:  # the first page may have no room for all that they say
         yield Listing(report.alerts)
     costs = report.costs
     if costs.outcomes:
-        shares = [
-            f"{share.outcome}: {percent(share.before)} → {percent(share.after)}"
-            for share in costs.outcomes
-        ]
-        yield Listing(tuple(shares))
+        yield Listing(tuple(statements.outcome_lines(costs.outcomes)))
     if report.changed:
         yield Paragraph(
             "Outcomes were changed. How many people of each group have another outcome"
@@ -226,28 +234,25 @@ def _how_it_was_estimated(report: Report, estimate: ModelEstimate) -> str:
     if report.promise is not None:
         people = "rows drawn from the private model"
         original = "such rows before they were made fair"
-    blind = ", without the protected columns" if estimate.blind else ""
-    if estimate.rounds > 1:
-        again = f", {estimate.rounds} times over"
-    else:
-        again = ""
-    # another threshold than a half is for one of two outcomes
+    if estimate.blind:
+        original += ", without the protected columns"
+    learned = "drawn" if estimate.output == "rows" else "weighted"
     decision = "the likeliest outcome"
-    if estimate.threshold != 0.5:
+    if estimate.threshold != 0.5:  # one of two outcomes
         decision = (
             f"{report.favourable} if its probability is above {estimate.threshold:g}"
         )
-    ranges = (
-        "In brackets is the range that holds 95 of 100 measurements of such a model on"
-        f" {estimate.measured_on:,}"
-    )
+    folds = f"{estimate.folds} folds"
+    if estimate.rounds > 1:
+        folds += f", {estimate.rounds} times over"
     return (
-        f"Before: {estimate.student} trained on {original}{blind}. After: the same"
-        f" model trained on the {'drawn' if estimate.output == 'rows' else 'weighted'}"
-        f" rows. Both decide about {people}: they predict {decision}. This is an"
-        f" estimate: people were split into {estimate.folds} folds{again}, and each"
-        f" fold was judged by models that had not seen it. {ranges} other people."
-        " Another kind of model may behave differently."
+        f"Before: {estimate.student} trained on {original}. After: the same model"
+        f" trained on the {learned} rows. Both decide about {people}: they predict"
+        f" {decision}. This is an estimate: people were split into {folds}, and each"
+        " fold was judged by models that had not seen it. In brackets is the range that"
+        " holds 95 of 100 measurements of such a model on"
+        f" {estimate.measured_on:,} other people. Another kind of model may behave"
+        " differently."
     )
 
 
@@ -275,62 +280,34 @@ def _privacy(report: Report) -> Blocks:
         )
         for look in record["spent"]
     ]
-    total = (
-        f"Sum, of {record['rho']:.3g} allowed",
-        "",
-        "",
-        "",
-        f"{record['spent_rho']:.3g}",
-    )
-    yield Table(
-        "What this fit spent",
-        ("Measured", "Noise", "Cells", "Scale", "Cost (ρ)"),
-        (*rows, total),
-    )
+    allowed = f"Sum, of {record['rho']:.3g} allowed"
+    rows.append((allowed, "", "", "", f"{record['spent_rho']:.3g}"))
+    heads = ("Measured", "Noise", "Cells", "Scale", "Cost (ρ)")
+    yield Table("What this fit spent", heads, tuple(rows))
 
 
 def _copies(report: Report) -> Blocks:
     copies = report.copies
-    new = "added" if report.mode == "top-up" else "drawn"
     if copies is None:  # the first page says why
         return
+    new = "added" if report.mode == "top-up" else "drawn"
     exact = f"of the {new} rows have exactly the values of a real row"
-    lines = [
-        (copies.same_values, f"{exact} in every column"),
-        (copies.same_values_as_one, f"{exact} that occurs once"),
+    lines = {
+        f"{exact} in every column": copies.same_values,
+        f"{exact} that occurs once": copies.same_values_as_one,
         (
-            copies.twins_in_data,
-            (
-                "of the real rows have exactly the values of another real row, for"
-                " comparison"
-            ),
-        ),
+            "of the real rows have exactly the values of another real row, for"
+            " comparison"
+        ): copies.twins_in_data,
         (
-            copies.same_levels,
-            (
-                f"of {copies.rows:,} {new} rows have the same levels as a real row in"
-                " every column"
-            ),
-        ),
-        (copies.expected_same_levels, "is the exact expectation of that share"),
-    ]
-    yield Listing(
-        tuple(f"{percent(share)} {what}" for share, what in lines if share is not None)
-    )
-    parts = (
-        (
-            "This is a count, not a guarantee. The fair distribution is learned from"
-            " real rows and contains them, so drawn rows can repeat real ones,"
-            " especially if "
-        ),
-        BASE_SHARE,
-        (
-            " is small. This fit is not differentially private. Treat drawn rows the"
-            " way you would treat the data. A copy of a common row reveals little; a"
-            " copy of a row that occurs only once may reveal something about a person."
-        ),
-    )
-    yield Paragraph(report.source.front_door.text_of(parts))
+            f"of {copies.rows:,} {new} rows have the same levels as a real row in"
+            " every column"
+        ): copies.same_levels,
+        "is the exact expectation of that share": copies.expected_same_levels,
+    }
+    known = {what: share for what, share in lines.items() if share is not None}
+    yield Listing(tuple(f"{percent(share)} {what}" for what, share in known.items()))
+    yield Paragraph(report.source.front_door.text_of(_ABOUT_COPIES))
 
 
 def _certificate(report: Report) -> Blocks:
@@ -342,52 +319,58 @@ def _certificate(report: Report) -> Blocks:
         " maximum entropy based approach (ICML 2020)."
     )
     numbers = report.certificate
-    distance = report.certificate.distance
-    solver = f"{numbers.method}, converged after {numbers.iterations} iterations"
-    to_prior = (
-        "KL(p*‖q): how far from the mixture of reweighted rows and base (the negated"
-        " dual optimum)"
-    )
-    from_data = "KL(data‖p*): how far from the original table"
-    worth = (
-        "equally weighted rows that carry as much information as the fair weights"
-        " (Kish)"
-    )
-    if numbers.multiplier_bound is None:
-        bound = ""
-    else:
-        bound = f", at most {numbers.multiplier_bound:.3g}"
-    asked = any(
-        rate.kind == "statistical_rate" and rate.wanted is not None
-        for rate in report.rates
-    )
-    rate = (
-        "Guaranteed statistical rate",
-        f"{numbers.bound:.4f}",
-        f"Theorem 4.5, with δ = {numbers.delta:.1e}",
-    )
-    rows = (
-        ("Solver", solver, "how the optimum was found"),
+    rows = [
+        (
+            "Solver",
+            f"{numbers.method}, converged after {numbers.iterations} iterations",
+            "how the optimum was found",
+        ),
         (
             "Residual",
             f"{numbers.residual:.1e}",
             "largest difference between a wanted and an achieved expectation",
         ),
-        ("Distance to the prior", statements.rate_text(distance["to_prior"]), to_prior),
+        (
+            "Distance to the prior",
+            statements.rate_text(numbers.distance["to_prior"]),
+            (
+                "KL(p*‖q): how far from the mixture of reweighted rows and base (the"
+                " negated dual optimum)"
+            ),
+        ),
         (
             "Distance from the data",
-            statements.rate_text(distance["from_data"]),
-            from_data,
+            statements.rate_text(numbers.distance["from_data"]),
+            "KL(data‖p*): how far from the original table",
         ),
-        ("Effective rows", f"{numbers.effective_rows:,.0f} of {report.rows:,}", worth),
-        *([rate] if asked else []),
         (
-            "Size of the multipliers",
-            f"{numbers.multiplier_norm:.3g}{bound}",
-            "‖λ*‖₂; the bound is Lemma 4.2",
+            "Effective rows",
+            f"{numbers.effective_rows:,.0f} of {report.rows:,}",
+            (
+                "equally weighted rows that carry as much information as the fair"
+                " weights (Kish)"
+            ),
         ),
-    )
-    yield Table("Certificate", ("Quantity", "Value", "Meaning"), rows)
+        *_bounds(report),
+    ]
+    yield Table("Certificate", ("Quantity", "Value", "Meaning"), tuple(rows))
+
+
+def _bounds(report: Report) -> Iterator[tuple[str, str, str]]:
+    """What the paper's theorem and its lemma say."""
+    numbers = report.certificate
+    for rate in report.rates:
+        if rate.kind == "statistical_rate" and rate.wanted is not None:
+            yield (
+                "Guaranteed statistical rate",
+                f"{numbers.bound:.4f}",
+                f"Theorem 4.5, with δ = {numbers.delta:.1e}",
+            )
+            break
+    size = f"{numbers.multiplier_norm:.3g}"
+    if numbers.multiplier_bound is not None:
+        size += f", at most {numbers.multiplier_bound:.3g}"
+    yield "Size of the multipliers", size, "‖λ*‖₂; the bound is Lemma 4.2"
 
 
 def _repeat(report: Report) -> Blocks:
@@ -395,20 +378,19 @@ def _repeat(report: Report) -> Blocks:
     if source.command is not None:
         yield Paragraph("On the command line:")
         yield Code(source.command)
-    own = (
-        "the table as frame; if you passed your own Domain, labeller or student, pass"
-        " it again"
-    )
-    yield Paragraph(
-        "In Python, with"
-        f" {own if source.file is None else 'the complete table of the file as frame'}:"
-    )
+    frame = "the complete table of the file as frame"
+    if source.file is None:
+        frame = (
+            "the table as frame; if you passed your own Domain, labeller or student,"
+            " pass it again"
+        )
+    yield Paragraph(f"In Python, with {frame}:")
     yield Code(report.call)
-    seed = (
-        "Seed of the new rows:"
-        f" {'not known here' if report.seed is None else report.seed}."
-    )
-    random = "Nothing is random." if report.mode == "weights" else seed
+    random = f"Seed of the new rows: {report.seed}."
+    if report.mode == "weights":
+        random = "Nothing is random."
+    elif report.seed is None:
+        random = "Seed of the new rows: not known here."
     yield Paragraph(f"{random} Options are named as {source.front_door.where}.")
     if report.promise is not None:
         yield Paragraph(

@@ -1,6 +1,4 @@
-"""Shares before and after: of every level, of the outcome in every group, and how
-strongly two columns go together.
-"""
+"""Shares before and after: of every level, and how strongly columns go together."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,7 +11,7 @@ from fairmaxent.document import Block, Heading, Paragraph, Picture, Table
 from fairmaxent.document.html import heat_map
 from fairmaxent.document.words import counted, percent, rounded, short_name
 from fairmaxent.errors import BASE_SHARE
-from fairmaxent.fit.fit import Fit
+from fairmaxent.fit.certified import Certified
 from fairmaxent.fit.groups import GroupChange
 from fairmaxent.report.delivered import unless_nan
 from fairmaxent.report.source import FrontDoor
@@ -29,6 +27,19 @@ LARGEST_MAP = 25  # columns; more do not fit into a heat map that anyone reads
 # of a column that is compared with others: a table of each pair is made
 MOST_LEVELS = 1000
 _SHIFTS = 10
+_ABOUT_PAIRS = (
+    (
+        "How strongly two columns are related, measured by Cramér's V: 0 means"
+        " independent, 1 means that one determines the other. The outcome should no"
+        " longer be related to the protected columns; the rest should look the same on"
+        " both sides. The larger "
+    ),
+    BASE_SHARE,
+    (
+        " is, the more the weak relations fade: the base 'tree' keeps only the"
+        " strongest, the others none."
+    ),
+)
 Matrix = tuple[tuple[float, ...], ...]
 _Joint = Callable[[int, int], Reals]
 
@@ -44,9 +55,7 @@ class Shift:
 
 @dataclass(frozen=True)
 class Marginal:
-    """One column: the share of each of its levels, and their total variation distance ½
-    Σ |after − before|.
-    """
+    """One column: the share of each level; the distance is ½ Σ |after − before|."""
 
     name: str
     kind: str
@@ -65,7 +74,7 @@ class Move:
     after: float
 
 
-def marginals(fit: Fit) -> tuple[Marginal, ...]:
+def marginals(fit: Certified) -> tuple[Marginal, ...]:
     """Every column: outcome and protected ones first, then those that changed most."""
     codes = fit.roles.blocks.unpool(fit.distinct_rows.codes)
     roles = fit.roles
@@ -75,11 +84,11 @@ def marginals(fit: Fit) -> tuple[Marginal, ...]:
             codes[:, index], fit.distinct_rows.counts / fit.table.total, attribute.size
         )
         after = fit.distribution.joint([index])
-        is_outcome = index in (roles.outcome, *roles.others)
-        if is_outcome:
+        role = "other"
+        if index in (roles.outcome, *roles.others):
             role = "outcome"
-        else:
-            role = "protected" if index in roles.protected else "other"
+        elif index in roles.protected:
+            role = "protected"
         shifts = tuple(map(Shift, attribute.labels, before.tolist(), after.tolist()))
         distance = float(np.abs(after - before).sum() / 2)
         columns.append(Marginal(attribute.name, attribute.kind, role, distance, shifts))
@@ -91,9 +100,7 @@ def marginals(fit: Fit) -> tuple[Marginal, ...]:
 
 
 def largest_moves(columns: Sequence[Marginal]) -> tuple[Move, ...]:
-    """Return the levels whose share changed most, among all columns; none that seems
-    not to have changed.
-    """
+    """The levels whose share changed most, and visibly, among all columns."""
     moves = [
         Move(one.name, shift.label, shift.before, shift.after)
         for one in columns
@@ -107,9 +114,7 @@ def largest_moves(columns: Sequence[Marginal]) -> tuple[Move, ...]:
 
 @dataclass(frozen=True)
 class AssociationShift:
-    """Cramér's V of two columns, before and after, and what chance alone makes of
-    unrelated columns like these.
-    """
+    """Cramér's V of two columns, and what it is by chance if they are unrelated."""
 
     first: str
     second: str
@@ -129,10 +134,8 @@ class Associations:
     shifts: tuple[AssociationShift, ...]  # that are more than chance
 
 
-def associations(fit: Fit) -> Associations:
-    """Compare the pairwise structure; of many columns, take those most related to
-    outcome and groups.
-    """
+def associations(fit: Certified) -> Associations:
+    """Compare the pairs; of many columns, those most related to outcome and groups."""
     codes = fit.roles.blocks.unpool(fit.distinct_rows.codes).astype(np.intp)
     sizes = fit.domain.sizes
     share = fit.distinct_rows.counts / fit.distinct_rows.total
@@ -144,36 +147,41 @@ def associations(fit: Fit) -> Associations:
         )
 
     chosen = _chosen(fit, in_data)
-    names = [fit.domain.names[index] for index in chosen]
+    names = tuple(fit.domain.names[index] for index in chosen)
     before = np.eye(len(chosen))
     after = np.eye(len(chosen))
-    chance = _chance(fit, chosen, in_data)
     for row, first in enumerate(chosen):
         for column, second in enumerate(chosen[:row]):
-            before[row, column] = before[column, row] = cramers_v(
-                in_data(first, second)
-            )
-            after[row, column] = after[column, row] = cramers_v(
-                fit.distribution.joint([first, second])
-            )
+            old = cramers_v(in_data(first, second))
+            new = cramers_v(fit.distribution.joint([first, second]))
+            before[row, column] = before[column, row] = old
+            after[row, column] = after[column, row] = new
+    chance = _chance(fit, chosen, in_data)
     change = np.abs(after - before)
     rows, columns = np.nonzero(np.triu(change > chance, 1))
     order = np.argsort(-np.round(change[rows, columns], 12), kind="stable")[:_SHIFTS]
-    shifts = [
-        AssociationShift(
-            names[i],
-            names[j],
-            *(float(matrix[i, j]) for matrix in (before, after, chance)),
-        )
-        for i, j in zip(rows[order], columns[order], strict=True)
-    ]
-    old, new = (tuple(map(tuple, matrix.tolist())) for matrix in (before, after))
-    return Associations(tuple(names), len(sizes) - len(chosen), old, new, tuple(shifts))
+    return Associations(
+        names=names,
+        left_out=len(sizes) - len(chosen),
+        before=tuple(map(tuple, before.tolist())),
+        after=tuple(map(tuple, after.tolist())),
+        shifts=tuple(
+            AssociationShift(
+                first=names[i],
+                second=names[j],
+                before=float(before[i, j]),
+                after=float(after[i, j]),
+                chance=float(chance[i, j]),
+            )
+            for i, j in zip(rows[order], columns[order], strict=True)
+        ),
+    )
 
 
 def cramers_v(table: Reals) -> float:
-    """√(χ² / (N·(min(rows, columns) − 1))) of a table, over the rows and columns that
-    have mass (Cramér, 1946).
+    """√(χ² / (N·(min(rows, columns) − 1))) of a table (Cramér, 1946).
+
+    Rows and columns without mass do not count.
 
     >>> cramers_v(np.array([[0.5, 0.0], [0.0, 0.5]])), cramers_v(np.full((2, 3), 1 / 6))
     (1.0, 0.0)
@@ -190,10 +198,8 @@ def cramers_v(table: Reals) -> float:
     return float(min(1.0, np.sqrt(chi_square / (min(kept.shape) - 1))))
 
 
-def _chosen(fit: Fit, in_data: _Joint) -> list[int]:
-    """Outcome and protected columns first, then the others by their strongest
-    association with one of those.
-    """
+def _chosen(fit: Certified, in_data: _Joint) -> list[int]:
+    """Outcome and protected columns, then those most strongly related to them."""
     root = list(fit.roles.root)[:LARGEST_MAP]
     small = [
         index for index, size in enumerate(fit.domain.sizes) if size <= MOST_LEVELS
@@ -210,10 +216,8 @@ def _chosen(fit: Fit, in_data: _Joint) -> list[int]:
     return [*root, *others]
 
 
-def _chance(fit: Fit, chosen: Sequence[int], in_data: _Joint) -> Reals:
-    """What chance makes of V for each pair, in the data or in p*, of which only the
-    rows are subject to chance.
-    """
+def _chance(fit: Certified, chosen: Sequence[int], in_data: _Joint) -> Reals:
+    """What chance makes of V for each pair, in the data or in the rows of p*."""
     levels = np.array(
         [np.count_nonzero(in_data(index, chosen[0]).sum(axis=1)) for index in chosen]
     )
@@ -235,36 +239,25 @@ def group_blocks(changes: Sequence[GroupChange]) -> Iterator[Block]:
         "Before: in the data, and where the rate among all such people lies. After: in"
         " what was delivered."
     )
-    for column, about in dict.fromkeys(
-        (change.column, change.about) for change in changes
-    ):
-        own = [
-            change
-            for change in changes
-            if (change.column, change.about) == (column, about)
-        ]
+    by_outcome: dict[tuple[str, str], list[GroupChange]] = {}
+    for change in changes:
+        by_outcome.setdefault((change.column, change.about), []).append(change)
+    for (column, about), own in by_outcome.items():
         kept = sorted(own, key=lambda change: -change.rows)[:_GROUPS]
+        hidden = ""
         if len(own) > _GROUPS:
             hidden = f"{counted(len(own) - _GROUPS, 'more group')} in the JSON report"
-        else:
-            hidden = ""
-        name = column.removeprefix(f"{about.removesuffix(f' = {own[0].outcome}')} by ")
-        yield outcome_table(
-            f"{about}, by {name}", [change for change in own if change in kept], hidden
-        )
+        outcome = about.removesuffix(f" = {own[0].outcome}")
+        label = f"{about}, by {column.removeprefix(f'{outcome} by ')}"
+        yield outcome_table(label, [change for change in own if change in kept], hidden)
 
 
 def outcome_table(label: str, changes: Sequence[GroupChange], about: str) -> Table:
-    """How often groups have an outcome, before, with its range, and after; drawn if
-    there is a picture.
-    """
+    """How often groups have an outcome, before, with its range, and after."""
     numbers = [tuple(map(unless_nan, _RATES(change))) for change in changes]
     rows = []
     for change, (before, after, low, high) in zip(changes, numbers, strict=True):
-        if low is None:
-            span = "–"
-        else:
-            span = f"{percent(low)} – {percent(high)}"
+        span = "–" if low is None else f"{percent(low)} – {percent(high)}"
         name = short_name(change.group if " × " in change.column else change.name)
         rows.append((name, f"{change.rows:,}", percent(before), span, percent(after)))
     heads = ("Group", "Rows", "Before", "95% range", "After")
@@ -286,17 +279,12 @@ def move_blocks(moves: Sequence[Move]) -> Iterator[Block]:
     )
     rows = []
     for move in moves:
-        change = f"{rounded(100 * (move.after - move.before), 1):+.1f}".replace(
-            "-", "−"
-        )
-        rows.append(
-            (move.column, move.level, percent(move.before), percent(move.after), change)
-        )
-    yield Table(
-        "What changed most",
-        ("Column", "Level", "Before", "After", "Change, points"),
-        tuple(rows),
-    )
+        points = rounded(100 * (move.after - move.before), 1)
+        change = f"{points:+.1f}".replace("-", "−")
+        shares = (percent(move.before), percent(move.after))
+        rows.append((move.column, move.level, *shares, change))
+    heads = ("Column", "Level", "Before", "After", "Change, points")
+    yield Table("What changed most", heads, tuple(rows))
 
 
 def column_blocks(columns: Sequence[Marginal]) -> Iterator[Block]:
@@ -309,62 +297,48 @@ def column_blocks(columns: Sequence[Marginal]) -> Iterator[Block]:
         " the rows that would have to change their level."
     )
     for column in columns[:_COLUMNS]:
-        kept, hidden = _largest_shifts(column.shifts, _LEVELS)
-        if hidden:
-            before, after = (
-                sum(shares) for shares in zip(*_shares(hidden), strict=True)
-            )
-            kept.append(Shift(counted(len(hidden), "more level"), before, after))
-        if column.role == "other":
-            role = ""
-        else:
-            role = f"{column.role}, "
-        about = (
-            f"{role}{column.kind}, {len(column.shifts)} levels, distance"
-            f" {percent(column.distance)}"
-        )
-        rows = tuple(
-            (shift.label, percent(shift.before), percent(shift.after)) for shift in kept
-        )
-        yield Table(
-            column.name,
-            ("Level", "Before", "After"),
-            rows,
-            shares=_shares(kept),
-            about=about,
-        )
+        yield _column_table(column)
     others = columns[_COLUMNS:]
     if others:
         label = counted(len(others), "more column")
         yield Heading(label)
-        lines = [
-            (
-                column.name,
-                column.kind,
-                f"{len(column.shifts)}",
-                percent(column.distance),
-            )
-            for column in others
-        ]
-        yield Table(label, ("Column", "Kind", "Levels", "Distance"), tuple(lines))
+        lines = tuple(
+            (one.name, one.kind, f"{len(one.shifts)}", percent(one.distance))
+            for one in others
+        )
+        yield Table(label, ("Column", "Kind", "Levels", "Distance"), lines)
+
+
+def _column_table(column: Marginal) -> Table:
+    """The share of each level; small ones are added up if there are many."""
+    kept, hidden = _largest_shifts(column.shifts, _LEVELS)
+    if hidden:
+        before = sum(shift.before for shift in hidden)
+        after = sum(shift.after for shift in hidden)
+        kept.append(Shift(counted(len(hidden), "more level"), before, after))
+    about = (
+        f"{column.kind}, {len(column.shifts)} levels, distance"
+        f" {percent(column.distance)}"
+    )
+    if column.role != "other":
+        about = f"{column.role}, {about}"
+    rows = tuple(
+        (shift.label, percent(shift.before), percent(shift.after)) for shift in kept
+    )
+    heads = ("Level", "Before", "After")
+    return Table(column.name, heads, rows, shares=_shares(kept), about=about)
 
 
 def _largest_shifts(
     shifts: Sequence[Shift], room: int
 ) -> tuple[list[Shift], list[Shift]]:
-    """As many as there is room for, the largest, in their order; and the others, of
-    which there is never only one.
-    """
-    sizes = [-max(pair) for pair in _shares(shifts)]
-    largest = set(
-        sorted(range(len(shifts)), key=sizes.__getitem__)[
-            : room + (len(shifts) == room + 1)
-        ]
-    )
-    parts: tuple[list[Shift], list[Shift]] = ([], [])
-    for index, shift in enumerate(shifts):
-        parts[index not in largest].append(shift)
-    return parts
+    """As many of the largest as there is room for, and the others, if at least two."""
+    if len(shifts) <= room + 1:
+        return list(shifts), []
+    sizes = [max(shift.before, shift.after) for shift in shifts]
+    largest = set(sorted(range(len(shifts)), key=lambda index: -sizes[index])[:room])
+    kept = [shift for index, shift in enumerate(shifts) if index in largest]
+    return kept, [shift for index, shift in enumerate(shifts) if index not in largest]
 
 
 def _shares(shifts: Sequence[Shift]) -> tuple[tuple[float, float], ...]:
@@ -373,58 +347,42 @@ def _shares(shifts: Sequence[Shift]) -> tuple[tuple[float, float], ...]:
 
 def pair_blocks(pairs: Associations, door: FrontDoor) -> Iterator[Block]:
     """How strongly columns are related, before and after."""
-    parts = (
-        (
-            "How strongly two columns are related, measured by Cramér's V: 0 means"
-            " independent, 1 means that one determines the other. The outcome should no"
-            " longer be related to the protected columns; the rest should look the same"
-            " on both sides. The larger "
-        ),
-        BASE_SHARE,
-        (
-            " is, the more the weak relations fade: the base 'tree' keeps only the"
-            " strongest, the others none."
-        ),
-        (
+    about = door.text_of(_ABOUT_PAIRS)
+    if pairs.left_out:
+        about += (
             f" {pairs.left_out} columns that are least related to the outcome and the"
             " groups, or that have more than 1,000 levels, are left out."
-            if pairs.left_out
-            else ""
-        ),
-        " Cells of a picture show 100·V if there is room.",
-    )
-    yield Paragraph(door.text_of(parts))
-    for heading, matrix, where in (
-        ("Before", pairs.before, "in the data"),
-        ("After", pairs.after, "after the fit"),
-    ):
-        rows = [
-            (name, *(f"{value:.2f}" for value in row))
-            for name, row in zip(pairs.names, matrix, strict=True)
-        ]
-        drawn = heat_map(
-            pairs.names, matrix, title=f"Cramér's V of each pair of columns, {where}"
         )
-        yield Picture(heading, drawn, Table(heading, ("", *pairs.names), tuple(rows)))
+    yield Paragraph(f"{about} Cells of a picture show 100·V if there is room.")
+    yield _map("Before", pairs.names, pairs.before, "in the data")
+    yield _map("After", pairs.names, pairs.after, "after the fit")
     yield Heading("Pairs that changed most")
+    none = "" if pairs.shifts else " No pair changed by more than that."
     yield Paragraph(
         "Pairs are listed if their Cramér's V changed by more than chance alone can"
         " explain. By chance: about how related such columns would seem to be if they"
         " were not, because many levels share few rows, or because few rows count"
-        f" often.{'' if pairs.shifts else ' No pair changed by more than that.'}"
+        f" often.{none}"
     )
-    shifts = tuple(
-        (
-            f"{pair.first}, {pair.second}",
-            f"{pair.before:.3f}",
-            f"{pair.after:.3f}",
-            f"{pair.chance:.3f}",
+    if pairs.shifts:
+        rows = tuple(
+            (
+                f"{pair.first}, {pair.second}",
+                f"{pair.before:.3f}",
+                f"{pair.after:.3f}",
+                f"{pair.chance:.3f}",
+            )
+            for pair in pairs.shifts
         )
-        for pair in pairs.shifts
+        heads = ("Columns", "Cramér's V before", "After", "By chance")
+        yield Table("Pairs that changed most", heads, rows)
+
+
+def _map(heading: str, names: Sequence[str], matrix: Matrix, where: str) -> Picture:
+    rows = tuple(
+        (name, *(f"{value:.2f}" for value in row))
+        for name, row in zip(names, matrix, strict=True)
     )
-    if shifts:
-        yield Table(
-            "Pairs that changed most",
-            ("Columns", "Cramér's V before", "After", "By chance"),
-            shifts,
-        )
+    title = f"Cramér's V of each pair of columns, {where}"
+    drawn = heat_map(names, matrix, title=title)
+    return Picture(heading, drawn, Table(heading, ("", *names), rows))

@@ -1,6 +1,4 @@
-"""Where a report comes from, what it is filed under, and the Python that makes the fit
-again.
-"""
+"""Where a report comes from, its filing, and the Python that makes the fit again."""
 
 import hashlib
 import os
@@ -12,7 +10,7 @@ from typing import Any
 from fairmaxent.document import Listing, Section
 from fairmaxent.document.words import short_name, shortened
 from fairmaxent.errors import InputError, Option, cut, spelled
-from fairmaxent.fit.fit import Fit
+from fairmaxent.fit.certified import Certified
 from fairmaxent.fit.request import Request
 from fairmaxent.options import python_lines
 from fairmaxent.report.delivered import Delivered
@@ -21,17 +19,25 @@ from fairmaxent.report.delivered import Delivered
 _LINE = 100
 _LONGEST = 440
 _MONTHS = (
-    *("January", "February", "March", "April", "May", "June"),
-    *("July", "August", "September", "October", "November", "December"),
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
 )
 _DROP = {"pandas": "columns=", "polars": "", "pyarrow": ""}
 
 
 @dataclass(frozen=True)
 class FrontDoor:
-    """Python, the command line or the app: how options are spelled there, and what
-    others are told about that.
-    """
+    """Python, the command line or the app, and how options are spelled there."""
 
     where: str
     spell: Callable[[Option], str]
@@ -46,9 +52,7 @@ IN_PYTHON = FrontDoor("in Python", str)
 
 @dataclass(frozen=True)
 class Filing:
-    """Title, author and purpose as given, None if they were not; the time of writing in
-    UTC, as ISO 8601.
-    """
+    """Title, author and purpose as given, and the time in UTC, as ISO 8601."""
 
     title: str | None
     author: str | None
@@ -57,9 +61,7 @@ class Filing:
 
     @property
     def pairs(self) -> tuple[tuple[str, str], ...]:
-        """What it is filed under, as readers see it, with a date as people write it,
-        whatever the locale.
-        """
+        """What it is filed under, with a date as people write it, in any locale."""
         time = datetime.fromisoformat(self.written)
         date = f"{time.day} {_MONTHS[time.month - 1]} {time.year}, {time:%H:%M} UTC"
         author = cut(self.author or "not stated", _LINE)
@@ -74,11 +76,9 @@ def filed(
     purpose: str | None = None,
     date: datetime | None = None,
 ) -> Filing:
-    """Check what was given; without a date, take the environment variable
-    SOURCE_DATE_EPOCH, else the clock.
-    """
-    texts = {}
-    for name, text in {"title": title, "author": author, "purpose": purpose}.items():
+    """Check what was given; without a date, it is SOURCE_DATE_EPOCH, else the clock."""
+    texts = {"title": title, "author": author, "purpose": purpose}
+    for name, text in texts.items():
         if text is not None and not isinstance(text, str):
             raise InputError(f"{name} is a {type(text).__name__}; pass a text")
         # on one line; an empty one is none
@@ -90,36 +90,31 @@ def filed(
         )
     # the convention of reproducible builds: seconds since 1970
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
+    time = date or datetime.now(UTC)
     try:
-        time = date or (
-            datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now(UTC)
-        )
+        if date is None and epoch:
+            time = datetime.fromtimestamp(int(epoch), UTC)
     except (ValueError, OverflowError, OSError) as problem:
         raise InputError(
             f"the environment variable SOURCE_DATE_EPOCH is {epoch!r}; set it to a"
             " number of seconds since 1970, or unset it"
         ) from problem
-    return Filing(
-        **texts, written=time.astimezone(UTC).replace(microsecond=0).isoformat()
-    )
+    written = time.astimezone(UTC).replace(microsecond=0)
+    return Filing(**texts, written=written.isoformat())
 
 
 @dataclass(frozen=True)
 class WrittenFile:
-    """A file that belongs to the result, by its name without folders, and the SHA-256
-    of its bytes.
-    """
+    """A file that belongs to the result, by its name without folders."""
 
     what: str  # e.g. "Fair table" or "Model"
     name: str
-    sha256: str
+    sha256: str  # of its bytes
 
 
 @dataclass(frozen=True)
 class Source:
-    """What a fit does not know about its table; all of it is shown, and the call to
-    repeat it is made from it.
-    """
+    """What a fit does not know about its table; shown, and needed to repeat it."""
 
     command: str | None = None  # the command line that made it
     file: str | None = None
@@ -139,26 +134,21 @@ class Source:
 
     def section(self, versions: Mapping[str, str]) -> Section:
         """What identifies the result: files with their digests, and versions."""
-        lines = [
-            f"{file.what}: {short_name(file.name)}, SHA-256 {file.sha256}"
-            for file in self.written
-        ]
-        if self.reading:
-            lines.insert(0, shortened(f"Read as: {'; '.join(self.reading)}", _LONGEST))
+        lines = []
         if self.file is not None:
-            if self.sha256 is None:
-                digest = ""
-            else:
-                digest = f", SHA-256 {self.sha256}"
-            lines.insert(0, f"Data: {short_name(self.file)}{digest}")
+            digest = "" if self.sha256 is None else f", SHA-256 {self.sha256}"
+            lines.append(f"Data: {short_name(self.file)}{digest}")
+        if self.reading:
+            lines.append(shortened(f"Read as: {'; '.join(self.reading)}", _LONGEST))
+        for file in self.written:
+            name = short_name(file.name)
+            lines.append(f"{file.what}: {name}, SHA-256 {file.sha256}")
+        if not lines:
+            lines.append("Files: none: the table was passed in Python")
         listed = ", ".join(f"{name} {version}" for name, version in versions.items())
-        lines = lines or ["Files: none: the table was passed in Python"]
-        record = Listing(
-            (
-                *lines,
-                f"Made with: {listed}; options are named as {self.front_door.where}",
-            )
-        )
+        where = self.front_door.where
+        lines.append(f"Made with: {listed}; options are named as {where}")
+        record = Listing(tuple(lines))
         return Section("record", "Files and versions", "Files", (record,))
 
 
@@ -168,12 +158,9 @@ def written_file(
     *,
     name: str | os.PathLike[str] | None = None,
 ) -> WrittenFile:
-    """Take the digest of a file; ``name`` is the one it will have, if it is still at a
-    temporary path.
-    """
-    return WrittenFile(
-        what, os.path.basename(path if name is None else name), file_sha256(path)
-    )
+    """Take the digest of a file; ``name`` is for one that is at a temporary path."""
+    shown = os.path.basename(path if name is None else name)
+    return WrittenFile(what, shown, file_sha256(path))
 
 
 def file_sha256(path: str | os.PathLike[str]) -> str:
@@ -182,78 +169,65 @@ def file_sha256(path: str | os.PathLike[str]) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def call(fit: Fit, delivered: Delivered, source: Source) -> str:
-    """Return the Python that makes the fit and what was delivered again; options at
-    their defaults are left out.
+def call(fit: Certified, delivered: Delivered, source: Source) -> str:
+    """The Python that makes the fit, and what was delivered, again.
+
+    Options at their defaults are left out.
     """
     name = "debias" if isinstance(fit.request, Request) else "paper.fit"
-    if source.domain or fit.request.privacy is not None:
-        domain = ["    domain=domain,"]
-    else:
-        domain = []
-    fitting = [
+    lines = [
+        "import fairmaxent",
+        "",
+        *reading_lines(fit, source),
         f"fit = fairmaxent.{name}(",
         "    frame,",
         *python_lines(fit.request),
-        *domain,
-        ")",
     ]
-    return "\n".join(
-        [
-            "import fairmaxent",
-            "",
-            *reading_lines(fit, source),
-            *fitting,
-            _drawing(fit, delivered),
-        ]
-    )
+    if source.domain or fit.request.privacy is not None:
+        lines.append("    domain=domain,")
+    return "\n".join([*lines, ")", _drawing(fit, delivered)])
 
 
-def reading_lines(fit: Fit, source: Source) -> Iterator[str]:
+def reading_lines(fit: Certified, source: Source) -> Iterator[str]:
     """From the table in the file to the one that was fitted, and to its domain."""
     if source.dropped:
         yield f"frame = {_without(fit, list(source.dropped))}"
     if source.domain:
         weight = fit.request.weight
-        if weight is None:
-            table = "frame"
-        else:
-            table = _without(fit, [weight])
+        table = "frame"
         options = [f"{name}={value!r}" for name, value in source.domain.items()]
         if weight is not None:
-            options += [f"weight=frame[{weight!r}].to_numpy()"]
+            table = _without(fit, [weight])
+            options.append(f"weight=frame[{weight!r}].to_numpy()")
         yield f"domain = fairmaxent.Domain.infer({', '.join([table, *options])})"
     elif fit.request.privacy is not None:
         yield "domain = fairmaxent.Domain.declare(...)  # as it was declared"
 
 
-def _without(fit: Fit, names: list[str]) -> str:
+def _without(fit: Certified, names: list[str]) -> str:
     return f"frame.drop({_DROP.get(fit.domain.library, '')}{names!r})"
 
 
-def _drawing(fit: Fit, delivered: Delivered) -> str:
+def _drawing(fit: Certified, delivered: Delivered) -> str:
     if delivered.mode == "weights":
-        return (
-            "weights = fit.weights()"
-            if fit.soft is None
-            else "weighted = fit.weigh(frame)"
-        )
+        if fit.soft is None:
+            return "weights = fit.weights()"
+        return "weighted = fit.weigh(frame)"
+    seed = f"random_state={delivered.seed}"
+    unknown = ""
     if delivered.seed is None:
         seed = ""
-    else:
-        seed = f"random_state={delivered.seed}"
-    unknown = (
-        "  # drawn with a seed that is not known here" if delivered.seed is None else ""
-    )
+        unknown = "  # drawn with a seed that is not known here"
     if delivered.mode == "top-up":
         return f"added = fit.top_up({seed}){unknown}"
+    drawing = "rows = fit.sample"
+    options = [str(delivered.rows)]
     first = len(delivered.frame)
-    at_once = delivered.rows == len(delivered.frame)
-    options = [
-        str(delivered.rows),
-        "" if at_once else f"size={first}",
-        seed,
-        "iid=True" if delivered.iid else "",
-    ]
-    drawing = "rows = fit.sample" if at_once else "batches = fit.sample_batches"
-    return f"{drawing}({', '.join(filter(None, options))}){unknown}"
+    if first < delivered.rows:  # the first batch of several
+        drawing = "batches = fit.sample_batches"
+        options.append(f"size={first}")
+    if seed:
+        options.append(seed)
+    if delivered.iid:
+        options.append("iid=True")
+    return f"{drawing}({', '.join(options)}){unknown}"

@@ -1,19 +1,9 @@
-"""Writing a report on a fit, a raking or an inspection to a file; the suffix says in
-which form.
+"""Writing a report on a fit, a raking or an inspection, in the form a suffix names."""
 
-A PDF is printed by a Chromium on this computer: alone, offline, and with nothing left
-behind.
-"""
-
-import contextlib
 import os
 import re
-import shutil
-import signal
-import subprocess
-import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -21,9 +11,9 @@ from typing import Any
 from fairmaxent.document import Code, Document, Listing, Note, Section, Table
 from fairmaxent.document.html import to_page
 from fairmaxent.document.text import to_markdown
-from fairmaxent.errors import DependencyError, StorageError, cut
+from fairmaxent.errors import StorageError
 from fairmaxent.files.write import write_whole
-from fairmaxent.fit.fit import Fit
+from fairmaxent.fit.certified import Certified
 from fairmaxent.inspection.findings import (
     Inspection,
     answers,
@@ -33,66 +23,16 @@ from fairmaxent.inspection.findings import (
 from fairmaxent.plain_text import json_text
 from fairmaxent.raking.certificate import MarginResult, RakingCertificate
 from fairmaxent.raking.raking import Raking
+from fairmaxent.report.browser import find_browser, print_pdf
 from fairmaxent.report.report import Report, build_report
 from fairmaxent.report.sections import report_document
 from fairmaxent.report.source import Source, filed
 
-# Those that are packaged as snaps, which cannot read temporary files, come last.
-_NAMES = (
-    *(
-        "google-chrome",
-        "google-chrome-stable",
-        "chrome",
-        "microsoft-edge",
-        "microsoft-edge-stable",
-        "msedge",
-    ),
-    *("chromium", "chromium-browser"),
-)
-# Where browsers are on systems that do not put them on the path.
-_PATHS = (
-    *(
-        f"/Applications/{name}.app/Contents/MacOS/{name}"
-        for name in ("Google Chrome", "Chromium", "Microsoft Edge")
-    ),
-    *(
-        rf"C:\Program Files{each}\Google\Chrome\Application\chrome.exe"
-        for each in ("", " (x86)")
-    ),
-    *(
-        rf"C:\Program Files{each}\Microsoft\Edge\Application\msedge.exe"
-        for each in (" (x86)", "")
-    ),
-)
-_OPTIONS = (
-    *(
-        "--headless=new",
-        "--disable-gpu",
-        "--disable-dev-shm-usage",
-        "--no-first-run",
-        "--no-default-browser-check",
-    ),
-    "--no-pdf-header-footer",
-    # The page asks for nothing; neither may the browser, e.g. for updates.
-    *(
-        "--host-resolver-rules=MAP * ~NOTFOUND",
-        "--disable-background-networking",
-        "--disable-component-update",
-    ),
-    *(
-        "--disable-default-apps",
-        "--disable-extensions",
-        "--disable-sync",
-        "--disable-breakpad",
-    ),
-    "--disable-crash-reporter",
-)
 _PAGE = re.compile(rb"/Type\s*/Page\b")
-# characters of a folder in which a browser can still make a socket, whose path may have
-# 104
-_LONGEST_FOLDER = 50
+# print sizes of a PDF that are tried: a first page has to fit on one sheet
+_SIZES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)
 _LEVELS = 33  # characters of a column's levels that a line on a sheet has room for
-_INSTEAD = "write an .html report and print it from any browser"
+_MARGIN_HEADS = ("Level", "Rows", "Before", "Wanted", "After", "Effective rows")
 # By the suffix of a path: what is written, given a document and the numbers that it is
 # made from, at full precision.
 _FORMS: dict[str, Callable[[Document, Mapping[str, Any]], str | bytes]] = {
@@ -103,138 +43,12 @@ _FORMS: dict[str, Callable[[Document, Mapping[str, Any]], str | bytes]] = {
 }
 
 
-def find_browser() -> str:
-    """Return the path of a Chromium, or refuse with what to do."""
-    found = [
-        *filter(None, map(shutil.which, _NAMES)),
-        *(path for path in _PATHS if os.access(path, os.X_OK)),
-    ]
-    if not found:
-        raise DependencyError(
-            "a PDF is printed by Chromium, Chrome or Edge, and none of them is on the"
-            f" PATH; install one, e.g. with 'apt install chromium', or {_INSTEAD}"
-        )
-    return found[0]
+def write_report(fit: Certified, path: str | os.PathLike[str], **options: Any) -> None:
+    """Write a report on a fit, which `debias` or `load` returned.
 
-
-# a report takes one to three
-def print_pdf(page: str, *, seconds: float = 120.0) -> bytes:
-    """Print a page to a PDF; the browser sees only temporary files, whose names we
-    choose.
-    """
-    browser = find_browser()
-    with tempfile.TemporaryDirectory(
-        prefix="fairmaxent-", ignore_cleanup_errors=True
-    ) as name:
-        folder = Path(name).resolve()
-        source = folder / "report.html"
-        target = folder / "report.pdf"
-        source.write_text(page, encoding="utf-8")
-        # It refuses to run as root otherwise; the page has no script.
-        if hasattr(os, "geteuid") and os.geteuid() == 0:
-            as_root = ["--no-sandbox"]
-        else:
-            as_root = []
-        options = [
-            *_OPTIONS,
-            f"--user-data-dir={folder / 'profile'}",
-            *as_root,
-            f"--print-to-pdf={target}",
-        ]
-        reason = _run([browser, *options, source.as_uri()], folder, seconds)
-        if target.is_file():
-            content = target.read_bytes()
-        else:
-            content = b""
-    if not content.startswith(b"%PDF-") or b"%%EOF" not in content[-64:]:
-        if reason:
-            because = f" ({cut(reason, 200)})"
-        else:
-            because = ""
-        raise StorageError(f"{browser} did not print a PDF{because}; {_INSTEAD}")
-    return content
-
-
-def _run(command: list[str], folder: Path, seconds: float) -> str:
-    """Run a browser until it is done or time is up, and return the last line of what it
-    said if it failed.
-    """
-    kept = {
-        "XDG_CONFIG_HOME": str(folder / "config"),
-        "XDG_CACHE_HOME": str(folder / "cache"),
-    }
-    if len(str(folder)) <= _LONGEST_FOLDER:
-        kept["TMPDIR"] = str(folder)  # so that nothing stays if it has to be ended
-    # What it says goes to a file: a child that outlives it would keep a pipe open. None
-    # of its processes stays.
-    with open(folder / "output", "w+b") as output:
-        try:
-            process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                env={**os.environ, **kept},
-                cwd=folder,
-                # so that Ctrl-C reaches us alone, and its children end with it
-                start_new_session=True,
-            )
-        except OSError as problem:
-            raise StorageError(
-                f"{command[0]} cannot be run: {problem.strerror}; {_INSTEAD}"
-            ) from problem
-        try:
-            process.wait(timeout=seconds)
-        except subprocess.TimeoutExpired as problem:
-            raise StorageError(
-                f"{command[0]} did not print within {seconds:g} seconds; {_INSTEAD}"
-            ) from problem
-        finally:
-            with contextlib.suppress(OSError):
-                (
-                    os.killpg(process.pid, signal.SIGKILL)
-                    if hasattr(os, "killpg")
-                    else process.kill()
-                )
-            process.wait()
-        output.seek(0)
-        lines = output.read().decode("utf-8", "replace").strip().splitlines()
-        if lines and process.returncode:
-            return lines[-1]
-        return ""
-
-
-def _printed(document: Document) -> bytes:
-    """A PDF: of a document with an appendix, one sheet with the first page, in smaller
-    print if it needs that.
-    """
-    more = (
-        " The appendix is in the other forms of this report, such as HTML."
-        if document.appendix
-        else ""
-    )
-    # what has no appendix may take more sheets, but not for a few lines
-    if more:
-        smaller = (0.8, 0.7, 0.6, 0.5)
-    else:
-        smaller = ()
-    for size in (1.0, 0.9, *smaller):
-        sheet = replace(
-            document, appendix=(), footer=f"{document.footer}{more}", print_size=size
-        )
-        content = print_pdf(to_page(sheet, paper="A4"))
-        if len(_PAGE.findall(content)) <= 1:
-            break
-    return content
-
-
-def write_report(fit: Fit, path: str | os.PathLike[str], **options: Any) -> None:
-    """Write a report on a fit, which `debias` or `load` returned, for readers who did
-    not run it.
-
-    The first page answers what most readers ask; an appendix has the details. The same
-    arguments and the same date give the same bytes, except in a PDF, in which the
-    browser notes when it was printed.
+    It is for readers who did not run the fit. The first page answers what most of them
+    ask; an appendix has the details. The same arguments and the same date give the same
+    bytes, except in a PDF, in which the browser notes when it was printed.
 
     The path ends in ``.html`` (one file), ``.pdf`` (the first page; needs Chromium,
     Chrome or Edge), ``.md`` or ``.json``; an existing file is replaced. The options are
@@ -244,6 +58,13 @@ def write_report(fit: Fit, path: str | os.PathLike[str], **options: Any) -> None
     save_report(build_report(fit, **options), path)
 
 
+def save_report(report: Report, path: str | os.PathLike[str]) -> None:
+    """Write a report that was built; as JSON, with the first page as it is shown."""
+    document = report_document(report)
+    shown = {"first_page": replace(document, appendix=())}
+    _save(path, document, {**shown, **report.to_dict()})
+
+
 def write_raking_report(
     raking: Raking,
     path: str | os.PathLike[str],
@@ -251,8 +72,7 @@ def write_raking_report(
     source: Source | None = None,
     **filing: Any,
 ) -> None:
-    """Write a report on a raking, which :func:`fairmaxent.rake` returned, for readers
-    who did not run it.
+    """Write a report on a raking, which :func:`fairmaxent.rake` returned.
 
     The path, the source, and title, author, purpose and date mean the same as in a
     report on a fit, see :class:`fairmaxent.report.ReportRequest`.
@@ -261,30 +81,26 @@ def write_raking_report(
     source = source or Source()
     certificate = raking.certificate
     warnings = [*map(source.front_door.text_of, certificate.few_rows())]
-    notes = Note(
-        "What you should know about these weights:", (*warnings, *certificate.notes)
-    )
     costs = Listing(
         tuple(f"{line[:1].upper()}{line[1:]}." for line in certificate.summary())
     )
-    sections = [Section("costs", "What the weights cost", "Costs", (costs,))]
-    sections += [
+    margins = [
         _margin(number, margin) for number, margin in enumerate(certificate.margins)
     ]
-    page = (
-        "Raking report",
-        "Weights for known margins",
-        _summary(certificate),
-        notes,
-        sections,
+    page = _OnePage(
+        kind="Raking report",
+        title="Weights for known margins",
+        summary=_raking_summary(certificate),
+        notes=Note(
+            "What you should know about these weights:", (*warnings, *certificate.notes)
+        ),
+        sections=(
+            Section("costs", "What the weights cost", "Costs", (costs,)),
+            *margins,
+        ),
+        numbers={"certificate": certificate.to_dict() | {"warnings": warnings}},
     )
-    _save_short(
-        path,
-        page,
-        source,
-        filing,
-        {"certificate": certificate.to_dict() | {"warnings": warnings}},
-    )
+    _save_page(path, page, source, filing)
 
 
 def write_inspection_report(
@@ -294,48 +110,27 @@ def write_inspection_report(
     source: Source | None = None,
     **filing: Any,
 ) -> None:
-    """Write a report on an inspection, which :func:`fairmaxent.inspect` returned, with
-    the options for a raking.
+    """Write a report on an inspection, which :func:`fairmaxent.inspect` returned.
+
+    The options are those of a report on a raking.
     """
     check_path(path)
     source = source or Source()
     spell = source.front_door.spell
-    summary = " ".join(answers(inspection, spell))
-    notes = Note("What to watch out for:", cautions(inspection, spell))
-    sections = [
-        section.titled() for section in inspection_sections(inspection, spell, _LEVELS)
-    ]
-    page = "Inspection report", "Is this table fair?", summary, notes, sections
-    _save_short(path, page, source, filing, {"inspection": inspection.to_dict(spell)})
-
-
-def save_report(report: Report, path: str | os.PathLike[str]) -> None:
-    """Write a report that was built; the JSON form has the first page as it is shown,
-    too.
-    """
-    document = report_document(report)
-    _save(
-        path,
-        document,
-        {"first_page": replace(document, appendix=()), **report.to_dict()},
+    sections = inspection_sections(inspection, spell, _LEVELS)
+    page = _OnePage(
+        kind="Inspection report",
+        title="Is this table fair?",
+        summary=" ".join(answers(inspection, spell)),
+        notes=Note("What to watch out for:", cautions(inspection, spell)),
+        sections=tuple(section.titled() for section in sections),
+        numbers={"inspection": inspection.to_dict(spell)},
     )
-
-
-def _save(
-    path: str | os.PathLike[str], document: Document, numbers: Mapping[str, Any]
-) -> None:
-    content = _FORMS[Path(path).suffix.lower()](document, numbers)
-    write_whole(
-        Path(path),
-        content.encode() if isinstance(content, str) else content,
-        readable=True,
-    )
+    _save_page(path, page, source, filing)
 
 
 def check_path(path: str | os.PathLike[str]) -> None:
-    """Refuse, before any work, a path whose suffix names no form of a report, and a PDF
-    without a browser.
-    """
+    """Refuse, before any work, a path that names no form, and a PDF without browser."""
     if not isinstance(path, str | os.PathLike):
         raise StorageError(
             f"path is a {type(path).__name__}; pass the name of a file, e.g."
@@ -351,53 +146,79 @@ def check_path(path: str | os.PathLike[str]) -> None:
         find_browser()
 
 
-def _save_short(
+@dataclass(frozen=True)
+class _OnePage:
+    """A report without an appendix."""
+
+    kind: str
+    title: str  # unless it is filed under another
+    summary: str
+    notes: Note
+    sections: tuple[Section, ...]
+    numbers: Mapping[str, Any]
+
+
+def _save_page(
     path: str | os.PathLike[str],
-    page: Sequence[Any],
+    page: _OnePage,
     source: Source,
     filing: Mapping[str, Any],
-    numbers: Mapping[str, Any],
 ) -> None:
-    """Save a report of one page: its kind, title, summary, notes and sections, where it
-    comes from, and the command.
-    """
-    kind, title, summary, notes, sections = page
+    """Save a page with what it is filed under, where it comes from, and the command."""
     own = filed(**filing)
-    record = source.section({"fairmaxent": version("fairmaxent")})
-    own = replace(own, title=own.title or title)
-    record = replace(
-        record,
-        blocks=(
-            *record.blocks,
-            *([] if source.command is None else [Code(source.command)]),
-        ),
-    )
-    if notes.items:
-        warning = [Section("warning", "Note", "Note", (notes,))]
-    else:
-        warning = []
-    # not who, if nobody could say it
-    footer = "Written by fairmaxent."
-    if filing:
-        pairs = own.pairs
-    else:
+    own = replace(own, title=own.title or page.title)
+    pairs = own.pairs
+    if not filing:  # nobody could say who wrote it, and what for
         pairs = own.pairs[1:2]
+    sections = [*page.sections]
+    if page.notes.items:
+        sections.insert(0, Section("warning", "Note", "Note", (page.notes,)))
+    record = source.section({"fairmaxent": version("fairmaxent")})
+    if source.command is not None:
+        record = replace(record, blocks=(*record.blocks, Code(source.command)))
     document = Document(
-        kind, own.title or "", pairs, summary, (*warning, *sections, record), (), footer
+        kind=page.kind,
+        title=own.title or "",
+        filing=pairs,
+        summary=page.summary,
+        first_page=(*sections, record),
+        appendix=(),
+        footer="Written by fairmaxent.",
     )
-    _save(
-        path,
-        document,
-        {
-            **asdict(own),
-            "version": version("fairmaxent"),
-            "source": source.to_dict(),
-            **numbers,
-        },
-    )
+    numbers = {
+        **asdict(own),
+        "version": version("fairmaxent"),
+        "source": source.to_dict(),
+        **page.numbers,
+    }
+    _save(path, document, numbers)
 
 
-def _summary(certificate: RakingCertificate) -> str:
+def _save(
+    path: str | os.PathLike[str], document: Document, numbers: Mapping[str, Any]
+) -> None:
+    content = _FORMS[Path(path).suffix.lower()](document, numbers)
+    if isinstance(content, str):
+        content = content.encode()
+    write_whole(Path(path), content, readable=True)
+
+
+def _printed(document: Document) -> bytes:
+    """A PDF: of a document with an appendix, one sheet with the first page."""
+    smallest = 0.9  # what has no appendix may take more sheets
+    footer = document.footer
+    if document.appendix:
+        smallest = _SIZES[-1]
+        footer += " The appendix is in the other forms of this report, such as HTML."
+    for size in _SIZES:
+        sheet = replace(document, appendix=(), footer=footer, print_size=size)
+        content = print_pdf(to_page(sheet, paper="A4"))
+        if len(_PAGE.findall(content)) <= 1 or size <= smallest:
+            break
+    return content
+
+
+def _raking_summary(certificate: RakingCertificate) -> str:
     names = ", ".join(margin.name for margin in certificate.margins)
     if certificate.missed:
         return (
@@ -415,23 +236,22 @@ def _summary(certificate: RakingCertificate) -> str:
 
 
 def _margin(number: int, margin: MarginResult) -> Section:
-    rows = []
-    shares = []
-    for level in margin.levels:
-        percents = (
-            f"{100 * share:.2f}%"
-            for share in (level.before, level.wanted, level.achieved)
+    rows = tuple(
+        (
+            level.level,
+            f"{level.rows:,}",
+            f"{100 * level.before:.2f}%",
+            f"{100 * level.wanted:.2f}%",
+            f"{100 * level.achieved:.2f}%",
+            f"{level.effective_rows:,.0f}",
         )
-        rows.append(
-            (level.level, f"{level.rows:,}", *percents, f"{level.effective_rows:,.0f}")
-        )
-        shares.append((level.before, level.achieved))
-    heads = ("Level", "Rows", "Before", "Wanted", "After", "Effective rows")
+        for level in margin.levels
+    )
     table = Table(
         margin.name,
-        heads,
-        tuple(rows),
-        shares=tuple(shares),
+        _MARGIN_HEADS,
+        rows,
+        shares=tuple((level.before, level.achieved) for level in margin.levels),
         about="share of the total",
     )
     return Section(f"margin-{number}", margin.name, margin.name, (table,))

@@ -1,10 +1,10 @@
-"""A fit: one fair distribution and its three outputs."""
+"""What was fitted: one fair distribution and its three outputs."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from fairmaxent.data.draws import (
 )
 from fairmaxent.data.quotas import quota
 from fairmaxent.data.table import Reals, Table
+from fairmaxent.document import Block, Heading, Listing, Paragraph
 from fairmaxent.document.html import to_html
 from fairmaxent.document.text import to_text
 from fairmaxent.engines.lazy_frame import open_lazy
@@ -27,7 +28,6 @@ from fairmaxent.fit import storage
 from fairmaxent.fit.certificate import Certificate
 from fairmaxent.fit.distribution import Distribution, Evidence
 from fairmaxent.fit.groups import Plotted, draw_groups, group_changes, summary_frame
-from fairmaxent.fit.records import MOST_BYTES
 from fairmaxent.fit.solved import (
     Solved,
     missing_rows,
@@ -36,6 +36,7 @@ from fairmaxent.fit.solved import (
     weigh_rows,
     with_design,
 )
+from fairmaxent.fit.statements import Depth
 from fairmaxent.fit.uncertainty import Uncertainty, measure_uncertainty
 from fairmaxent.privacy.refusals import no_rows
 from fairmaxent.progress import Progress, silent
@@ -43,30 +44,54 @@ from fairmaxent.progress import Progress, silent
 # rows of one batch by default: large enough for array work, small beside the table
 BATCH = 1 << 18
 PART = 1 << 20  # rows of one file of many
+# what can be done with a fit: the call, and what it gives
+_NEXT = (
+    "fit.sample(n): new rows",
+    "fit.weigh(table): your rows with their weights",
+    "fit.top_up(): rows to add",
+    "fit.summary(): group by group",
+    "fit.plot(): a picture",
+    'fit.report("report.html"): a report to file',
+    "print(fit.certificate): everything",
+)
+_NEXT_WITH_ROWS = _NEXT[1:3]  # a private fit hides the rows that they need
+_NEXT_WITH_ESTIMATE = (
+    "; after debias(..., estimate='rows') also how a model will treat people"
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Fit(Solved):
-    """What :func:`fairmaxent.debias` learned.
-
-    One fit has three outputs: new rows (:meth:`sample`), weights for the rows of the
-    data (:meth:`weights`), and rows to add to them (:meth:`top_up`). The
-    :attr:`certificate` shows what was reached.
-    """
+class Certified(Solved):
+    """A solution, its certificate and its three outputs; `Fit` adds its papers."""
 
     certificate: Certificate
 
     def __repr__(self) -> str:
-        return to_text(self.certificate.at_a_glance(self.roles))
+        return to_text(self._at_a_glance())
 
     def _repr_html_(self) -> str:
-        return to_html(self.certificate.at_a_glance(self.roles))
+        return to_html(self._at_a_glance())
+
+    def _at_a_glance(self) -> Iterator[Block]:
+        """What it is about, the headline, and what can be done next."""
+        outcomes = ", ".join(self.roles.outcome_names)
+        groups = list(self.roles.protected_names)
+        rows = self.certificate.rows
+        yield Heading(f"<Fit of {outcomes!r} by {groups}, {rows:,} rows>")
+        yield from self.certificate.blocks(Depth.HEADLINE)
+        yield Paragraph("next:")
+        calls = list(_NEXT)
+        if self.certificate.privacy is not None:
+            calls = [call for call in calls if call not in _NEXT_WITH_ROWS]
+        if self.certificate.decisions is not None:
+            calls.insert(0, "fit.model(): the trained model")
+        elif not self.roles.others:  # an estimate is of a single outcome
+            calls[-1] += _NEXT_WITH_ESTIMATE
+        yield Listing(tuple(calls))
 
     @property
     def distinct_rows(self) -> Table:
-        """The distinct rows of the table; refused if they are on the workers of a
-        cluster.
-        """
+        """The distinct rows of the table; refused if they are on a cluster."""
         return in_memory(self.table)
 
     def sample(
@@ -77,8 +102,7 @@ class Fit(Solved):
         random_state: RandomState = None,
         iid: bool = False,
     ) -> Any:
-        """Draw ``n`` new rows: a frame of the same kind, with the same columns, order
-        and dtypes.
+        """Draw ``n`` new rows: a frame of the same kind, with the same columns.
 
         The drawn rows themselves have the wanted rates, up to one row in each group and
         outcome (quota); ``iid=True`` draws them independently. ``given`` fixes columns:
@@ -101,8 +125,7 @@ class Fit(Solved):
         random_state: RandomState = None,
         iid: bool = False,
     ) -> Iterator[Any]:
-        """Draw ``n`` new rows as frames of ``size`` rows, one at a time in memory; the
-        last frame holds the rest.
+        """Draw ``n`` new rows as frames of ``size`` rows, one at a time in memory.
 
         Together they are a sample of ``n`` rows by quota, and each frame has its part
         of every combination, up to one row. The options are those of :meth:`sample`.
@@ -139,8 +162,7 @@ class Fit(Solved):
         return batches(count)
 
     def weights(self) -> Reals:
-        """One weight per input row, 1 on average: the fair distribution on the rows of
-        the data (C = 0).
+        """One weight per input row, 1 on average: the fair distribution with C = 0.
 
         A relabelled fit has one weight per input row and outcome: a column for each
         level of the outcome, in the order of its labels; the weights of a row add up to
@@ -152,8 +174,7 @@ class Fit(Solved):
         )
 
     def weigh(self, frame: Any, *, name: str = "fair_weight") -> Any:
-        """Return the fitted table with a column of :meth:`weights` added, ready to
-        train on.
+        """Return the fitted table with a column of :meth:`weights`, to train on.
 
         If the fit is relabelled, every row appears once for each outcome that it has a
         weight for. Columns that took no part in the fit are kept. A lazy frame is
@@ -244,31 +265,6 @@ class Fit(Solved):
         """
         return draw_groups(self, group_changes(self), what, ax)
 
-    def report(self, path: str | PathLike[str], **options: Any) -> None:
-        """Write a report for readers who did not run the fit: ``.html``, ``.md`` or
-        ``.json``.
-
-        The options are those of :func:`fairmaxent.report.write_report`; pass ``data=``
-        the table that the fit was made from, so that copies of real rows can be
-        counted.
-        """
-        # The report is made from a fit, so it is a layer above: the one exception that
-        # the contract of layers declares.
-        from fairmaxent.report.writer import write_report
-
-        write_report(self, path, **options)
-
-    def document(self, kind: str, data: str | PathLike[str] | None = None) -> str:
-        """Draft a document to file: ``"article-10"``, ``"card"``, ``"croissant"`` or
-        ``"ll144"``.
-
-        What only you know is marked "To be written by". Croissant also describes
-        ``data``, the CSV of the fair table.
-        """
-        from fairmaxent.gate.papers import document  # likewise
-
-        return document(self, kind, data)
-
     def write_sample(
         self,
         n: int,
@@ -330,9 +326,11 @@ class Fit(Solved):
                 cells = rng.multinomial(count, shares)
             else:
                 cells = quota(fair, count, rng, sums=sums).ravel()
-            form = source.domain, source.blocks, self.columns, self.weight_column
             delivery = Delivery(
-                *form,
+                source.domain,
+                source.blocks,
+                self.columns,
+                self.weight_column,
                 folder=target,
                 size=most,
                 evenly=not iid,
@@ -340,7 +338,7 @@ class Fit(Solved):
             )
             write_on_workers(self.table, source.density, cells, delivery, rng, progress)
 
-    def collect(self) -> "Fit":
+    def collect(self) -> Self:
         """Bring the distinct rows of a fit on a Dask cluster into memory; a fit in
         memory is returned unchanged.
         """
@@ -394,15 +392,3 @@ class Fit(Solved):
         if self.weight_column is None and self.columns == self.domain.names:
             return frame
         return frames.arrange(frame, self.columns, self.weight_column)
-
-
-def load(path: str | PathLike[str], *, max_bytes: int = MOST_BYTES) -> Fit:
-    """Read a fit back that :meth:`Fit.save` wrote.
-
-    Raises :class:`fairmaxent.errors.StorageError` if the file is missing, damaged, of
-    another kind, or of a newer format, if its certificate states something else than
-    follows from what it holds, or if it would take more than ``max_bytes`` of memory.
-    Nothing in the file is run.
-    """
-    solved, certificate = storage.load(path, max_bytes=max_bytes)
-    return Fit(**vars(solved), certificate=certificate)
