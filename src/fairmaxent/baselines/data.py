@@ -70,7 +70,7 @@ class CodedData:
     @cached_property
     def cells(self) -> Codes:
         """The cell (y, z) of each row."""
-        return np.asarray(self.table.codes[:, 0][self.table.inverse])
+        return self.table.codes[:, 0][self.table.inverse]
 
     @cached_property
     def empirical(self) -> Reals:
@@ -81,17 +81,17 @@ class CodedData:
     @property
     def outcome_shares(self) -> Reals:
         """P(y)."""
-        return np.asarray(self.empirical.sum(axis=1))
+        return self.empirical.sum(axis=1)
 
     @property
     def group_shares(self) -> Reals:
         """P(z) of each joint group."""
-        return np.asarray(self.empirical.sum(axis=0))
+        return self.empirical.sum(axis=0)
 
     @property
     def equal_shares(self) -> Reals:
         """The same share for each joint group that has rows."""
-        return np.asarray((self.group_shares > 0) / np.count_nonzero(self.group_shares))
+        return (self.group_shares > 0) / np.count_nonzero(self.group_shares)
 
     def refuse_empty_cells(self, wanted: Reals) -> None:
         """Refuse a wanted table with mass in a cell without rows; name the cell."""
@@ -128,7 +128,7 @@ class WeightedRows:
 
     def weights(self) -> Reals:
         """One weight per input row, 1 on average."""
-        return np.asarray(self.cell_weights[self.data.cells])
+        return self.cell_weights[self.data.cells]
 
     def sample(
         self, n: int, *, random_state: RandomState = None, iid: bool = False
@@ -258,4 +258,4 @@ def _read_shares(data: CodedData, shares: Mapping[Any, float]) -> Reals:
             "shares must sum to 1, and no group without rows can have one; correct the"
             " shares"
         )
-    return np.asarray(wanted / wanted.sum())
+    return wanted / wanted.sum()

@@ -166,7 +166,7 @@ class Attribute:
 
     def level_counts(self) -> Reals:
         """Return the total weight of the rows with each level."""
-        return np.asarray(np.add.reduceat(self.counts, self.level_starts[:-1]))
+        return np.add.reduceat(self.counts, self.level_starts[:-1])
 
     def can_draw(self, values: Column) -> Mask:
         """Say which distinct values of a column can be drawn; last: if missing can."""
@@ -207,9 +207,7 @@ class Attribute:
         weighted = self.counts * to_numbers(self.values)
         sums = np.add.reduceat(weighted, self.level_starts[:-1])
         totals = self.level_counts()
-        return np.asarray(
-            np.divide(sums, totals, out=np.full(self.size, np.nan), where=totals > 0)
-        )
+        return np.divide(sums, totals, out=np.full(self.size, np.nan), where=totals > 0)
 
     def levels_of(self, values: Column) -> Indices:
         """Return the level of each of a column's distinct, non-missing values."""
@@ -268,7 +266,7 @@ class Attribute:
         if self.is_value_coded:
             return codes
         starts = self.level_starts[:-1].take(codes)
-        return np.asarray(starts + self._choice.draw(codes, rng))
+        return starts + self._choice.draw(codes, rng)
 
     def _find(self, value: object) -> int | None:
         """Return the position of a raw value in `values`; None if it is not there."""

@@ -139,7 +139,7 @@ def _rank_present(numbers: Array) -> Codes:
             wide = np.dtype(f"{kind}8")
             shifted = np.subtract(numbers, numbers.min(), dtype=wide)
             return np.asarray(shifted, dtype=np.intp)
-    return np.asarray(np.unique(numbers, return_inverse=True)[1])
+    return np.unique(numbers, return_inverse=True)[1]
 
 
 def _rank_values(indices: Codes, values: Sequence[Any]) -> Indices:
@@ -155,7 +155,7 @@ def _rank_values(indices: Codes, values: Sequence[Any]) -> Indices:
             order = sorted(range(len(values)), key=keys.__getitem__)
             ranks[order] = np.arange(len(values))
             break
-    return np.asarray(ranks[indices])
+    return ranks[indices]
 
 
 def _cannot_factorize(name: str, kind: object) -> InputError:
@@ -254,7 +254,7 @@ def _polars_ranks(native: Any, name: str) -> Codes:
         ranks = np.full(int(physical.max()) + 2, -1, dtype=np.intp)
         ranks[physical] = _rank_values(np.arange(len(physical)), texts)
         codes = native.to_physical().fill_null(len(ranks) - 1)
-        return np.asarray(ranks[codes.to_numpy()])
+        return ranks[codes.to_numpy()]
     # polars sorts text by bytes of UTF-8, which is the order of code points
     if dtype == polars.String:
         native = native.cast(polars.Enum(native.unique().drop_nulls().sort()))
@@ -269,7 +269,7 @@ def _polars_ranks(native: Any, name: str) -> Codes:
         or kind in (polars.Int128, getattr(polars, "UInt128", polars.Int128))
     ):
         dense = native.rank("dense").fill_null(0)
-        return np.asarray(dense.to_numpy().astype(np.intp) - 1)
+        return dense.to_numpy().astype(np.intp) - 1
     return _rank_floats(numbers.fill_null(0).to_numpy(), missing)
 
 
@@ -292,7 +292,7 @@ def _pyarrow_ranks(native: Any, name: str) -> Codes:
             ranks = np.array([first.setdefault(value, at) for at, value in listed])
         else:
             ranks = _pyarrow_ranks(array.dictionary, name)
-        return np.asarray(np.append(ranks, -1)[_indices(array)])
+        return np.append(ranks, -1)[_indices(array)]
     if types.is_temporal(kind):
         integer = pyarrow.int64() if kind.bit_width == 64 else pyarrow.int32()
         native = _one_array(native).view(integer)

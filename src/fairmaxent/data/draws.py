@@ -91,7 +91,7 @@ class Choice:
             wanted = wanted.take(still)
             reached = reached.take(still)
         item[short] = np.searchsorted(self.bounds, wanted, side="right")
-        return np.asarray(item - self.starts.take(groups))
+        return item - self.starts.take(groups)
 
 
 def _spread_points(groups: Codes, rng: Generator) -> Reals:

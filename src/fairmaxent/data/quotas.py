@@ -76,7 +76,7 @@ def quota(
     time, it gets its share rounded up or down, and so do the totals over the axes in
     ``sums``, where the table allows it; None: each axis alone, and each with the first.
     """
-    return np.asarray(quotas(table, count, 1, rng, sums=sums)[0])
+    return quotas(table, count, 1, rng, sums=sums)[0]
 
 
 def quotas(
@@ -230,7 +230,7 @@ class _Walk:
         )
         if found is None:
             return None
-        return np.asarray([1.0, 1.0, -1.0] @ found.reshape(3, -1))
+        return [1.0, 1.0, -1.0] @ found.reshape(3, -1)
 
     def go_on(self, whole: Reals) -> float:
         """Go on to the end of the line from a whole table through the point.
@@ -376,7 +376,7 @@ def _cycles(following: Codes) -> Codes:
         (np.ones(size), following, np.arange(size + 1, dtype=np.int32)),
         shape=(size, size),
     )
-    return np.asarray(connected_components(graph, connection="strong")[1])
+    return connected_components(graph, connection="strong")[1]
 
 
 @lru_cache(maxsize=8)

@@ -121,7 +121,7 @@ def _common_numbers(distinct: DistinctValues, rare: Mask) -> Reals:
     # an outlier moves no digit, either
     span = float(np.ptp(middles[bin_of]) or np.ptp(numbers))
     rounded = np.array([_few_digits(mean, span) for mean in middles.tolist()])
-    return np.asarray(rounded[bin_of])
+    return rounded[bin_of]
 
 
 def _few_digits(mean: float, span: float) -> float:

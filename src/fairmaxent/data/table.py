@@ -253,7 +253,7 @@ class Table(Counted):
         # r²·variance
         excess = np.maximum(self.rows * self.squares - self.counts**2, 0.0)
         rows = np.maximum(self.rows, 1.0)
-        return np.asarray((self.counts + np.sqrt((rows - 1) * excess)) / rows)
+        return (self.counts + np.sqrt((rows - 1) * excess)) / rows
 
     @property
     def keeps_rows(self) -> bool:
@@ -341,6 +341,11 @@ def tally(cells: Codes, weights: Reals | None, size: int) -> Reals:
     return np.bincount(cells, weights=weights, minlength=size).astype(
         np.float64, copy=False
     )
+
+
+def ratio(part: Reals, whole: Reals) -> Reals:
+    """part / whole; 0 where there is nothing to divide by."""
+    return np.divide(part, whole, out=np.zeros_like(part), where=whole > 0)
 
 
 def highest(cells: Codes, weights: Reals, size: int) -> Reals:

@@ -143,7 +143,7 @@ def _masses(tilted: TiltedMixture, blocks: Blocks) -> Reals:
     """Logarithm of the partition's mass in each level of the root."""
     with np.errstate(divide="ignore"):
         logs = np.log(tilted.levels[blocks.slices[0]])
-    return np.asarray(tilted.log_partition + logs)
+    return tilted.log_partition + logs
 
 
 def _write(

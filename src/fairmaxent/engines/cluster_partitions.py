@@ -439,7 +439,7 @@ def _mixed(weighed: list[Weighed]) -> Weighed:
 
 def _root_masses(tilted: TiltedRows, blocks: Blocks, log_partition: float) -> Reals:
     share = np.exp(tilted.log_partition - log_partition)
-    return np.asarray(share * tilted.levels[blocks.slices[0]])
+    return share * tilted.levels[blocks.slices[0]]
 
 
 def _draw(tilted: TiltedRows, roots: Indices, seed: int, *, spread: bool) -> Codes:

@@ -407,7 +407,7 @@ def _share_nearer(distances: Reals, others: Reals) -> Reals:
     others = np.sort(others)
     below = others.searchsorted(distances, side="left")
     up_to = others.searchsorted(distances, side="right")
-    return np.asarray((below + up_to) / (2 * len(others)))
+    return (below + up_to) / (2 * len(others))
 
 
 def _variance_of_mean(shares: Reals) -> float:

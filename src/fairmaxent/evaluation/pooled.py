@@ -101,7 +101,7 @@ class Pooled:
     ) -> Rows:
         """Rows of a table in random order, at most so many."""
         order = rng.permutation(self.rows(table))[:most]
-        return np.asarray(self.parts[table].start + order)
+        return self.parts[table].start + order
 
     @cached_property
     def codes(self) -> Codes:

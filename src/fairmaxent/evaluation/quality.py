@@ -118,7 +118,7 @@ def fidelity(pooled: Pooled, *, rng: np.random.Generator) -> Fidelity:
 
 def _shares(cells: Codes, span: int, times: Reals | None = None) -> Reals:
     counts = np.bincount(cells, times, minlength=span)
-    return np.asarray(counts / counts.sum())
+    return counts / counts.sum()
 
 
 def _variation(first: Reals, second: Reals) -> float:

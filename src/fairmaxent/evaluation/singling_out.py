@@ -186,4 +186,4 @@ def at_size(counts: Indices, rows: int, wanted: int) -> float:
 def _one_of(people: Reals, width: Reals) -> Reals:
     with np.errstate(divide="ignore"):
         nobody = np.exp(people * np.log1p(-width))
-    return np.asarray((1 - (people * width + 1) * nobody) / (people + 1))
+    return (1 - (people * width + 1) * nobody) / (people + 1)

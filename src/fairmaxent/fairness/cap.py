@@ -37,7 +37,7 @@ def capped(
             _fit_marginal(table, limit, factors, data, axes)
         result = np.minimum(table * factors, limit)
         if all(_largest_error(result, data, axes) <= _TOLERANCE for axes in kept):
-            return np.asarray(result / result.sum())
+            return result / result.sum()
     raise SolverError(
         "no table with this largest weight was reached; allow a larger one"
     )

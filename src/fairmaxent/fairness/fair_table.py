@@ -123,7 +123,7 @@ def _keeps_left_out(wishes: Wishes, known: GroupShares) -> bool:
 def _left_out(wishes: Wishes, known: GroupShares) -> Reals:
     """Mass of each outcome in the groups that are left out."""
     by_group = group_table(wishes.data, known.wish.axes)
-    return np.asarray(by_group[:, wishes.skipped(known.wish)].sum(axis=1))
+    return by_group[:, wishes.skipped(known.wish)].sum(axis=1)
 
 
 def _common_rates(wishes: Wishes, known: GroupShares) -> Reals | None:
@@ -140,7 +140,7 @@ def _common_rates(wishes: Wishes, known: GroupShares) -> Reals | None:
     mass[mass <= _NOTHING] = 0.0
     if 0 in wishes.left_out:
         mass[wishes.left_out[0]] = 0.0
-    return np.asarray(mass / mass.sum())
+    return mass / mass.sum()
 
 
 def _compared_outcomes(wishes: Wishes) -> list[int]:

@@ -225,7 +225,7 @@ def _capped_program(conditions: Conditions, floor: Reals, wanted: Mask) -> Mask 
     answer = _minimum(cost, limits, equal, conditions.values, bounds)
     if answer is None:
         return None
-    return np.asarray((answer[:cells] > LEAST_ROOM) | (answer[cells + blocks :] > 0.5))
+    return (answer[:cells] > LEAST_ROOM) | (answer[cells + blocks :] > 0.5)
 
 
 def _linear_program(
@@ -275,7 +275,7 @@ def _minimum(
         options=tight,
     )
     if answer.status == 0:
-        return np.asarray(answer.x)
+        return answer.x
     return None
 
 
@@ -427,7 +427,7 @@ def _solve(matrix: Any, point: Reals, extra: Reals, right: Reals) -> Reals:
         solved = _solve_dense(scaled, right)
     else:
         solved = _solve_sparse(system, scale, shift, right)
-    return np.asarray(solved * scale[:, np.newaxis])
+    return solved * scale[:, np.newaxis]
 
 
 def _solve_dense(system: Reals, right: Reals) -> Reals:
@@ -439,7 +439,7 @@ def _solve_dense(system: Reals, right: Reals) -> Reals:
     # only the solving.
     try:
         lower = np.linalg.cholesky(system)
-        return np.asarray(np.linalg.solve(lower.T, np.linalg.solve(lower, right)))
+        return np.linalg.solve(lower.T, np.linalg.solve(lower, right))
     except np.linalg.LinAlgError as problem:
         raise SolverError(_TOO_DIFFERENT) from problem
 

@@ -100,7 +100,7 @@ def smallest_over_largest(rates: Reals, *, if_all_zero: float = 1.0) -> Reals:
     smallest = np.fmin.reduce(rates, axis=-1, initial=np.nan)
     largest = np.fmax.reduce(rates, axis=-1, initial=np.nan)
     otherwise = np.where(np.isnan(largest), np.nan, if_all_zero)
-    return np.asarray(np.divide(smallest, largest, out=otherwise, where=largest > 0))
+    return np.divide(smallest, largest, out=otherwise, where=largest > 0)
 
 
 def group_table(table: Reals, grouping: Grouping) -> Reals:
@@ -120,7 +120,7 @@ def group_shares(table: Reals, grouping: Grouping) -> Reals:
     array([0.8, 0.2])
     """
     mass: Reals = group_table(table, grouping).sum(axis=0)
-    return np.asarray(mass / mass.sum())
+    return mass / mass.sum()
 
 
 def outcome_rates(table: Reals, grouping: Grouping) -> Reals:
@@ -132,9 +132,7 @@ def outcome_rates(table: Reals, grouping: Grouping) -> Reals:
     """
     mass = group_table(table, grouping)
     total = mass.sum(axis=0)
-    return np.asarray(
-        np.divide(mass, total, out=np.full_like(mass, np.nan), where=total > 0)
-    )
+    return np.divide(mass, total, out=np.full_like(mass, np.nan), where=total > 0)
 
 
 def representation_pair(
@@ -223,7 +221,7 @@ def by_stratum(values: Reals, strata: int, *, first: int = 0) -> Reals:
     kept = values.shape[:first]
     end = values.ndim - strata
     within = int(np.prod(values.shape[end:]))
-    return np.asarray(np.swapaxes(values.reshape(*kept, -1, within), -1, -2))
+    return np.swapaxes(values.reshape(*kept, -1, within), -1, -2)
 
 
 def worst_ratio(values: Reals, strata: int, *, if_nothing: float = 1.0) -> float:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from fairmaxent.data.table import Mask, Reals
+from fairmaxent.data.table import Mask, Reals, ratio
 from fairmaxent.errors import FairMaxEntError, InfeasibleError, Option
 from fairmaxent.fairness.fair_table import FairTable, fair_table
 from fairmaxent.fairness.projection import LEAST_ROOM, project, room
@@ -77,7 +77,7 @@ class Stratified:
     def _over(self, table: Reals, axes: tuple[int, ...]) -> Reals:
         """Sum a table over all other axes."""
         others = tuple(axis for axis in range(table.ndim) if axis not in axes)
-        return np.asarray(table.sum(axis=others))
+        return table.sum(axis=others)
 
     @property
     def _strata_axes(self) -> tuple[int, ...]:
@@ -110,9 +110,7 @@ class Stratified:
             margins = [((0,), target), (tuple(range(1, joint.ndim)), sizes)]
             joint = rake(joint, margins, option=_UNREACHABLE)
         total = joint.sum(axis=0)
-        return np.asarray(
-            np.divide(joint, total, out=np.zeros_like(joint), where=total > 0)
-        )
+        return ratio(joint, total)
 
     # ------------------------------------------------------------ strata
 
@@ -137,7 +135,7 @@ class Stratified:
             return np.zeros(sizes.shape, dtype=bool), self.empirical
         groups = self.empirical.sum(axis=0)
         total = groups.sum(axis=tuple(range(self._first - 1)))
-        groups = np.divide(groups, total, out=np.zeros_like(groups), where=total > 0)
+        groups = ratio(groups, total)
         by_outcome = outcomes.reshape(len(outcomes), *(1,) * len(axes), *sizes.shape)
         cells = by_outcome * groups * sizes
         others = np.delete(outcomes, list(wanted.favourable), axis=0)
@@ -214,7 +212,7 @@ def rake(table: Reals, margins: Margins, *, option: tuple[object, ...]) -> Reals
         raise InfeasibleError(*option)
     result = np.zeros_like(table)
     result[index] = project(table[index], conditions).point
-    return np.asarray(result / result.sum())
+    return result / result.sum()
 
 
 def _possible(table: Reals, margins: Margins) -> Mask:

@@ -18,7 +18,7 @@ def algorithm_1(table: Reals, tau: float) -> Reals:
            [0.1   , 0.2   ]])
     """
     weighted = np.outer(table.sum(axis=1), [tau, 1.0])
-    return np.asarray(weighted / weighted.sum())
+    return weighted / weighted.sum()
 
 
 def reweigh(rows: Counted, table: Reals) -> Counted:

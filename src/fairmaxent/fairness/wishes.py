@@ -175,7 +175,7 @@ class Wishes:
         wanted = float(self.outcomes[level])
         if math.isclose(wanted, total, rel_tol=1e-12):
             return mass
-        return np.asarray(mass * (wanted / total))
+        return mass * (wanted / total)
 
     @property
     def moves_unknown(self) -> bool:
@@ -190,7 +190,7 @@ class Wishes:
 
     def groups(self, grouping: GroupingWish) -> Reals:
         """Share of each group in the data, one axis per axis of the grouping."""
-        return np.asarray(group_table(self.data, grouping.axes).sum(axis=0))
+        return group_table(self.data, grouping.axes).sum(axis=0)
 
     def skipped(self, grouping: GroupingWish) -> Mask:
         """Groups that are not compared, because a level of theirs is left out."""
@@ -200,7 +200,7 @@ class Wishes:
             levels[number] == self.left_out.get(axis, -1)
             for number, axis in enumerate(grouping.axes)
         ]
-        return np.asarray(reduce(np.logical_or, left))
+        return reduce(np.logical_or, left)
 
     def known(self, grouping: GroupingWish) -> Mask:
         """Groups of levels with rows, or a target above 0, that are not left out."""
@@ -220,7 +220,7 @@ class Wishes:
         All known ones, intersections without rows too.
         """
         allowed = group_table(self.allowed.astype(float), grouping.axes)
-        return np.asarray(self.known(grouping) & (allowed.sum(axis=0) > 0))
+        return self.known(grouping) & (allowed.sum(axis=0) > 0)
 
 
 def _refuse_forbidden_levels(

@@ -193,7 +193,7 @@ def _by_outcome(problem: Problem, tilted: Tilted) -> Reals:
     """(outcomes, distinct rows): the weights of relabelled people; the sum is one."""
     profiles = problem.profiles
     assert isinstance(tilted, TiltedRows)  # relabelled rows are in memory
-    return np.asarray(
+    return (
         profiles.by_row(tilted.on(profiles.labelled())).T
         * problem.counted.collect().counts
     )

@@ -80,9 +80,7 @@ class _Grouped:
         """Mean value of each group; NaN if nobody in it counts."""
         totals = self.totals()
         unknown = np.full(len(totals), np.nan)
-        return np.asarray(
-            np.divide(self.totals(values), totals, out=unknown, where=totals > 0)
-        )
+        return np.divide(self.totals(values), totals, out=unknown, where=totals > 0)
 
     @cached_property
     def _choice(self) -> Choice:
@@ -92,7 +90,7 @@ class _Grouped:
         self, groups: NDArray[np.intp], rng: np.random.Generator
     ) -> NDArray[np.intp]:
         """Draw an input row of each of these groups."""
-        return np.asarray(
+        return (
             self.order[self.starts[groups] + self._choice.draw(groups, rng)]
             % self.people
         )

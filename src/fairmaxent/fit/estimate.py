@@ -114,9 +114,7 @@ def _one_row_each(
 
 def _steps(total: int, most: int, rng: np.random.Generator) -> Indices:
     """One position from each of ``most`` equal steps."""
-    return np.asarray(
-        ((np.arange(most) + rng.random(most)) * (total / most)).astype(np.intp)
-    )
+    return ((np.arange(most) + rng.random(most)) * (total / most)).astype(np.intp)
 
 
 # ---------------------------------------------------------------- trying a student out

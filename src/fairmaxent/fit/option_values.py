@@ -427,7 +427,7 @@ def _read_shares(attribute: Attribute, wanted: Mapping[object, float] | Free) ->
             f" adds up to {result.sum():.6g}, not 1{hint}. Give every level its share.",
         )
 
-    return np.asarray(result / result.sum())
+    return result / result.sum()
 
 
 # ---------------------------------------------------------------- in words

@@ -14,7 +14,16 @@ import numpy as np
 from fairmaxent.data import frames
 from fairmaxent.data.reading import Reading
 from fairmaxent.data.roles import Roles
-from fairmaxent.data.table import Blocks, Codes, Counted, Mask, Reals, Summed, tally
+from fairmaxent.data.table import (
+    Blocks,
+    Codes,
+    Counted,
+    Mask,
+    Reals,
+    Summed,
+    ratio,
+    tally,
+)
 from fairmaxent.errors import (
     BASE_SHARE,
     ForbiddenError,
@@ -55,7 +64,7 @@ def _cell_values(request: Request, data: Reading) -> Reals:
 
     levels = outcome.scores().reshape(-1, *(1,) * (len(shape) - 1))
     if outcome.is_value_coded:
-        return np.asarray(np.broadcast_to(levels, shape))
+        return np.broadcast_to(levels, shape)
 
     positions = _exact_outcomes(request, data)
     _refuse_uneven_bins(request, data)
@@ -119,11 +128,9 @@ def _refuse_uneven_bins(request: Request, data: Reading) -> None:
 
 
 def _marginal(table: Reals, axes: tuple[int, ...], *, keepdims: bool = False) -> Reals:
-    return np.asarray(
-        table.sum(
-            axis=tuple(axis for axis in range(table.ndim) if axis not in axes),
-            keepdims=keepdims,
-        )
+    return table.sum(
+        axis=tuple(axis for axis in range(table.ndim) if axis not in axes),
+        keepdims=keepdims,
     )
 
 
@@ -312,7 +319,7 @@ class Problem:
         rows = data * self.counted.total / self.table.total
         sizes = _marginal(fair, self.roles.strata_axes, keepdims=True)
         old = _marginal(data, self.roles.strata_axes, keepdims=True)
-        data = data * np.divide(sizes, old, out=np.zeros_like(sizes), where=old > 0)
+        data = data * ratio(sizes, old)
         least = float(
             np.divide(data, rows, out=np.zeros_like(rows), where=rows > 0).max()
         )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fairmaxent.data.reading import Reading
-from fairmaxent.data.table import Counted, Reals, Table, tally
+from fairmaxent.data.table import Counted, Reals, Table, ratio, tally
 from fairmaxent.errors import InputError, Option
 from fairmaxent.fairness.fair_table import FairTable
 from fairmaxent.fit.option_values import Model
@@ -109,14 +109,14 @@ def _soft_labels(problem: Problem, plan: Model, data: Reading) -> Reals:
 def _above_floor(soft: Reals) -> Reals:
     """Keep soft labels away from zero."""
     raised = np.maximum(soft, FLOOR)
-    return np.asarray(raised / raised.sum(axis=1, keepdims=True))
+    return raised / raised.sum(axis=1, keepdims=True)
 
 
 def _fair_labels(problem: Problem, fair: FairTable, soft: Reals) -> Reals:
     """g(y | x, z): soft labels moved until their mean in each group is t(y | z)."""
     table = fair.table.reshape(root_shape(problem.blocks))
     sizes = table.sum(axis=0)  # t(z)
-    wanted = np.divide(table, sizes, out=np.zeros_like(table), where=sizes > 0)
+    wanted = ratio(table, sizes)
     profiles = problem.profiles
     return tilt(soft, profiles.mass, profiles.groups, wanted)
 

@@ -120,12 +120,10 @@ def spread_over_rows(fit: Solved, fair: Reals | None = None) -> Reals:
     if fit.soft is None:
         counts = fit.table.collect().counts
         # rows of design weight zero stay at zero
-        return np.asarray(fair / np.where(counts > 0, counts, 1.0))
+        return fair / np.where(counts > 0, counts, 1.0)
 
     parts = fit.problem.profiles.by_row(fair)
-    return np.asarray(
-        np.where(parts > _NOTHING * parts.sum(axis=1, keepdims=True), parts, 0.0)
-    )
+    return np.where(parts > _NOTHING * parts.sum(axis=1, keepdims=True), parts, 0.0)
 
 
 def _fair_weights(fit: Solved) -> Reals:
@@ -135,9 +133,9 @@ def _fair_weights(fit: Solved) -> Reals:
     # target θ^w as they are.
     asked = set(fit.request.target or ())
     if isinstance(fit.request, Request) and asked <= set(fit.roles.names):
-        return np.asarray(fit.table.size * rows.counts / rows.total)
+        return fit.table.size * rows.counts / rows.total
     alone = rows_alone(fit).density.log_probability(rows.codes)
-    return np.asarray(fit.table.size * np.exp(alone))
+    return fit.table.size * np.exp(alone)
 
 
 def weigh_rows(fit: Solved, weights: Reals, frame: nw.DataFrame[Any], name: str) -> Any:
@@ -243,7 +241,7 @@ def with_design(weights: Reals, design: Reals | None) -> Reals:
     """Multiply the weights of rows, or by outcome, by their scaled design weights."""
     if design is None:
         return weights
-    return np.asarray((weights.T * design).T)
+    return (weights.T * design).T
 
 
 def check_weight_name(name: str, columns: list[str]) -> None:
@@ -335,7 +333,7 @@ def missing_rows(fit: Solved, sums: Sums) -> NDArray[np.intp]:
         if counts is not None:
             wanted = fit.distribution.root_table * total
             lacking = held_counts(counts, wanted, rows, sums) - rows
-            return np.asarray(lacking.astype(np.intp))
+            return lacking.astype(np.intp)
 
     raise InfeasibleError(
         f"meeting the fair table takes at least {more:,} more rows (the limit is"

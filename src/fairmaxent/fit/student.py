@@ -238,7 +238,7 @@ def _is_compared(problem: Problem) -> Mask:
     compared = [
         measure.groups_compared(everywhere, grouping) for grouping in measure.groupings
     ]
-    return np.asarray(np.any(compared, axis=0))
+    return np.any(compared, axis=0)
 
 
 def _foretell(

@@ -292,9 +292,7 @@ def _compared_rates(measure: Measure, axes: Grouping, tables: Reals) -> list[Rea
 
 def _quantiles(values: Reals, tail: float) -> Reals:
     """Of what comes after the first of the values."""
-    return np.asarray(
-        np.quantile(values[1:], [tail, 1 - tail], axis=0, method="weibull")
-    )
+    return np.quantile(values[1:], [tail, 1 - tail], axis=0, method="weibull")
 
 
 def _smallest_ratio(comparisons: list[Reals], tail: float) -> Span:

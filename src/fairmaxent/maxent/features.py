@@ -72,7 +72,7 @@ class Features:
         left = 1.0 - tally(block[alone], share[alone], count)  # p₀ of each block
         total = tally(block[alone], vector[alone], count)
         together = total / np.maximum(left, smallest)
-        return np.asarray(result + np.where(alone, together[block], 0.0))
+        return result + np.where(alone, together[block], 0.0)
 
     def prescribed(self) -> Mask:
         """Levels whose probability the target fixes.
@@ -95,7 +95,7 @@ class Features:
         """φᵀ·(something per level)."""
         if not self.count:
             return np.zeros((0, *per_level.shape[1:]))
-        return np.asarray(np.add.reduceat(values * per_level[self.levels], self.starts))
+        return np.add.reduceat(values * per_level[self.levels], self.starts)
 
 
 def cell_features(

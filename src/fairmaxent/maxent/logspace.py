@@ -21,7 +21,7 @@ def log_sum_exp(values: Reals, axis: int = -1) -> Reals:
 
 def _log_sum(values: Reals, top: Reals, axis: int) -> Reals:
     total = np.exp(values - top).sum(axis=axis)
-    return np.asarray(np.log(total) + top.squeeze(axis=axis))
+    return np.log(total) + top.squeeze(axis=axis)
 
 
 def softmax(scores: Reals) -> tuple[float, Reals]:
@@ -52,7 +52,7 @@ def log_gamma(x: Reals) -> Reals:
     inverse = 1 / z
     square = inverse * inverse
     series = inverse * (1 / 12 - square * (1 / 360 - square * (1 / 1260)))
-    return np.asarray(
+    return (
         (z - 0.5) * np.log(z)
         - z
         + 0.5 * np.log(2 * np.pi)

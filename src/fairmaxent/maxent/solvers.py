@@ -389,7 +389,7 @@ class NewtonCG:
                 dual.at(point.multipliers + move * vector).gradient
                 for move in (step, -step)
             )
-            return np.asarray((ahead - behind) / (2 * step))
+            return (ahead - behind) / (2 * step)
 
         precondition = partial(dual.features.precondition, point.tilted.levels)
         enough = min(0.1, point.residual**0.5) * point.distance

@@ -47,7 +47,7 @@ class EffectiveCounts:
     def rates_at(self, shares: Reals) -> Reals:
         """Rates if these were the shares of unweighted rows with the outcome."""
         positive = self.weight_ratio * shares
-        return np.asarray(positive / (positive + 1 - shares))
+        return positive / (positive + 1 - shares)
 
     @property
     def sizes(self) -> Reals:
@@ -62,7 +62,7 @@ class EffectiveCounts:
 
         Near zero if there are many of both.
         """
-        return np.asarray(1 / (self.positives + 1) + 1 / (self.negatives + 1))
+        return 1 / (self.positives + 1) + 1 / (self.negatives + 1)
 
     def __getitem__(self, index: Any) -> "EffectiveCounts":
         """The counts of some outcomes and groups: an index of each array."""
@@ -87,11 +87,11 @@ class EffectiveCounts:
         total = self.positives + self.negatives
         with_it = _lost(self.positives, total * chances)
         without_it = _lost(self.negatives, total * (1 - chances))
-        return np.asarray(2 * np.maximum(with_it + without_it, 0.0))
+        return 2 * np.maximum(with_it + without_it, 0.0)
 
     def _chances(self, rates: Reals) -> Reals:
         """Chances of a row to have the outcome, weights aside."""
-        return np.asarray(rates / (rates + self.weight_ratio * (1 - rates)))
+        return rates / (rates + self.weight_ratio * (1 - rates))
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,7 +186,7 @@ class WeightSums:
             spread = own + lacking * _BORROWED_ROWS / (freedom + _BORROWED_ROWS)
         effective = self.rows / (1 + spread)
         by_chance = 1 / (effective + 1) - 1 / (self.rows + 1)
-        return np.asarray(effective / (1 + _LIKE_STUDENT * by_chance))
+        return effective / (1 + _LIKE_STUDENT * by_chance)
 
     def deviations(self, *, together: bool = False) -> tuple[Reals, Reals]:
         """Squared relative deviations from the mean weight, and freedom.
@@ -202,7 +202,7 @@ class WeightSums:
 
 
 def _of_all(groups: Reals) -> Reals:
-    return np.asarray(groups.sum(axis=-1, keepdims=True))
+    return groups.sum(axis=-1, keepdims=True)
 
 
 def _lost(count: Reals, expected: Reals) -> Reals:
@@ -213,6 +213,6 @@ def _lost(count: Reals, expected: Reals) -> Reals:
 
 def _quotient(above: Reals, below: Reals) -> Reals:
     """One over the other; NaN where there is nothing below."""
-    return np.asarray(
-        np.divide(above, below, out=np.full(np.shape(below), np.nan), where=below > 0)
+    return np.divide(
+        above, below, out=np.full(np.shape(below), np.nan), where=below > 0
     )

@@ -539,9 +539,9 @@ def _variances(
 def _mean_variance(values: Reals | Mask, weights: Reals) -> Reals:
     """Linearised variance Σw²(x − x̄)² / (Σw)² of a weighted mean x̄."""
     deviations = weights * (values - weighted_mean(values, weights)[..., np.newaxis])
-    return np.asarray((deviations**2).sum(axis=-1) / weights.sum(axis=-1) ** 2)
+    return (deviations**2).sum(axis=-1) / weights.sum(axis=-1) ** 2
 
 
 def weighted_mean(values: Reals | Mask, weights: Reals) -> Reals:
     """Weighted mean of rows along the last axis."""
-    return np.asarray((weights * values).sum(axis=-1) / weights.sum(axis=-1))
+    return (weights * values).sum(axis=-1) / weights.sum(axis=-1)

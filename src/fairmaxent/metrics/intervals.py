@@ -105,7 +105,7 @@ class Compared:
     def _added(self, first: Codes, second: Codes) -> Reals:
         if self.added is None:
             return np.zeros(())
-        return np.asarray(self.added[..., first] + self.added[..., second])
+        return self.added[..., first] + self.added[..., second]
 
 
 def check_confidence(confidence: float) -> None:
@@ -373,7 +373,7 @@ def _likeliest_of_difference(one: Working, other: Working, delta: Reals) -> Real
     is_apart = np.abs(radius) > 1e-100
     cosine = np.divide(half, radius**3, out=np.zeros_like(half), where=is_apart)
     angle = (np.pi + np.arccos(np.clip(cosine, -1.0, 1.0))) / 3
-    return np.asarray(2 * radius * np.cos(angle) - b / (3 * a))
+    return 2 * radius * np.cos(angle) - b / (3 * a)
 
 
 def _two_rates(
@@ -417,4 +417,4 @@ def _cautious(
     with np.errstate(divide="ignore", invalid="ignore"):
         squared_error = np.fmax(variance, distance**2 / deviance) + added
         score = np.where(distance == 0, 0.0, distance / np.sqrt(squared_error))
-    return np.asarray(score / np.sqrt(1 + _DISCRETENESS * sparsity))
+    return score / np.sqrt(1 + _DISCRETENESS * sparsity)

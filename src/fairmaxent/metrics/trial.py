@@ -164,7 +164,7 @@ class Trial:
         samples, outcomes, groups = sums.shape
         full = np.pad(sums, ((0, 0), (0, 0), (0, -groups % self.strata)))
         parts = full.reshape(samples, outcomes, -1, self.strata).swapaxes(2, 3)
-        return np.asarray(parts.reshape(samples, -1, parts.shape[-1]))
+        return parts.reshape(samples, -1, parts.shape[-1])
 
     def _between_models(self, drawn: Scores) -> dict[str, dict[str, float]]:
         """Standard deviation of each score over models.
@@ -214,7 +214,7 @@ class Trial:
 
     @cached_property
     def _mean_features(self) -> Reals:
-        return np.asarray(np.mean(self._features, axis=0))
+        return np.mean(self._features, axis=0)
 
     @cached_property
     def _features(self) -> list[Reals]:
@@ -276,7 +276,7 @@ def _multiplicities(share: float | None) -> Reals:
 
     def poisson(mean: float) -> Reals:
         steps = np.concatenate([[1.0], mean / np.arange(1, _MOST_TIMES)])
-        return np.asarray(np.exp(-mean) * np.cumprod(steps))
+        return np.exp(-mean) * np.cumprod(steps)
 
     chances = poisson(1.0)
     if share is not None:
@@ -307,7 +307,7 @@ def _placements(positive: Mask, score: Reals, weights: Reals) -> tuple[Reals, Re
 
 def _over(sums: Reals, mass: Reals) -> Reals:
     missing = np.full(np.broadcast_shapes(sums.shape, mass.shape), np.nan)
-    return np.asarray(np.divide(sums, mass, out=missing, where=mass > 1e-12))
+    return np.divide(sums, mass, out=missing, where=mass > 1e-12)
 
 
 def _worst(rates: Reals, *, by_ratio: bool = True) -> Reals:
@@ -316,9 +316,9 @@ def _worst(rates: Reals, *, by_ratio: bool = True) -> Reals:
     is_comparable = (~np.isnan(rates)).sum(axis=-1) >= min(2, rates.shape[-1])
     if by_ratio:
         ratios = np.where(is_comparable, smallest_over_largest(rates), np.nan)
-        return np.asarray(np.fmin.reduce(ratios, axis=-1))
+        return np.fmin.reduce(ratios, axis=-1)
     span = np.fmax.reduce(rates, axis=-1) - np.fmin.reduce(rates, axis=-1)
-    return np.asarray(np.fmax.reduce(np.where(is_comparable, span, np.nan), axis=-1))
+    return np.fmax.reduce(np.where(is_comparable, span, np.nan), axis=-1)
 
 
 def with_range(

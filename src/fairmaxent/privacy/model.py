@@ -70,7 +70,7 @@ def on_simplex(counts: Reals, total: Reals | float) -> Reals:
     excess = excess / np.arange(1, counts.shape[-1] + 1)
     kept = np.maximum(np.count_nonzero(falling > excess, axis=-1) - 1, 0)
     theta = np.take_along_axis(excess, kept[..., None], axis=-1)
-    return np.asarray(np.maximum(counts - theta, 0.0))
+    return np.maximum(counts - theta, 0.0)
 
 
 def root_counts(root: NoisyTable, with_columns: Sequence[NoisyTable]) -> Reals:
@@ -166,7 +166,7 @@ def family(
 
     total = table.sum(axis=2, keepdims=True)
     given_both = table / np.where(total > 0, total, 1.0)
-    return np.asarray(np.where(total > 0, given_both, alone))
+    return np.where(total > 0, given_both, alone)
 
 
 def pair_counts(counts: Reals, expected: Reals, variance: float) -> Reals:
@@ -195,13 +195,13 @@ def shrunk(
     difference = counts - towards
     squares = np.square(np.broadcast_to(sizes, counts.shape))
     signal = squares * max(float(np.sum(difference**2 - variance) / squares.sum()), 0.0)
-    return np.asarray(towards + difference * (signal / (signal + variance)))
+    return towards + difference * (signal / (signal + variance))
 
 
 def agreeing(table: Reals, first: Reals, second: Reals) -> Reals:
     """The table with these margins that is closest to a positive one."""
     second = second * (first.sum() / second.sum())
-    return np.asarray(three_way(table[None], first[None], second[None])[0])
+    return three_way(table[None], first[None], second[None])[0]
 
 
 def three_way(
@@ -258,7 +258,7 @@ class Columns:
     def expected(self, pair: Pair) -> Reals:
         """Counts of two columns if only the trunk made them depend on each other."""
         first, second = (self.given_trunk[block] for block in pair)
-        return np.asarray((first / self.trunk[:, None]).T @ second)
+        return (first / self.trunk[:, None]).T @ second
 
     def worth(self, outcomes: int) -> dict[int, float]:
         """How much each column differs between outcomes, at most 1."""

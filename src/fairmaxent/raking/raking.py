@@ -78,7 +78,7 @@ class Raking:
                 "no replicate weights were asked for; rake the table again with ",
                 Option("replicates"),
             )
-        return np.asarray(self.replicated * self._per_row)
+        return self.replicated * self._per_row
 
     def weigh(self, frame: Any, *, name: str = WEIGHT_NAME) -> Any:
         """Return the table with a column of weights added, and one per replicate.
@@ -200,7 +200,7 @@ class Raking:
     def _scaled(self, factors: Reals, design: Reals | None) -> Reals:
         if design is not None:
             factors = factors * design
-        return np.asarray(factors * self._per_row)
+        return factors * self._per_row
 
     def _rows_kept(self) -> Any:
         if not self.survey.table.keeps_rows:

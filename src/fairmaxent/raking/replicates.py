@@ -80,7 +80,7 @@ def _raked(
     if not masses.any():
         raise InfeasibleError("no row with weight was drawn")
     problem = replace(problem, masses=masses / masses.sum())
-    return np.asarray(drawn * find_factors(problem, factors.multipliers).values[cell])
+    return drawn * find_factors(problem, factors.multipliers).values[cell]
 
 
 def _too_many(problem: RakingProblem, failed: int, drawn: int) -> InfeasibleError:

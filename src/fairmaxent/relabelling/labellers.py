@@ -216,7 +216,7 @@ class TreeLabeller:
             else:
                 alone = shares
             logs[unseen] = np.log(alone.T[inputs.codes[unseen, 0]])
-            return np.asarray(np.exp(logs - log_sum_exp(logs)[:, None]))
+            return np.exp(logs - log_sum_exp(logs)[:, None])
 
         return predict
 

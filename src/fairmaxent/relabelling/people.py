@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from fairmaxent.data import frames
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.roles import Roles
-from fairmaxent.data.table import Blocks, Codes, Positions, Reals, Table, tally
+from fairmaxent.data.table import Blocks, Codes, Positions, Reals, Table, ratio, tally
 from fairmaxent.errors import InputError, Option
 
 ORDERED = ("numeric", "date")  # kinds of columns whose raw values are numbers
@@ -83,7 +83,7 @@ class Profiles:
     @property
     def mass(self) -> Reals:
         """n(x, z): how much each profile counts over all outcomes."""
-        return np.asarray(self.counts.sum(axis=1))
+        return self.counts.sum(axis=1)
 
     def by_row(self, weights: Reals) -> Reals:
         """(distinct rows, outcomes): how much people count who counted 1.
@@ -107,7 +107,7 @@ class Profiles:
         scale = scale[profile]
         scale[self.counts[profile, self.outcomes] <= 0] = 0.0
         is_own = np.eye(len(own.T))[self.outcomes]
-        return np.asarray(scale * (part * taken[profile] + (1 - part) * is_own))
+        return scale * (part * taken[profile] + (1 - part) * is_own)
 
     def labelled(self) -> Codes:
         """Every profile once per outcome, in lexicographic order of block codes."""
@@ -120,9 +120,7 @@ class Profiles:
 
 def weight_of_rows(table: Table, counts: Reals, design: Reals | None) -> Reals:
     """How much each input row counts: its part of what its distinct row does."""
-    part = np.divide(
-        counts, table.counts, out=np.zeros_like(counts), where=table.counts > 0
-    )
+    part = ratio(counts, table.counts)
     weight: Reals = part[table.inverse]
     if design is None:
         return weight
@@ -304,7 +302,7 @@ class People:
         first[order] = np.cumsum(self.size[order]) - self.size[order]
         rounds, rest = np.divmod(self.size, folds)
         gets_one_more = (np.arange(folds) - first[:, None]) % folds < rest[:, None]
-        return np.asarray(rounds[:, None] + gets_one_more)
+        return rounds[:, None] + gets_one_more
 
     def lesson(self, members: Counts, *, most: int = LARGEST_LESSON) -> "Lesson":
         """What a model learns from: ``members`` people of each record, one by one.
@@ -363,7 +361,7 @@ def pooled_labels(people: People, held_out: HeldOut) -> Reals:
     mean /= np.maximum(mean.sum(axis=1, keepdims=True), _SMALLEST)
     strength = prior_strength(mean, counts)
     total = counts.sum(axis=1, keepdims=True)
-    return np.asarray((strength * mean + counts) / (strength + total))
+    return (strength * mean + counts) / (strength + total)
 
 
 def prior_strength(mean: Reals, counts: Reals) -> float:

@@ -230,7 +230,7 @@ def _chance(fit: Certified, chosen: Sequence[int], in_data: _Joint) -> Reals:
         np.sqrt(degrees / rows)
         for rows in (fit.table.worth, fit.certificate.effective_rows)
     )
-    return np.asarray(np.minimum(np.maximum(before, share * after), 1.0))
+    return np.minimum(np.maximum(before, share * after), 1.0)
 
 
 def group_blocks(changes: Sequence[GroupChange]) -> Iterator[Block]:

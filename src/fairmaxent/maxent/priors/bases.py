@@ -99,7 +99,7 @@ class TiltedProduct:
     def joint(self, wanted: Sequence[int]) -> Reals:
         """Joint table of a few blocks."""
         parts = (self.parts[block] for block in wanted)
-        return np.asarray(reduce(np.multiply.outer, parts, np.ones(())))
+        return reduce(np.multiply.outer, parts, np.ones(()))
 
     def draw(
         self, roots: Indices, rng: np.random.Generator, *, spread: bool = False

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fairmaxent.data.limits import MOST_CELLS, need_memory
-from fairmaxent.data.table import Blocks, Codes, Counted, Reals, tally
+from fairmaxent.data.table import Blocks, Codes, Counted, Reals, ratio, tally
 from fairmaxent.errors import LimitError, Option
 from fairmaxent.maxent.forbidden import Rule, allowed_roots, needed_edges, strike_out
 from fairmaxent.maxent.logspace import entropy, log_gamma
@@ -55,7 +55,7 @@ def smoothed(counts: Reals, root: Sequence[int]) -> Reals:
     if counts.shape[1] > 1:
         table = _refined(table, cells, (parent,))
         table = _refined(table, cells, (*columns, parent))
-    return np.asarray(table.reshape(counts.shape))
+    return table.reshape(counts.shape)
 
 
 def _refined(
@@ -108,9 +108,7 @@ def best_strength(counts: Reals, towards: Reals) -> float:
 def _normalised(table: Reals) -> Reals:
     """Let the last axis sum to 1, or to 0 where it does."""
     total = table.sum(axis=-1, keepdims=True)
-    return np.asarray(
-        np.divide(table, total, out=np.zeros_like(table), where=total > 0)
-    )
+    return ratio(table, total)
 
 
 def learn_tree(
@@ -136,7 +134,7 @@ def learn_tree(
     ]
     totals, *counts = counted.tables([(0,), *families], blocks.levels)
     (squares,) = counted.tables([(0,)], blocks.levels, of="squares")
-    worth = np.divide(totals, squares, out=np.zeros_like(totals), where=squares > 0)
+    worth = ratio(totals, squares)
     # axes root, parent, block; a block without a parent has one of a single level
     counts = [seen.reshape(len(seen), -1, seen.shape[-1]) for seen in counts]
     tables = [smoothed(worth[:, None, None] * seen, blocks.shape(0)) for seen in counts]

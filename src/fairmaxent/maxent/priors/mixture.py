@@ -104,7 +104,7 @@ def row_probabilities(tilted: Tilted) -> Reals | None:
     if isinstance(tilted, TiltedMixture):
         for share, part in zip(tilted.shares, tilted.parts, strict=True):
             if isinstance(part, TiltedRows):
-                return np.asarray(share * part.weights)
+                return share * part.weights
     return None
 
 

@@ -190,7 +190,7 @@ class TiltedTree:
     def _by_root(self, table: Reals) -> Reals:
         """Sum a table whose first axis is the trunk over the hub."""
         by_hub = table.reshape(-1, self.tree.branches, *table.shape[1:])
-        return np.asarray(by_hub.sum(axis=1))
+        return by_hub.sum(axis=1)
 
     @cached_property
     def parents(self) -> dict[int, int]:
