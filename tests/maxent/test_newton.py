@@ -7,7 +7,7 @@ import pytest
 
 from fairmaxent.maxent.dual import Dual, Point, SearchPoint
 from fairmaxent.maxent.features import cell_features
-from fairmaxent.maxent.solvers import backtrack
+from fairmaxent.maxent.solvers import backtrack, conjugate_gradients
 from fairmaxent.solvers import Newton, Status
 from oracle import random_blocks, random_prior
 
@@ -69,3 +69,20 @@ def test_a_step_that_hardly_lowers_the_dual_is_halved_and_a_short_one_is_doubled
     step = -(2 - fall / 2)
     assert walk(step / length) == pytest.approx(1 + taken * step, abs=1e-12)
     assert walk(-0.5) == 0.0
+
+
+def test_conjugate_gradients_need_no_more_steps_than_there_are_unknowns():
+    rng = np.random.default_rng(0)
+    root = rng.normal(size=(6, 6))
+    hessian = root @ root.T + np.eye(6)
+    gradient = rng.normal(size=6)
+    direction = conjugate_gradients(
+        lambda vector: hessian @ vector,
+        gradient,
+        lambda residual: residual / np.diag(hessian),
+        enough=0.0,
+        most=6,
+    )
+    np.testing.assert_allclose(
+        direction, -np.linalg.solve(hessian, gradient), rtol=1e-8
+    )

@@ -14,6 +14,7 @@ from fairmaxent.maxent.optimum import default_solver, maximise_entropy
 from fairmaxent.maxent.priors.bases import Product
 from fairmaxent.maxent.priors.mixture import Mixture
 from fairmaxent.maxent.priors.rows import Rows
+from fairmaxent.maxent.solvers import _inverse
 from fairmaxent.solvers import Newton, NewtonCG, Status, ThinnedNewton
 
 SIZES = (3, 2, 5, 4, 7, 2, 6, 3)
@@ -196,3 +197,16 @@ def test_columns_that_nearly_repeat_each_other_are_met():
     )
     assert fit.optimum.solution.method == "thinned-newton"
     assert fit.optimum.solution.residual < 1e-11
+
+
+def test_an_estimated_hessian_has_the_exact_variances():
+    rows = dependent_rows(4, 2_000)
+    levels, features = target_of(rows, 5)
+    dual = Dual(rows, features, features.mean(levels))
+    thinned = dual.thinned(500)
+    assert thinned is not dual
+    rough = np.diag(thinned.start.hessian())
+    exact = dual.start.variance()
+    assert not np.allclose(rough, exact, rtol=1e-3)
+    estimated = np.linalg.inv(_inverse(dual.start, thinned))
+    np.testing.assert_allclose(np.diag(estimated), exact, rtol=1e-5)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, roc_auc_score
 
 from fairmaxent.errors import InputError
-from fairmaxent.metrics.trial import OVERALL, Run, Trial
+from fairmaxent.metrics.trial import OVERALL, Run, Trial, _placements
 from tables import times
 
 
@@ -130,6 +130,17 @@ def test_the_area_is_the_share_of_pairs_in_order(rows):
     )
     area = trial.scores(trial.sums())["auc"][OVERALL][0]
     assert np.isnan(area) if total == 0 else area == pytest.approx(better / total)
+
+
+def test_positives_and_negatives_have_the_same_mean_placement_which_is_the_area():
+    positive = np.array([True, False, True, False, True, False])
+    score = np.array([0.5, 0.5, 0.9, 0.1, 0.5, 0.9])  # with ties, which count half
+    weights = np.array([1.0, 2.0, 1.0, 3.0, 2.0, 1.0])
+    won, lost = _placements(positive, score, weights)
+    area = roc_auc_score(positive, score, sample_weight=weights)
+    assert np.average(won[positive], weights=weights[positive]) == pytest.approx(area)
+    negative = ~positive
+    assert np.average(lost[negative], weights=weights[negative]) == pytest.approx(area)
 
 
 def test_a_threshold_needs_two_outcomes_of_which_one_is_favourable():
