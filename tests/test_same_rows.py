@@ -74,8 +74,12 @@ def test_the_command_line(table, expected, tmp_path):
     assert pl.read_csv(tmp_path / "fair.csv").to_dicts() == expected
 
 
-@pytest.mark.parametrize("asked", [{"base_share": 1}, {"model": EQUAL_PROBABILITIES}])
-def test_the_order_of_columns_changes_no_base_and_no_folds(asked):
+# a logistic regression adds up its columns in their order, so its last digits differ
+@pytest.mark.parametrize(
+    ("asked", "tolerance"),
+    [({"base_share": 1}, 0), ({"model": EQUAL_PROBABILITIES}, 1e-7)],
+)
+def test_the_order_of_columns_changes_no_base_and_no_folds(asked, tolerance):
     rng = np.random.default_rng(0)
     first = rng.integers(0, 3, 600)
     frame = pd.DataFrame(
@@ -91,8 +95,9 @@ def test_the_order_of_columns_changes_no_base_and_no_folds(asked):
         fairmaxent.debias(frame[rng.permutation(frame.columns)], "y", "z", **asked)
         for _ in range(4)
     ]
+    weights = fits[0].weights()
+    chances = fits[0].distribution.probability(frame)
     for fit in fits[1:]:
-        np.testing.assert_array_equal(fit.weights(), fits[0].weights())
-        np.testing.assert_array_equal(
-            fit.distribution.probability(frame), fits[0].distribution.probability(frame)
-        )
+        np.testing.assert_allclose(fit.weights(), weights, rtol=tolerance)
+        again = fit.distribution.probability(frame)
+        np.testing.assert_allclose(again, chances, rtol=tolerance)
