@@ -416,19 +416,19 @@ def _check_levels(name: str, values: Sequence[Any]) -> None:
             f"column {name!r} is declared without a level; list the values that it can"
             " have"
         )
-    levels = f"the levels of column {name!r} include"
+    levels_include = f"the levels of column {name!r} include"
     for value in values:
         if not isinstance(value, Hashable):
             raise LevelError(
-                f"{levels} {shown(value)}; declare single values: text, numbers, truth"
-                " values or dates"
+                f"{levels_include} {shown(value)}; declare single values: text,"
+                " numbers, truth values or dates"
             )
     if any(map(is_missing, values)):
         raise LevelError(
-            f"{levels} a missing value; name the column in missing instead"
+            f"{levels_include} a missing value; name the column in missing instead"
         )
     if len(set(map(value_key, values))) < len(values):
-        raise LevelError(f"{levels} a value twice; list each once")
+        raise LevelError(f"{levels_include} a value twice; list each once")
 
 
 def _check_edges(name: str, edges: Sequence[Any]) -> None:
@@ -511,14 +511,12 @@ def _column(name: str, values: list[Any], library: str) -> Column:
     # in a CSV file makes all of its whole numbers floats, and everybody could see that
     # in the rows drawn.
     kinds = {type(value) for value in values if value is not None}
-    dtype = None
-    if len(kinds) == 1:
-        dtype = _DTYPES.get(*kinds)
-    elif kinds == {int, float}:
-        dtype = nw.Float64
+    if kinds == {int, float}:
+        kinds = {float}
+    dtype = _DTYPES.get(kinds.pop()) if len(kinds) == 1 else None
     backend = load_library(library)
     try:
-        # which has no whole numbers or truth values with gaps, and no days
+        # Pandas has no whole numbers or truth values with gaps, and no days.
         if library == "pandas":
             if dtype == nw.Boolean and None in values:
                 native = backend.Series(values, dtype="boolean", name=name)

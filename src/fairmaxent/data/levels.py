@@ -315,22 +315,20 @@ def _bin_labels(ascending: Column, begins: list[int], alone: Mask) -> list[str]:
     A value that stands alone is written as itself, and what follows it as "(0, 114)".
     """
     last = len(ascending) - 1
-    before = {start - 1 for start in begins if start and alone[start - 1]}
-    shown = sorted({*begins, *before, last})
-    values = take(ascending, np.array(shown)).to_list()
-    value_at = dict(zip(shown, values, strict=True))
-    text_at = dict(zip(shown, short_texts(values), strict=True))
+    after_alone = {start for start in begins if start and alone[start - 1]}
+    places = sorted({*begins, *(start - 1 for start in after_alone), last})
+    values = take(ascending, np.array(places)).to_list()
+    value_at = dict(zip(places, values, strict=True))
+    text_at = dict(zip(places, short_texts(values), strict=True))
     labels = []
     for start, stop in pairwise([*begins, last + 1]):
         if alone[start] or start == last:
             labels.append(value_text(value_at[start]))
             continue
         left = f"[{text_at[start]}"
-        if start and alone[start - 1]:
+        if start in after_alone:
             left = f"({text_at[start - 1]}"
-        right = f"{text_at[last]}]"
-        if stop <= last:
-            right = f"{text_at[stop]})"
+        right = f"{text_at[stop]})" if stop <= last else f"{text_at[last]}]"
         labels.append(f"{left}, {right}")
     return labels
 
@@ -387,10 +385,8 @@ def edge_labels(texts: Sequence[str], *, below: bool, above: bool) -> list[str]:
     labels = [f"[{left}, {right})" for left, right in pairwise(texts)]
     if len(labels) == 1 and below:
         return ["all values" if above else f"≤ {texts[1]}"]
-    if above:
-        labels[-1] = f"≥ {texts[-2]}"
-    else:
-        labels[-1] = f"{labels[-1][:-1]}]"
+    # The last bin holds its last edge, too.
+    labels[-1] = f"≥ {texts[-2]}" if above else f"[{texts[-2]}, {texts[-1]}]"
     if below:
         labels[0] = f"< {texts[1]}"
     return labels

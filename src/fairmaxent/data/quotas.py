@@ -89,27 +89,27 @@ def quotas(
 ) -> Indices:
     """Draw several quotas, independently of each other, along a new first axis."""
     wanted = table / table.sum() * count
-    columns = range(1, table.ndim)
     if sums is None:
+        columns = range(1, table.ndim)
         sums = {(0,), *((axis,) for axis in columns), *((0, axis) for axis in columns)}
     if table.size > _MOST_CELLS or _network(table.shape).holds(sums):
         return _along_chains(wanted, count, draws, rng)
     walk = _Walk.to_hold(wanted, count, sums)
     counts = np.empty((draws, table.size), dtype=np.intp)
-    left = np.arange(draws)
+    waiting = np.arange(draws)  # those that have taken no whole table yet
     for _ in range(_MOST_STEPS):
-        if not len(left):
+        if not len(waiting):
             break
         whole = walk.whole_table()
         if whole is None:
             break
-        taken = rng.random(len(left)) < walk.go_on(whole)
-        counts[left[taken]] = whole
-        left = left[~taken]
-    if len(left):
+        taken = rng.random(len(waiting)) < walk.go_on(whole)
+        counts[waiting[taken]] = whole
+        waiting = waiting[~taken]
+    if len(waiting):
         cells = walk.cells.reshape(table.shape)
-        rounded = _along_chains(cells, count, len(left), rng)
-        counts[left] = rounded.reshape(len(left), -1)
+        rounded = _along_chains(cells, count, len(waiting), rng)
+        counts[waiting] = rounded.reshape(len(waiting), -1)
     return counts.reshape(draws, *table.shape)
 
 
@@ -351,19 +351,23 @@ class _Network:
 
     def round_off(self, flows: Codes, bit: int, rng: Generator) -> None:
         """Turn the flows of each draw from multiples of a bit to those of the next."""
-        odd = ((flows & bit) != 0).take(self.flow, axis=1)
-        draw, end = np.divmod(np.flatnonzero(odd), len(self.flow))
-        position = np.cumsum(odd, dtype=np.int32) - 1
-        other = position.take(draw * len(self.flow) + self.other.take(end))
+        is_odd = ((flows & bit) != 0).take(self.flow, axis=1)  # by draw and end
+        draw, end = np.nonzero(is_odd)
+        # Odd ends are numbered across all draws, and `other` is the number of the end
+        # at the other side of the same flow.
+        number = np.cumsum(is_odd, dtype=np.int32).reshape(is_odd.shape) - 1
+        other = number[draw, self.other.take(end)]
         # Ends are listed sum by sum, and at each sum an even number are odd, so
         # neighbours are at the same sum. A tour comes out at one end of a flow, goes in
         # at the neighbour, and comes out at the other end of that flow.
-        tour = _cycles(other.take(np.arange(len(other)) ^ 1))
-        # the same tour backwards has another one
+        neighbour = np.arange(len(other)) ^ 1  # of 0 is 1, of 1 is 0, of 2 is 3
+        tour = _cycles(other.take(neighbour))
+        # Backwards, it is another tour with a coin of its own: the higher one wins.
         coin = rng.random(int(tour.max(initial=-1)) + 1).take(tour)
-        gains = self.enters.take(end)
-        along = np.where(coin > coin.take(other), bit, -bit)
-        flows[draw[gains], self.flow.take(end[gains])] += along[gains]
+        push = np.where(coin > coin.take(other), bit, -bit)
+        # A flow enters at one of its ends, so it is pushed once.
+        enters = self.enters.take(end)
+        flows[draw[enters], self.flow.take(end[enters])] += push[enters]
 
 
 def _cycles(following: Codes) -> Codes:

@@ -97,7 +97,8 @@ def cells_by_row(
     """
     polars = load_library("polars")
     with _damage(path):
-        cells = _choose(content, reading.sheet, path, [], only_first=True).rows
+        sheet = _choose(content, reading.sheet, path, remarks=[], only_first=True)
+    cells = sheet.rows
     rows = _rows_asked(cells, reading)
     header = list(reading.columns or ())
     used = list(range(len(header)))
@@ -111,14 +112,14 @@ def cells_by_row(
             f"{path} has no row with the names of its columns; set ", Option("columns")
         )
 
-    names = column_names(header, reading, path, [], "")
-    filled = [cells[row] for row in rows if not cells[row].keys().isdisjoint(used)]
+    names = column_names(header, reading, path, remarks=[], below_titles="")
+    filled = [cells[row] for row in rows if cells[row].keys() & used]
     columns: dict[str, Any] = {
         name: [row.get(place) for row in filled]
         for name, place in zip(names, used, strict=True)
     }
-    others = {name: columns[name] for name in names if name not in declared}
-    columns |= _typed(others, reading, []).columns
+    undeclared = {name: columns[name] for name in names if name not in declared}
+    columns |= _typed(undeclared, reading, remarks=[]).columns
     for name in names:
         if name in declared:
             stripped = [
@@ -453,9 +454,10 @@ def _without_markers(
 
 
 def _column(name: str, values: Sequence[Any], polars: Any) -> Any | None:
-    """The values as a column of their type; None for texts, or of several types."""
+    """The values as a column of their type; None for texts or for several types."""
     kinds = {type(value) for value in values if value is not None}
     if kinds & {dt.date, dt.datetime} and dt.time in kinds:
+        # Among dates, midnight is no time but the date 0.
         values = [_DAY_ZERO if value == dt.time() else value for value in values]
         kinds = {type(value) for value in values if value is not None}
     if kinds == {dt.date, dt.datetime}:
@@ -475,6 +477,7 @@ def _column(name: str, values: Sequence[Any], polars: Any) -> Any | None:
         dt.date: polars.Date,
         dt.datetime: polars.Datetime("us"),
     }
-    if len(kinds) != 1 or not kinds <= types.keys():
+    dtype = types.get(kinds.pop()) if len(kinds) == 1 else None
+    if dtype is None:
         return None
-    return polars.Series(name, values, dtype=types[kinds.pop()], strict=False)
+    return polars.Series(name, values, dtype=dtype, strict=False)

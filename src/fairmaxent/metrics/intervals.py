@@ -332,7 +332,7 @@ def ratio_score(first: EffectiveCounts, second: EffectiveCounts, ratio: Reals) -
         second_rate = np.clip(second_rate, 0.0, np.minimum(1.0, 1 / ratio))
         return ratio * second_rate, second_rate
 
-    return _two_rates(first, second, likeliest, ratio, 0.0, 0.0)
+    return _two_rates(first, second, likeliest, factor=ratio, delta=0.0, added=0.0)
 
 
 def difference_score(
@@ -345,14 +345,16 @@ def difference_score(
 
     `added` is variance beyond that of the two rates.
     """
-    delta = np.clip(difference, -1.0, 1.0)
+    possible = np.clip(difference, -1.0, 1.0)  # two rates differ by 1 at most
 
     def likeliest(one: Working, other: Working) -> tuple[Reals, Reals]:
-        rate = _likeliest_of_difference(one, other, delta)
-        rate = np.clip(rate, np.maximum(delta, 0.0), np.minimum(1.0, 1 + delta))
-        return rate, np.clip(rate - delta, 0.0, 1.0)
+        rate = _likeliest_of_difference(one, other, possible)
+        rate = np.clip(rate, np.maximum(possible, 0.0), np.minimum(1.0, 1 + possible))
+        return rate, np.clip(rate - possible, 0.0, 1.0)
 
-    return _two_rates(first, second, likeliest, 1.0, difference, added)
+    return _two_rates(
+        first, second, likeliest, factor=1.0, delta=difference, added=added
+    )
 
 
 def _likeliest_of_difference(one: Working, other: Working, delta: Reals) -> Reals:

@@ -334,7 +334,7 @@ def wanted_shares(fair: Reals, shares: Reals, size: Reals) -> Reals:
 
 
 def accuracy(task: Task, scores: Reals, wish: Reals) -> float:
-    """Weight of the people judged rightly, if the wish is decided for in each group."""
+    """Weight of the people judged rightly, if each group has its wished share."""
     right = 0.0
     for group in np.flatnonzero(task.size > 0):
         cut = task.cut(scores, int(group), wish[group])
