@@ -241,7 +241,7 @@ def checked_number(
     name: str, value: object, wanted: str, fits: Callable[[float], bool]
 ) -> float:
     """Refuse what is no number, or not one that fits; True and False are none."""
-    # of a whole number that is beyond every float
+    # A whole number may be beyond every float.
     with contextlib.suppress(OverflowError):
         if (
             isinstance(value, Real)

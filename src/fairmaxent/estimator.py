@@ -250,7 +250,7 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
         dtype = None
         if kind != "table":
             private = self.privacy is not None
-            # or one text would make all cells text
+            # Otherwise one text would make all cells text.
             if private and kind == "list":
                 X = np.array(X, dtype=object)
             finite = False if private else "allow-nan"

@@ -85,7 +85,6 @@ def plain_json(
         return {
             str(key): plain_json(item, text, exact=exact) for key, item in value.items()
         }
-    # of what has no form in JSON
     if isinstance(value, bool | int | str | None):
         return value
     return text(value)

@@ -73,7 +73,7 @@ def serve(
         ) from problem
     from fairmaxent.files.parquet import is_pattern
 
-    # before a browser opens
+    # Said before a browser opens.
     if data is not None and not is_pattern(data) and not Path(data).exists():
         raise StorageError(f"{data} does not exist; check the path")
     parent = Path(tempfile.gettempdir())
@@ -88,8 +88,8 @@ def serve(
             f"Open {app.new_address()}\nPress Ctrl-C to stop the app; it then removes"
             " what was uploaded."
         )
-        # by way of a file, because all users of the computer see what a program is
-        # started with
+        # By way of a file, because all users of the computer see what a program is
+        # started with.
         if browser:
             page = folder / "open.html"
             write_whole(page, ONWARD.format(app.new_address()).encode())

@@ -33,7 +33,7 @@ NO_TOKEN = (
     "The address that 'fairmaxent app' prints works once. Go to where it is open, or"
     " start the app again.\n"
 )
-# or a browser that is slow to go on asks the app for one
+# Otherwise a browser that is slow to go on asks the app for an icon.
 _NO_ICON = '<link rel="icon" href="data:,">'
 # A browser sends a strict cookie only where the app's own page leads, so the next step
 # is a page, and no redirection.

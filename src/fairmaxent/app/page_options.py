@@ -36,7 +36,7 @@ _CHANGE = (
     "base_share",
 )
 _FORMS = {
-    # which columns have
+    # Levels are those of columns.
     "reading": [name for name in READING_NAMES if name != "levels"],
     "columns": ("max_levels",),
     "kept": (KEPT,),

@@ -46,7 +46,7 @@ Values = dict[str, Any]
 
 MOST_PINS = 3
 _PIN_LENGTH = 60  # of the name of a pin
-# as they are before any is chosen
+# Roles before any is chosen.
 _ROLES: Values = {"outcome": "", "protected": [], "favourable": []}
 _ACCEPTED = ",".join((*SUFFIXES, *COMPRESSED))
 _TITLES = list(dict.fromkeys(format.title for format in FORMATS.values()))
@@ -160,7 +160,7 @@ class Session:
             if opened is self.opened:
                 roles = self._roles_in(again)
             return self._show(again, roles)
-        # it has other columns or levels by now
+        # The table has other columns or levels by now.
         except (ClickException, FairMaxEntError):
             return self._show(again)
 

@@ -130,7 +130,7 @@ def massaging(
     codes = np.delete(data.roles.domain.encode(frame), data.roles.outcome, axis=1)
     seen = encoder.fit_transform(codes)
     changed = massaged(good, ranker.fit(seen, good).decision_function(seen), groups)
-    # whose outcome each person gets: their own, or that of the first with the other one
+    # Each person gets their own outcome, or that of the first with the other one.
     own = np.arange(len(outcomes))
     other = np.where(changed, good.argmax(), good.argmin())
     columns = {name: (data.frame.get_column(name), own) for name in data.frame.columns}

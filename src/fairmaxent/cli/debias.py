@@ -92,7 +92,7 @@ def debias_command(
     if asked.has("epsilon"):
         wanted = wanted.keeping_model()
     asked.check(roles)
-    # so that a report can say how to repeat the draws
+    # With a seed, a report can say how to repeat the draws.
     if wanted.mode != "weights" and not asked.has("random_state"):
         asked = AskedOptions(asked.values | {"random_state": secrets.randbelow(2**32)})
     repeat = resolved(ctx, seed=asked.values["random_state"])

@@ -286,7 +286,7 @@ def next_step(why: str, command: Tokens = ()) -> str:
 
 def _program() -> list[str]:
     """How a shell runs this program: by its name, if that means this one there."""
-    # not imported by another program
+    # Otherwise it was imported by another program.
     is_called = "fairmaxent" in Path(sys.argv[0]).parts[-2:]
     found = os.path.dirname(os.path.realpath(shutil.which("fairmaxent") or ""))
     home = os.path.realpath(os.path.dirname(sys.executable))
@@ -306,7 +306,7 @@ def given_options(ctx: click.Context, names: Collection[str]) -> Iterator[str | 
 
 def outputs(data: str, form: TableForm) -> list[str]:
     """The options that write a fair table of the same form, and a report."""
-    # not the usual suffix, which a pattern may end in
+    # Not the usual suffix, in which a pattern may end.
     suffix = ".pq" if is_pattern(data) else f".{form.format}"
     # An office would miss its form in a result that is written as programs do.
     is_plain = (

@@ -168,7 +168,7 @@ def _end(number: int, _: FrameType | None) -> NoReturn:
 
 def _leave(code: int) -> NoReturn:
     """End as soon as no file is half made, and remove those that are unfinished."""
-    # which is not there yet if nothing was written
+    # The module is not there yet if nothing was written.
     writing = sys.modules.get("fairmaxent.files.write")
     with getattr(writing, "MAKING", contextlib.nullcontext()):
         getattr(writing, "remove_all", lambda: None)()

@@ -386,7 +386,7 @@ def learn_column(
             features=options.features_of(column.name, kind),
             values=values,
             level_starts=starts,
-            # so that a level without weight can be decoded
+            # A level without weight can be decoded, too.
             counts=np.where(empty, 1.0, counts),
             edges=grouping.edges,
             missing=missing,

@@ -135,7 +135,7 @@ def _rank_present(numbers: Array) -> Codes:
     if kind in "iu":
         span = int(numbers.max()) - int(numbers.min())
         if span < _LITTLE_ROOM * len(numbers) + _FREE_ROOM:
-            # in eight bits, 127 - -128 is -1, which is missing
+            # In eight bits, 127 - -128 is -1, which is missing.
             wide = np.dtype(f"{kind}8")
             shifted = np.subtract(numbers, numbers.min(), dtype=wide)
             return np.asarray(shifted, dtype=np.intp)
@@ -262,7 +262,7 @@ def _polars_ranks(native: Any, name: str) -> Codes:
     kind = numbers.dtype
     if kind == polars.Boolean:
         numbers = numbers.cast(polars.UInt8)
-    # of which numpy has no numbers
+    # NumPy has no numbers of these.
     elif (
         not kind.is_numeric()
         or kind.is_decimal()
@@ -285,8 +285,8 @@ def _pyarrow_ranks(native: Any, name: str) -> Codes:
         array = _one_array(native.unify_dictionaries())
         ranks: Codes
         if kind.ordered:
-            # by where each value stands first: a dictionary may repeat one, or hold a
-            # null
+            # By where each value stands first: a dictionary may repeat one, or hold a
+            # null.
             first: dict[Any, int] = {None: -1}
             listed = enumerate(array.dictionary.to_pylist())
             ranks = np.array([first.setdefault(value, at) for at, value in listed])
@@ -377,7 +377,7 @@ def _from_stream(arrays: Arrays, library: str) -> Column:
         native = namespace.ipc.open_stream(content).read_all()
         native.validate(full=True)
     frame: Frame = nw.from_native(native, eager_only=True)
-    # which would be read by nothing
+    # Nothing would read the others.
     if frame.columns != ["values"]:
         raise ValueError("a column is stored together with others")
     return frame.get_column("values")
@@ -470,7 +470,7 @@ def _pandas_restore(record: Record, arrays: Arrays) -> Any:
 
 def _tagged(value: object, name: str) -> list[str]:
     """Write one Python value of an object column as its type and its text."""
-    # in nanoseconds, it would become a number
+    # In nanoseconds, a time would become a number.
     is_time = isinstance(value, np.datetime64 | np.timedelta64)
     if isinstance(value, np.generic) and not is_time:
         value = value.item()

@@ -78,7 +78,7 @@ _DAY_LENGTH = 10  # of 2025-02-01
 # the times that Python has, in seconds since 1970
 _FIRST_TIME = number_of(datetime.date.min) or 0.0
 _LAST_TIME = number_of(datetime.date.max) or 0.0
-# of columns whose values have one type
+# Types of columns whose values have one type.
 _DTYPES: dict[type, Any] = {
     bool: nw.Boolean,
     str: nw.String,
@@ -362,7 +362,7 @@ def _declared_column(
     name = column.name
     if name in declaration.edges and _has_type_of_edges(column, declaration):
         numbers = to_numbers(column)
-        # which Python does not have
+        # Python has no dates beyond these.
         strange = (numbers < _FIRST_TIME) | (numbers > _LAST_TIME)
         if declaration.has_dates(name) and strange.any():
             column = number_column(name, numbers, column)

@@ -76,7 +76,7 @@ def _edges(attribute: Attribute) -> list[Any]:
     if len(edges) == 1:
         edges = {low, low + steps[0]}
     ascending = sorted(edges)
-    # of whole edges, only whole numbers are drawn
+    # Between whole edges, only whole numbers are drawn.
     if whole:
         return [int(edge) for edge in ascending]
     return ascending

@@ -45,7 +45,7 @@ class Choice:
         last = np.full(len(starts), len(share), dtype=np.intp)
         positive = np.flatnonzero(share > 0)
         last[group[positive]] = positive  # later assignments win
-        # from its last positive share on, a group's interval ends
+        # A group's interval ends at its last positive share.
         bounds[np.arange(len(share)) >= last[group]] = 1.0
         return cls(bounds + group, starts, _guide(bounds + group, len(starts)))
 

@@ -149,7 +149,7 @@ def gather(columns: Mapping[str, tuple[Column, Codes]]) -> Any:
             gathered[name] = native.take(rows)
         else:
             gathered[name] = native.array.take(rows)
-            # with an explicit dtype, or pandas would read some of them as text
+            # Without an explicit dtype, pandas would read some of them as text.
             if native.dtype == object:
                 gathered[name] = namespace.Series(gathered[name], dtype=object)
     if library == "pyarrow":
@@ -325,11 +325,11 @@ def to_numbers(column: Column) -> Reals:
 
 def _floats(column: Column) -> Reals:
     dtype = column.dtype
-    # which numpy does not have
+    # NumPy has no numbers of 128 bits.
     if dtype == nw.Int128 or dtype == nw.UInt128:
         column = column.cast(nw.Float64)
     numbers = column.to_numpy()
-    # whose cast errs in the last digit
+    # pyarrow's cast of Decimal errs in the last digit.
     exact = dtype == nw.Decimal and column.implementation.is_pyarrow()
     # objects: Decimal, or pandas' own missing value
     if numbers.dtype.kind not in "biuf" and not exact:

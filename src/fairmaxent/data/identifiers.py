@@ -27,8 +27,8 @@ FEWEST_VALUES = 20
 _FEWEST_NAMES = 5  # in a small table: as many names, each once, are a list of people
 _NEARLY_EVERY = 0.9
 _MOSTLY = 0.5  # so many texts per row describe nobody: each stands in one row or two
-# so many values per row are many for a column of names, notes or numbers of people who
-# come again
+# Values per row that are many for a column of names, notes or numbers of people who
+# come again.
 _OFTEN = 0.3
 _SOMETIMES = 0.1  # and so many if the name of the column says what it is
 _SEEN = 1000  # values that are looked at

@@ -163,7 +163,7 @@ def _natural_kind(column: Column, values: Column) -> Kind:
         and all(isinstance(value, bool) for value in values.to_list())
     ):
         return "boolean"
-    # of pandas: unknown to narwhals
+    # A type of pandas that is unknown to narwhals.
     arrow = getattr(getattr(column.to_native(), "dtype", None), "pyarrow_dtype", None)
     if arrow is None:
         ordered = nw.is_ordered_categorical(column)

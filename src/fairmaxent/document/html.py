@@ -30,7 +30,7 @@ _KEY = (
     '<ul class="key"><li><span></span>Before</li><li><span'
     ' class="new"></span>After</li></ul>'
 )
-# of pictures
+# Pictures, in pixels.
 _LETTER = 6.2  # about the width of a letter of the small text, in pixels
 _LONGEST = 26  # letters of a name
 # pixels: if narrower, names in a large map could not be read, so it is scrolled

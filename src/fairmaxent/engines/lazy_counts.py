@@ -173,8 +173,8 @@ def _by_name(attribute: Attribute, column: Any, dtype: Any, api: Any) -> Any:
     values = take(attribute.values, attribute.level_starts[:listed])
     if not listed:
         return api.lit(0).cast(api.Int64)
-    # by their text, as categories; adding 0.0 turns -0.0 into 0.0, which is the same
-    # number
+    # Compared by their text, as categories are; adding 0.0 turns -0.0 into 0.0, which
+    # is the same number.
     if api is not nw:
         texts = values.to_native()
         if texts.dtype.is_float():
@@ -408,7 +408,7 @@ def join_weights(
         within = slice(part.start, part.stop)
         columns[key], _ = row_keys(table.codes[:, within], blocks.levels[within])
     by_key = into_engine({**columns, name: weights}, lazy)
-    # which keeps the rows in their order if it is told to
+    # Polars keeps the rows in their order if it is told to.
     if lazy.implementation.is_polars():
         native = coded.to_native().join(
             by_key.to_native(), on=keys, how="left", maintain_order="left"

@@ -171,7 +171,7 @@ def copied_rows(pooled: Pooled, *, confidence: float) -> CopiedRows:
         control = numbers[pooled.parts["control"]]
         hits = int(found[control].sum())
         chances.append(SuccessRate.of(hits, len(control), confidence))
-        # as many should equal a real row as real rows another one
+        # As many new rows should equal a real one as real rows do.
         doubles = [times_real[control] > 0, times_real[real] > 1]
         overlap = Risk.of_hits(doubles, confidence)
     if pooled.rows("control") < _ENOUGH * people:

@@ -87,7 +87,7 @@ def fidelity(pooled: Pooled, *, rng: np.random.Generator) -> Fidelity:
     real = codes[pooled.parts["real"]]
     new = codes[pooled.parts["new"]]
     people = len(real)
-    # as many rows drawn at random from the real table: how often each is
+    # How often each is among as many rows drawn at random from the real table.
     times = rng.multinomial(len(new), np.full(people, 1 / people)).astype(np.float64)
     width = len(domain.sizes)
     means: list[TotalVariation] = []

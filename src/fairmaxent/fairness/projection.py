@@ -15,8 +15,8 @@ total mass, so this is KL(t‖e).
 **Dual.** With multipliers λ = (λ_A, λ_R) and B the rows of A above those of R, the
 answer has the form of a tilt, t = e·exp(Bᵀλ), and λ solves
 
-    maximise    bᵀλ_A − Σ e·(exp(Bᵀλ) − 1) subject to  Σ max(λ_k, 0) + min(λ_k, 0) / σ_k
-    ≥ 0   summed over the rates k of each block.
+    maximise    bᵀλ_A − Σ e·(exp(Bᵀλ) − 1)
+    subject to  Σ max(λ_k, 0) + min(λ_k, 0) / σ_k ≥ 0   over the rates k of each block.
 
 t is always computed from λ by that formula, so it is positive whatever rounding does.
 

@@ -17,7 +17,7 @@ from xml.sax.saxutils import escape
 from fairmaxent.data.frames import load_library
 from fairmaxent.errors import LimitError, cut
 
-# of a sheet
+# Limits of a sheet.
 _MOST_ROWS = 1_048_576
 _MOST_COLUMNS = 16_384
 _LONGEST_CELL = 32_767

@@ -373,7 +373,7 @@ def write_on_stdout(frame: Any, **how: Any) -> tuple[str, ...]:
     if on_terminal:
         content = visible(content.decode(errors="replace")).encode()
     rest = memoryview(content)
-    # which may be accepted only in parts if stdout is not buffered (python -u)
+    # Only a part may be accepted if stdout is not buffered (python -u).
     while rest:
         rest = rest[sys.stdout.buffer.write(rest) :]
     return notes

@@ -40,7 +40,7 @@ _UNSUPPORTED = (
 # Held while a temporary file is made; whoever ends the process takes it, so none
 # appears after the last was removed.
 MAKING = threading.RLock()
-# and the process that made it: a forked one must not remove it
+# Each unfinished file with the process that made it: a forked one must not remove it.
 _unfinished: dict[Path, int] = {}
 
 
@@ -130,8 +130,8 @@ class _Staged(NamedTuple):
         """Flush a file to disk, with the permissions it is to have: those of what is
         replaced, or as the umask says.
         """
-        # which can only be read by setting it: no file of another thread is too open
-        # then
+        # The umask can only be read by setting it; meanwhile no file of another thread
+        # is too open.
         mask = os.umask(0o077)
         os.umask(mask)
         mode = (
@@ -176,7 +176,7 @@ class _Staged(NamedTuple):
         else:
             _give_new_name(self.temporary, self.target)
 
-        # so that a power cut cannot take the name; some file systems cannot say
+        # A power cut cannot take the name then; some file systems cannot say.
         with contextlib.suppress(OSError):
             descriptor = os.open(self.target.parent, os.O_RDONLY)
             try:
@@ -325,7 +325,7 @@ class Staging:
         there already, and empty.
         """
         staged = self._staged.get(Path(target))
-        # which is published
+        # It is published already.
         if staged is None:
             return Path(target)
         return staged.temporary
@@ -362,7 +362,7 @@ class Staging:
                     # pipes first: they may be closed, and then no file appears
                     with write_errors(each.target):
                         each.publish(force=self._force)
-            # it must not name a temporary file, which is gone when it is read
+            # It must not name a temporary file, which is gone when it is read.
             elif isinstance(problem, StorageError):
                 parts = list(problem.parts)
                 for each in self._staged.values():

@@ -213,7 +213,7 @@ def _changed(
         rows = tally(table.inverse, (design > 0).astype(float), table.distinct)
     new = np.divide(weights * rows, total, out=np.zeros_like(weights), where=total > 0)
     outcomes, groups = root_shape(problem.blocks)
-    # by group, recorded outcome and new one
+    # Axes: group, recorded outcome, new outcome.
     moved = np.zeros((groups, outcomes, outcomes))
     np.add.at(
         moved, (profiles.groups[profiles.profile_of_row], profiles.outcomes), new.T

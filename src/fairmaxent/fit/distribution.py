@@ -553,7 +553,7 @@ def fair_levels(
             rows = weighted.reweighed(1 - borrowed)
         levels += (1 - lent.sum()) * level_means(blocks, rows)
     if lent.any():
-        # that give the levels of the root these masses instead of the base's
+        # They give the levels of the root these masses instead of the base's.
         potentials = np.zeros(blocks.width)
         ratio = np.divide(
             lent,

@@ -261,7 +261,7 @@ def _shares(changes: Sequence[GroupChange]) -> _Lines:
 
 
 def _rates(fit: Solved, changes: Sequence[GroupChange]) -> _Lines:
-    # who is not compared has no interval
+    # Who is not compared has no interval, and is not drawn.
     if fit.request.privacy is None:
         changes = [
             change

@@ -413,7 +413,7 @@ class Problem:
         ]
         return Stratified(
             empirical=table,
-            # which has the shares that are kept
+            # The data's table has the shares that are kept.
             data=table if targets is None else self.data_table,
             strata=len(strata),
             compared=np.array(compared).reshape(shape),

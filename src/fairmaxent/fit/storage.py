@@ -360,7 +360,7 @@ def _relabelled(stored: _Model, problem: Problem) -> Problem:
     if soft is None or labels is None:
         require("soft labels are not complete", soft is labels)
         return problem
-    # before there is an array of that many columns
+    # Checked before there is an array of that many columns.
     if soft.shape[1:] != (problem.blocks.shape(0)[0],):
         raise ValueError("soft labels are about other outcomes")
 

@@ -217,7 +217,7 @@ def _junit(results: Sequence[CheckResult]) -> str:
                     case, kind, message=found.sentence, type=found.answer
                 )
     text = visible(ElementTree.tostring(suites, encoding="unicode"))
-    # which XML cannot hold
+    # XML cannot hold these two.
     return text.translate(dict.fromkeys((0xFFFE, 0xFFFF))) + "\n"
 
 

@@ -520,7 +520,7 @@ def _variances(
     """How many times the rows probabilities are worth, and the variance they add."""
     surplus = _mean_variance(positive - chance, weights)
     share = _mean_variance(positive, weights)
-    # with half a row more of either, so that it is never 0
+    # Half a row more of either, so that it is never 0.
     more = EffectiveCounts(
         counts.positives + 0.5, counts.negatives + 0.5, counts.weight_ratio
     )

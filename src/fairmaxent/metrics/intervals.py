@@ -206,7 +206,7 @@ def _distance_ends(
         at = distance[..., np.newaxis]
         below = np.concatenate([one(-at) for one in scores], -1)
         above = np.concatenate([one(at) for one in scores], -1)
-        # of the pair that lies least within ±γ: how far within, and how wide ±γ is
+        # How far the pair that lies least within ±γ is within it, and how wide ±γ is.
         inside = np.minimum(below, -above)
         with np.errstate(invalid="ignore"):
             width = np.nan_to_num(below - above, nan=np.inf)

@@ -123,7 +123,7 @@ def without_values() -> Iterator[None]:
     except InputError as problem:
         if problem.column is None:
             raise
-        # or a traceback would go on with the value
+        # A traceback would otherwise go on with the value.
         raise _undeclared(problem.column) from None
 
 

@@ -140,7 +140,7 @@ def _step(point: RakingPoint, damping: float) -> tuple[RakingPoint | None, float
         hessian = point.hessian()
     while damping <= _MOST_DAMPING:
         direction = _direction(point, hessian, damping)
-        # which it is not if it is not a number
+        # False also for a slope that is not a number.
         is_downhill = float(point.gradient @ direction) < 0
         if is_downhill:
             following = backtrack(

@@ -220,7 +220,7 @@ def scale_of(margins: Sequence[Margin]) -> tuple[float | None, list[str]]:
 
     for margin in totals:
         values = list(margin.values.values())
-        # so they must be meant as shares
+        # Numbers up to 1 that are not whole must be meant as shares.
         if max(values) <= 1 and any(value != round(value) for value in values):
             raise TargetError(
                 f"the margin of {margin.name} adds up to {margin.total:.6g}; shares"

@@ -37,12 +37,12 @@ from fairmaxent.relabelling.task import (
 )
 
 _MOST_TRAININGS = 25
-# of the steps of a round, each followed by a student, if they see the group or not
+# Each step of a round is followed by a student, which sees the group or not.
 _DAMPINGS = {True: (1.0, 0.8, 0.7, 0.5), False: (1.0, 0.8, 0.7)}
 # Students of folds learn from two thirds of the people, and what is learned by heart
 # falls with the root of their number.
 _FEWER = np.sqrt(1 - 1 / FOLDS)
-# of a group that is seen: the largest offset, and the largest step
+# The largest offset of a group that is seen, and the largest step.
 _FARTHEST = 8.0
 _STEP = 3.0
 _RELIABLE = 10.0  # people of a group at which half of a correction is made
@@ -188,7 +188,7 @@ def next_student(task: Task, state: State, damping: float) -> State:
         current.offsets,
         current.scores,
         current.shares,
-        # of people who are seen, so that those who are not get the wanted share
+        # Shares of people who are seen, so that those who are not get the wanted.
         state.wanted - unseen_gap(state.gaps_of(current)),
         damping,
     )
@@ -293,7 +293,7 @@ def enough(task: Task, wanted: Reals) -> float:
     """A shortfall that may be chance, and would be chased rather than corrected."""
     share = np.clip(np.average(wanted, weights=task.size), 0.01, 0.99)
     smallest = task.size[task.steers].min()
-    # of the ratio between the shares of two groups of that size
+    # The ratio between the shares of two groups of that size deviates by this.
     deviation = float(np.sqrt(2 * (1 - share) / share / smallest))
     return max(0.005, 0.25 * deviation)
 

@@ -241,7 +241,7 @@ class People:
         ``positions`` and ``design`` (weights) are those of the input rows, if they were
         kept.
         """
-        # to 1 per row on average, with any design weights, for models to learn from
+        # Models learn from weights of 1 on average, whatever the design weights are.
         scale = table.size / counts.sum()
         profiles = Profiles.of(table, roles.blocks, counts * scale)
         if table.keeps_rows:

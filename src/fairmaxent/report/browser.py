@@ -110,7 +110,7 @@ def _run(command: list[str], folder: Path, seconds: float) -> str:
         "XDG_CACHE_HOME": str(folder / "cache"),
     }
     if len(str(folder)) <= _LONGEST_FOLDER:
-        # so that nothing stays if it has to be ended
+        # Nothing stays if it has to be ended.
         environment["TMPDIR"] = str(folder)
     # What it says goes to a file: a child that outlives it would keep a pipe open.
     with open(folder / "output", "w+b") as output:
@@ -122,7 +122,7 @@ def _run(command: list[str], folder: Path, seconds: float) -> str:
                 stderr=output,
                 env=environment,
                 cwd=folder,
-                # so that Ctrl-C reaches us alone, and its children end with it
+                # Ctrl-C reaches us alone, and its children end with it.
                 start_new_session=True,
             )
         except OSError as problem:

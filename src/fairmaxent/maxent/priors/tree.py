@@ -39,8 +39,7 @@ class Tree(Tabular):
     # parent of blocks 1, 2, …; 0 where the root is the only one; the hub is its own
     parents: tuple[int, ...]
     log_root: Reals  # (root levels,)
-    # of blocks 1, 2, …: (trunk levels, parent levels or 1, levels); of the hub: (root
-    # …)
+    # blocks 1, 2, … have (trunk levels, parent levels or 1, levels), the hub (root …)
     log_tables: tuple[Reals, ...]
 
     @classmethod
@@ -151,7 +150,7 @@ class Tree(Tabular):
         for block, parent in enumerate(self.parents, start=1):
             table = self.log_tables[block - 1]
             given = roots if block == self.hub else trunk
-            # in C order, as three indices at once are slow
+            # In C order: three indices at once are slow.
             cells = given * table.shape[1]
             if parent not in (0, block):
                 cells += codes[:, parent]
