@@ -78,8 +78,9 @@ class FairMaxEntPreprocessing:
         self.output = output
 
     def fit(self, dataset: Any) -> "FairMaxEntPreprocessing":
-        """Learn the fair distribution of a data set; `fit_` is the
-        :class:`fairmaxent.debiasing.Fit`.
+        """Learn the fair distribution of a data set.
+
+        `fit_` is the :class:`fairmaxent.debiasing.Fit`.
         """
         if not hasattr(dataset, "favorable_label"):
             raise InputError(

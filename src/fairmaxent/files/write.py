@@ -47,8 +47,9 @@ _unfinished: dict[Path, int] = {}
 def new_temporary(
     parent: Path, suffix: str = "", *, folder_mode: int | None = None
 ) -> Path:
-    """Make an empty file that only its owner can read, or a folder; it goes when the
-    process ends, if not before.
+    """Make an empty file that only its owner can read, or a folder.
+
+    It goes when the process ends, if not before.
     """
     path = parent / f"{_BEGINNING}{os.urandom(8).hex()}{suffix}"
     with MAKING:
@@ -156,8 +157,9 @@ class _Staged(NamedTuple):
                 raise
 
     def publish(self, *, force: bool) -> None:
-        """Put what is complete in its place; without ``force``, only if nothing else
-        has the name.
+        """Put what is complete in its place.
+
+        Without ``force``, only if nothing else has the name.
         """
         if _is_pipe(self.target):
             with self.temporary.open("rb") as source, self.target.open("wb") as pipe:
@@ -218,8 +220,9 @@ def _is_pipe(target: Name) -> bool:
 
 
 def _checked_file(target: Name, *, force: bool) -> Path:
-    """Refuse a target that cannot be written, before any work; links are followed, so
-    that the file is replaced.
+    """Refuse a target that cannot be written, before any work.
+
+    Links are followed, so that the file is replaced.
     """
     with write_errors(target):
         if _is_pipe(target):
@@ -247,8 +250,9 @@ def _checked_file(target: Name, *, force: bool) -> Path:
 
 
 def _checked_folder(target: Name) -> Path:
-    """Refuse anything that exists already, except an empty folder; return its absolute
-    path, valid in any process.
+    """Refuse anything that exists already, except an empty folder.
+
+    Return its absolute path, valid in any process.
     """
     with write_errors(target, "cannot write into {}: {}; name a new folder"):
         folder = Path(os.path.realpath(target))
@@ -321,8 +325,9 @@ class Staging:
             raise
 
     def path_for(self, target: Name) -> Path:
-        """Return the temporary path to write the content of ``target`` to; a folder is
-        there already, and empty.
+        """Return the temporary path to write the content of ``target`` to.
+
+        A folder is there already, and empty.
         """
         staged = self._staged.get(Path(target))
         # It is published already.
@@ -339,8 +344,9 @@ class Staging:
             staged.publish(force=self._force)
 
     def write_table(self, frame: Any, target: Name, **how: Any) -> tuple[str, ...]:
-        """Write a table to its temporary path, or to stdout; options and what is
-        returned are as in `write_to_file`.
+        """Write a table to its temporary path, or to stdout.
+
+        Options and what is returned are as in `write_to_file`.
         """
         if target == STANDARD:
             return write_on_stdout(frame, **how)
@@ -382,8 +388,9 @@ class Staging:
 
 
 def write_whole(path: Name, content: bytes, *, readable: bool = False) -> None:
-    """Write a file completely or not at all, and replace an existing one; ``readable``:
-    also by other users.
+    """Write a file completely or not at all, and replace an existing one.
+
+    ``readable``: also by other users.
     """
     staging = Staging([path], force=True, readable=[path] if readable else [])
     with staging, write_errors(path), open_temporary(staging.path_for(path)) as file:
@@ -398,8 +405,9 @@ def write_table(
     form: TableForm | None = None,
     force: bool = False,
 ) -> tuple[str, ...]:
-    """Write a polars table completely or not at all; ``"-"`` is stdout. The suffix sets
-    format and compression.
+    """Write a polars table completely or not at all.
+
+    ``"-"`` is stdout. The suffix sets format and compression.
 
     ``form``, of a table that was read, writes the table in the same form; what could
     not be kept is returned.

@@ -339,8 +339,9 @@ class Certified(Solved):
             write_on_workers(self.table, source.density, cells, delivery, rng, progress)
 
     def collect(self) -> Self:
-        """Bring the distinct rows of a fit on a Dask cluster into memory; a fit in
-        memory is returned unchanged.
+        """Bring the distinct rows of a fit on a Dask cluster into memory.
+
+        A fit in memory is returned unchanged.
         """
         if isinstance(self.table, Table):
             return self
@@ -364,8 +365,9 @@ class Certified(Solved):
     def save(
         self, path: str | PathLike[str], *, readable_by_others: bool = False
     ) -> None:
-        """Write the fit to one file; :func:`fairmaxent.load` reads it back. An existing
-        file is replaced.
+        """Write the fit to one file.
+
+        :func:`fairmaxent.load` reads it back. An existing file is replaced.
 
         The file holds the distinct rows, so only you can read it, unless it is to be
         ``readable_by_others``; a file that is replaced keeps its permissions. The rows

@@ -24,8 +24,9 @@ _EXACT = (
 
 
 def for_release(request: Any) -> dict[str, object]:
-    """Refuse options of a `Request` that contradict a private fit, or rows to share;
-    return those that follow.
+    """Refuse options of a `Request` that contradict a private fit, or rows to share.
+
+    Return those that follow.
     """
     privacy = request.privacy
     check_flag("release", request.release)
