@@ -372,6 +372,12 @@ def _public() -> list[str]:
     return [*names, *(f"fairmaxent.baselines.{name}" for name in baselines.__all__)]
 
 
+def test_every_metric_has_an_entry_in_the_reference():
+    reference = (pages.DOCS / "reference" / "python.md").read_text(encoding="utf-8")
+    for name in fairmaxent.metrics.__all__:
+        assert f"heading: fairmaxent.metrics.{name}" in reference
+
+
 def test_every_public_name_is_in_the_reference(site):
     """Each stands there under the name by which people import it; errors are imported
     from the package.
