@@ -222,9 +222,7 @@ def _groupings(measure: Measure, shape: tuple[int, ...]) -> Iterator[tuple[str, 
     levels = np.unravel_index(np.arange(math.prod(shape[1:])), shape[1:])
     for name, grouping in zip(measure.names, measure.groupings, strict=True):
         sizes = [shape[axis] for axis in grouping]
-        codes = np.asarray(
-            np.ravel_multi_index([levels[axis - 1] for axis in grouping], sizes)
-        )
+        codes = np.ravel_multi_index([levels[axis - 1] for axis in grouping], sizes)
         for axis, level in (*measure.left_out, *measure.outside):
             if axis in grouping:
                 codes[levels[axis - 1] == level] = -1
