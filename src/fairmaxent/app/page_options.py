@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any, TypeVar
 
+from fairmaxent.app.jobs import Values
 from fairmaxent.cli.options import repeated
 from fairmaxent.cli.output import OutputOptions
 from fairmaxent.cli.reading import DomainOptions, ReadingOptions
@@ -131,7 +132,7 @@ def labelled(text: str) -> str:
 class PageOptions:
     """What the page sent, as the records of a command hold it."""
 
-    values: Mapping[str, Any]  # by name; those that were not given have their defaults
+    values: Values  # by name; those that were not given have their defaults
     # How they are typed, without those at their defaults; None: it cannot be.
     typed: tuple[str | None, ...]
     wishes: dict[str, str]  # the same by their labels
@@ -169,7 +170,7 @@ def page_options(sent: object, *, names: Collection[str]) -> PageOptions:
 
     Paths are none of them, so that nothing from a browser is ever opened.
     """
-    if not isinstance(sent, Mapping):
+    if not isinstance(sent, dict):
         raise InputError(
             "the page sent something that is not a set of options; reload it"
         )
@@ -178,7 +179,7 @@ def page_options(sent: object, *, names: Collection[str]) -> PageOptions:
             raise InputError(
                 f"the page sent an unknown option, {shown(name)}; reload it"
             )
-    values: dict[str, Any] = {}
+    values: Values = {}
     typed: list[str | None] = []
     wishes: dict[str, str] = {}
     for name, source in _controls().items():
@@ -205,7 +206,7 @@ def page_options(sent: object, *, names: Collection[str]) -> PageOptions:
     return PageOptions(values, tuple(typed), wishes)
 
 
-def _is_given(source: TypedOption, sent: Mapping[str, Any]) -> bool:
+def _is_given(source: TypedOption, sent: Values) -> bool:
     if source.param not in sent:
         return False
     value = sent[source.param]
@@ -254,7 +255,7 @@ def _choices(info: OptionInfo) -> list[str]:
     return list(info.choices)
 
 
-def meaningful(values: Mapping[str, Any]) -> dict[str, Any]:
+def meaningful(values: Values) -> Values:
     """What the page sent, without options that mean nothing beside the others.
 
     Their controls keep what was chosen.
@@ -271,7 +272,7 @@ def meaningful(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @cache
-def forms() -> dict[str, list[dict[str, Any]]]:
+def forms() -> dict[str, list[Values]]:
     """The controls of each part of the page, in their order."""
     controls = _controls()
     return {
@@ -280,7 +281,7 @@ def forms() -> dict[str, list[dict[str, Any]]]:
     }
 
 
-def _drawn(source: TypedOption) -> dict[str, Any]:
+def _drawn(source: TypedOption) -> Values:
     """What the page needs to draw a control for an option."""
     info = source.info
     default = source.usual
@@ -296,7 +297,7 @@ def _drawn(source: TypedOption) -> dict[str, Any]:
     }
 
 
-def _kind(source: TypedOption) -> dict[str, Any]:
+def _kind(source: TypedOption) -> Values:
     """Which control the page draws, and what that needs."""
     info = source.info
     if info.slider is not None:
@@ -318,7 +319,7 @@ def _kind(source: TypedOption) -> dict[str, Any]:
     return {"kind": "text"}
 
 
-def _slider(slider: tuple[float, ...], usual: Any) -> dict[str, Any]:
+def _slider(slider: tuple[float, ...], usual: Any) -> Values:
     least, most, step, *start = slider
     if usual is not None:
         start = [usual]

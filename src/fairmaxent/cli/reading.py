@@ -224,8 +224,7 @@ def table_command(
         decorated: Callable[..., None] = click.pass_context(function)
         for add in reversed(adding):
             decorated = add(decorated)
-        command: click.Command = click.command(**settings)(decorated)
-        return command
+        return click.command(**settings)(decorated)
 
     return decorate
 

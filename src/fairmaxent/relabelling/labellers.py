@@ -134,14 +134,12 @@ def name_of(labeller: Labeller) -> str:
     return type(labeller.model).__name__
 
 
-def cross_fit(
-    labeller: Labeller, people: People, *, folds: int = LABEL_FOLDS
-) -> HeldOut:
+def cross_fit(labeller: Labeller, people: People) -> HeldOut:
     """Predict the outcomes of everybody by a model that has not seen them."""
     records = []
     weights = []
     chances = []
-    for held in people.deal(folds).T:
+    for held in people.deal(LABEL_FOLDS).T:
         predict = labeller.learn(people.lesson(people.size - held))
         asked = np.flatnonzero(held)
         records.append(asked)

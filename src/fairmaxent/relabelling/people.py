@@ -127,8 +127,7 @@ class Profiles:
 
 def weight_of_rows(table: Table, counts: Reals, design: Reals | None) -> Reals:
     """How much each input row counts: its part of what its distinct row does."""
-    part = ratio(counts, table.counts)
-    weight: Reals = part[table.inverse]
+    weight = ratio(counts, table.counts)[table.inverse]
     if design is None:
         return weight
     return weight * design
