@@ -204,9 +204,12 @@ def _pairs(text: str, inner: Any) -> Pairs:
         if not value:
             raise ValueError
         pairs.append((_name(name), parsed(value[0], inner)))
-    if [_LEVEL] in shapes:  # several levels of a column are a list
-        return _levels_by_name(pairs)
-    return _by_name(pairs)
+    if [_LEVEL] not in shapes:
+        return _by_name(pairs)
+    levels: Pairs = {}  # several levels of a column are a list
+    for name, level in pairs:
+        levels.setdefault(name, []).append(level)
+    return levels
 
 
 def _by_name(pairs: Sequence[tuple[str, Any]]) -> Pairs:
@@ -217,13 +220,6 @@ def _by_name(pairs: Sequence[tuple[str, Any]]) -> Pairs:
             raise ValueError(f"{name!r} is given twice; give it once")
         values[name] = value
     return values
-
-
-def _levels_by_name(pairs: Sequence[tuple[str, Any]]) -> Pairs:
-    levels: Pairs = {}
-    for name, level in pairs:
-        levels.setdefault(name, []).append(level)
-    return levels
 
 
 # ---------------------------------------------------------------- to text
@@ -287,10 +283,6 @@ def _listed(value: Any) -> list[Any]:
     if isinstance(value, list | tuple):
         return list(value)
     return [value]
-
-
-def _concatenated(lists: list[list[Any]]) -> list[Any]:
-    return [item for items in lists for item in items]
 
 
 def _merged(tables: list[Pairs]) -> Pairs:
@@ -456,7 +448,7 @@ TEXTS = {
         shape=[str],
         words="a list of columns",
         example="sex,race",
-        join=_concatenated,
+        join=lambda lists: [item for items in lists for item in items],
     ),
     "several columns": Value(
         metavar="COLUMNS",

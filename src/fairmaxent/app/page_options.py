@@ -183,7 +183,9 @@ def page_options(sent: object, *, names: Collection[str]) -> PageOptions:
     typed: list[str | None] = []
     wishes: dict[str, str] = {}
     for name, source in _controls().items():
-        values[name] = _usual(source)
+        values[name] = source.default
+        if source.usual == NOTHING:
+            values[name] = _read(source, NOTHING)
         if not _is_given(source, sent):
             continue
         value = _read(source, sent[name])
@@ -213,12 +215,6 @@ def _is_given(source: TypedOption, sent: Values) -> bool:
     if value is None:
         return source.info.text == "rate"  # for which nothing is a value, too
     return value is not False and value not in ([], {})
-
-
-def _usual(source: TypedOption) -> Any:
-    if source.usual == NOTHING:
-        return _read(source, NOTHING)
-    return source.default
 
 
 def _read(source: TypedOption, value: Any) -> Any:
@@ -301,7 +297,18 @@ def _kind(source: TypedOption) -> Values:
     """Which control the page draws, and what that needs."""
     info = source.info
     if info.slider is not None:
-        return _slider(info.slider, source.field.default)
+        usual: Any = source.field.default
+        least, most, step, *start = info.slider
+        if usual is not None:
+            start = [usual]
+        return {
+            "kind": "slider",
+            "least": least,
+            "most": most,
+            "step": step,
+            "optional": usual is None,
+            "start": [*start, most][0],
+        }
     if info.text in ("flag", "file"):  # the page names the files
         return {"kind": "flag"}
     if info.choices:
@@ -317,17 +324,3 @@ def _kind(source: TypedOption) -> Values:
     if value_of(info).join is not None:
         return {"kind": "texts"}
     return {"kind": "text"}
-
-
-def _slider(slider: tuple[float, ...], usual: Any) -> Values:
-    least, most, step, *start = slider
-    if usual is not None:
-        start = [usual]
-    return {
-        "kind": "slider",
-        "least": least,
-        "most": most,
-        "step": step,
-        "optional": usual is None,
-        "start": [*start, most][0],
-    }

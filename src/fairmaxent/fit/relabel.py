@@ -52,8 +52,13 @@ def relabelled_if_asked(
     z) is t(y | z) exactly. A student may need another table.
     """
     fair = problem.fair_table()
-    if learned.taught is not None:
-        return _taught_by(learned.taught, problem, fair)
+    taught = learned.taught
+    if taught is not None:
+        labels = taught.labels
+        if labels is not None:
+            problem = with_labels(problem, labels)
+        table = replace(fair, table=taught.table)  # in the place of the fair one
+        return table, problem, Labelling(labels, labels, taught)
 
     plan = request.relabelling
     if plan is None:
@@ -70,16 +75,6 @@ def relabelled_if_asked(
         soft = raised / raised.sum(axis=1, keepdims=True)
         labels = _fair_labels(problem, fair, soft)
     return fair, with_labels(problem, labels), Labelling(soft, labels)
-
-
-def _taught_by(
-    taught: Taught, problem: Problem, fair: FairTable
-) -> tuple[FairTable, Problem, Labelling]:
-    """The table that a student needs, in the place of the fair one."""
-    labels = taught.labels
-    if labels is not None:
-        problem = with_labels(problem, labels)
-    return replace(fair, table=taught.table), problem, Labelling(labels, labels, taught)
 
 
 def check_in_memory(option: Option, table: Counted) -> None:

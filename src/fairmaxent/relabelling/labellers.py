@@ -471,14 +471,10 @@ def without_na(texts: Any) -> Any:
 
 def timestamps(dates: Any) -> Reals:
     """Dates as numbers; missing ones are NaN."""
+    seconds = np.empty(dates.shape)
     columns = nw.from_native(dates, eager_only=True).iter_columns()
-    if dates.shape[1]:
-        return np.column_stack([_seconds(column) for column in columns])
-    return np.empty(dates.shape)
-
-
-def _seconds(column: nw.Series[Any]) -> Reals:
-    moments = column.to_numpy().astype("datetime64[s]")
-    return np.where(
-        np.isnat(moments), np.nan, moments.astype(np.int64).astype(np.float64)
-    )
+    for number, column in enumerate(columns):
+        moments = column.to_numpy().astype("datetime64[s]")
+        seconds[:, number] = moments.astype(np.int64)
+        seconds[np.isnat(moments), number] = np.nan
+    return seconds
