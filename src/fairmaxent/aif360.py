@@ -24,7 +24,7 @@ WEIGHT = "instance_weights"
 
 # Options that the data set answers; and privacy, and a model: AIF360 has weights and
 # arrays, no domain and no columns.
-_ANSWERED = (
+_NOT_TAKEN = (
     "also",
     "favourable",
     "groups",
@@ -33,8 +33,9 @@ _ANSWERED = (
     "keep_columns",
     "domain",
     "progress",
+    "privacy",
+    "model",
 )
-_NOT_TAKEN = (*_ANSWERED, "privacy", "model")
 
 
 class FairMaxEntPreprocessing:

@@ -19,6 +19,8 @@ Keywords = ParamSpec("Keywords")
 Record = TypeVar("Record")
 Result = TypeVar("Result")
 
+Settings = dict[str, Any]  # what several options have in common
+
 NOTHING = "none"  # the word for no value
 _KEY = "option"
 _WIDTH = 112  # of a parameter's text in a docstring

@@ -19,6 +19,8 @@ from typing import Any
 from fairmaxent.errors import shown
 from fairmaxent.options import NOTHING, OptionInfo
 
+Pairs = dict[str, Any]  # values by name
+
 KEEP = "keep"
 FREE = "free"
 HOW = (
@@ -187,7 +189,7 @@ def _name(text: str) -> str:
     return name
 
 
-def _pairs(text: str, inner: Any) -> dict[str, Any]:
+def _pairs(text: str, inner: Any) -> Pairs:
     """Parse ``sex=Male, pregnant=yes``.
 
     A number has no equals sign, so before one a level may: ``<=50K=0.7``.
@@ -202,26 +204,22 @@ def _pairs(text: str, inner: Any) -> dict[str, Any]:
         if not value:
             raise ValueError
         pairs.append((_name(name), parsed(value[0], inner)))
-    if [_LEVEL] in shapes:  # several levels of a column are a list
-        return _levels_by_name(pairs)
-    return _by_name(pairs)
+    if [_LEVEL] not in shapes:
+        return _by_name(pairs)
+    levels: Pairs = {}  # several levels of a column are a list
+    for name, level in pairs:
+        levels.setdefault(name, []).append(level)
+    return levels
 
 
-def _by_name(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+def _by_name(pairs: Sequence[tuple[str, Any]]) -> Pairs:
     """Values by column, each named once."""
-    values: dict[str, Any] = {}
+    values: Pairs = {}
     for name, value in pairs:
         if name in values:
             raise ValueError(f"{name!r} is given twice; give it once")
         values[name] = value
     return values
-
-
-def _levels_by_name(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    levels: dict[str, Any] = {}
-    for name, level in pairs:
-        levels.setdefault(name, []).append(level)
-    return levels
 
 
 # ---------------------------------------------------------------- to text
@@ -287,11 +285,7 @@ def _listed(value: Any) -> list[Any]:
     return [value]
 
 
-def _concatenated(lists: list[list[Any]]) -> list[Any]:
-    return [item for items in lists for item in items]
-
-
-def _merged(tables: list[dict[str, Any]]) -> dict[str, Any]:
+def _merged(tables: list[Pairs]) -> Pairs:
     return _by_name([pair for table in tables for pair in table.items()])
 
 
@@ -307,13 +301,13 @@ def _merged_bins(bins: list[Any]) -> Any:
     return for_all[0]
 
 
-def _merged_strata(given: list[Any]) -> list[str] | dict[str, Any]:
+def _merged_strata(given: list[Any]) -> list[str] | Pairs:
     """Strata of several options; columns without levels as a list.
 
     >>> _merged_strata([["department"], {"label": ["yes"]}, {"label": ["no"]}])
     {'department': None, 'label': ['yes', 'no']}
     """
-    strata: dict[str, Any] = {}
+    strata: Pairs = {}
     for each in given:
         if not isinstance(each, Mapping):
             strata |= dict.fromkeys(_listed(each))
@@ -454,7 +448,7 @@ TEXTS = {
         shape=[str],
         words="a list of columns",
         example="sex,race",
-        join=_concatenated,
+        join=lambda lists: [item for items in lists for item in items],
     ),
     "several columns": Value(
         metavar="COLUMNS",

@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any, TypeVar
 
+from fairmaxent.app.jobs import Values
 from fairmaxent.cli.options import repeated
 from fairmaxent.cli.output import OutputOptions
 from fairmaxent.cli.reading import DomainOptions, ReadingOptions
@@ -131,7 +132,7 @@ def labelled(text: str) -> str:
 class PageOptions:
     """What the page sent, as the records of a command hold it."""
 
-    values: Mapping[str, Any]  # by name; those that were not given have their defaults
+    values: Values  # by name; those that were not given have their defaults
     # How they are typed, without those at their defaults; None: it cannot be.
     typed: tuple[str | None, ...]
     wishes: dict[str, str]  # the same by their labels
@@ -169,7 +170,7 @@ def page_options(sent: object, *, names: Collection[str]) -> PageOptions:
 
     Paths are none of them, so that nothing from a browser is ever opened.
     """
-    if not isinstance(sent, Mapping):
+    if not isinstance(sent, dict):
         raise InputError(
             "the page sent something that is not a set of options; reload it"
         )
@@ -178,11 +179,13 @@ def page_options(sent: object, *, names: Collection[str]) -> PageOptions:
             raise InputError(
                 f"the page sent an unknown option, {shown(name)}; reload it"
             )
-    values: dict[str, Any] = {}
+    values: Values = {}
     typed: list[str | None] = []
     wishes: dict[str, str] = {}
     for name, source in _controls().items():
-        values[name] = _usual(source)
+        values[name] = source.default
+        if source.usual == NOTHING:
+            values[name] = _read(source, NOTHING)
         if not _is_given(source, sent):
             continue
         value = _read(source, sent[name])
@@ -205,19 +208,13 @@ def page_options(sent: object, *, names: Collection[str]) -> PageOptions:
     return PageOptions(values, tuple(typed), wishes)
 
 
-def _is_given(source: TypedOption, sent: Mapping[str, Any]) -> bool:
+def _is_given(source: TypedOption, sent: Values) -> bool:
     if source.param not in sent:
         return False
     value = sent[source.param]
     if value is None:
         return source.info.text == "rate"  # for which nothing is a value, too
     return value is not False and value not in ([], {})
-
-
-def _usual(source: TypedOption) -> Any:
-    if source.usual == NOTHING:
-        return _read(source, NOTHING)
-    return source.default
 
 
 def _read(source: TypedOption, value: Any) -> Any:
@@ -254,7 +251,7 @@ def _choices(info: OptionInfo) -> list[str]:
     return list(info.choices)
 
 
-def meaningful(values: Mapping[str, Any]) -> dict[str, Any]:
+def meaningful(values: Values) -> Values:
     """What the page sent, without options that mean nothing beside the others.
 
     Their controls keep what was chosen.
@@ -271,7 +268,7 @@ def meaningful(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @cache
-def forms() -> dict[str, list[dict[str, Any]]]:
+def forms() -> dict[str, list[Values]]:
     """The controls of each part of the page, in their order."""
     controls = _controls()
     return {
@@ -280,7 +277,7 @@ def forms() -> dict[str, list[dict[str, Any]]]:
     }
 
 
-def _drawn(source: TypedOption) -> dict[str, Any]:
+def _drawn(source: TypedOption) -> Values:
     """What the page needs to draw a control for an option."""
     info = source.info
     default = source.usual
@@ -296,11 +293,22 @@ def _drawn(source: TypedOption) -> dict[str, Any]:
     }
 
 
-def _kind(source: TypedOption) -> dict[str, Any]:
+def _kind(source: TypedOption) -> Values:
     """Which control the page draws, and what that needs."""
     info = source.info
     if info.slider is not None:
-        return _slider(info.slider, source.field.default)
+        usual: Any = source.field.default
+        least, most, step, *start = info.slider
+        if usual is not None:
+            start = [usual]
+        return {
+            "kind": "slider",
+            "least": least,
+            "most": most,
+            "step": step,
+            "optional": usual is None,
+            "start": [*start, most][0],
+        }
     if info.text in ("flag", "file"):  # the page names the files
         return {"kind": "flag"}
     if info.choices:
@@ -316,17 +324,3 @@ def _kind(source: TypedOption) -> dict[str, Any]:
     if value_of(info).join is not None:
         return {"kind": "texts"}
     return {"kind": "text"}
-
-
-def _slider(slider: tuple[float, ...], usual: Any) -> dict[str, Any]:
-    least, most, step, *start = slider
-    if usual is not None:
-        start = [usual]
-    return {
-        "kind": "slider",
-        "least": least,
-        "most": most,
-        "step": step,
-        "optional": usual is None,
-        "start": [*start, most][0],
-    }

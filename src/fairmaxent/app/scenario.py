@@ -10,7 +10,7 @@ from typing import Any
 
 import narwhals
 
-from fairmaxent.app.jobs import StaleError
+from fairmaxent.app.jobs import StaleError, Values
 from fairmaxent.app.page_options import (
     FILING_NAMES,
     READING_NAMES,
@@ -73,7 +73,7 @@ class OpenedTable:
     # whether the page offers the table itself, because it came with the package
     can_be_taken: bool = False
     # how the page wants it to be read
-    asked: Mapping[str, Any] = field(default_factory=dict)
+    asked: Values = field(default_factory=dict)
     is_upload: bool = False  # and may come from anywhere
     # the example that the page begins with, before anybody has opened a table
     is_first: bool = False
@@ -197,7 +197,7 @@ class OpenedTable:
         return f"{spent_so_far(self.ledger, delta)}; {who}"
 
     @cached_property
-    def schema(self) -> dict[str, Any]:
+    def schema(self) -> Values:
         """The columns and their types."""
         return dict(self.file().frame.collect_schema())
 
@@ -244,7 +244,7 @@ class OpenedTable:
         return self._levels[key]
 
     @property
-    def shown(self) -> dict[str, Any]:
+    def shown(self) -> Values:
         """What the page knows of it."""
         return {
             "number": self.number,
@@ -275,7 +275,7 @@ def _collected(lazy: Any) -> Any:
 class Scenario:
     """Roles, wishes and the form of the result, as records of the command line."""
 
-    given: Mapping[str, Any]
+    given: Values
     table: OpenedTable
     options: PageOptions
     roles: RoleOptions
@@ -288,7 +288,7 @@ class Scenario:
     is_typed: bool = True  # whether `options` are those of `given`
 
     @classmethod
-    def from_json(cls, values: Mapping[str, Any], table: OpenedTable) -> "Scenario":
+    def from_json(cls, values: Values, table: OpenedTable) -> "Scenario":
         """Read what the page sent; what is not given has its default."""
         if not values.get("outcome") or not values.get("protected"):
             raise InputError(
@@ -325,7 +325,7 @@ class Scenario:
             pdf=bool(pdf),
         )
 
-    def moved(self, values: Mapping[str, Any]) -> "Scenario | None":
+    def moved(self, values: Values) -> "Scenario | None":
         """The same with other rates, or None if something else differs.
 
         They are not read as the command line does, which takes longer than the fit.
@@ -353,7 +353,7 @@ class Scenario:
         )
 
     @property
-    def _fitted_options(self) -> dict[str, Any]:
+    def _fitted_options(self) -> Values:
         names = self.given.keys() - {*_TAKEN_NAMES, _PDF}
         return {name: self.given[name] for name in names}
 

@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import uvicorn
 from starlette.applications import Starlette
@@ -20,7 +20,7 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from fairmaxent.app.guard import Guard
-from fairmaxent.app.jobs import EXAMPLES, StaleError, SupersededError, explained
+from fairmaxent.app.jobs import EXAMPLES, StaleError, SupersededError, Values, explained
 from fairmaxent.errors import InputError
 
 if TYPE_CHECKING:
@@ -50,7 +50,6 @@ _POSTS = (
 )
 _QUEUED = ("fit", "curve")  # which have a thread of their own already
 
-Values = dict[str, Any]
 Taken = Callable[["Session", Request], Awaitable[Values]]  # what a request brings
 
 

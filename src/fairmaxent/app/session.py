@@ -17,6 +17,7 @@ from fairmaxent.app.jobs import (
     LatestOnly,
     StaleError,
     SupersededError,
+    Values,
     explained,
 )
 from fairmaxent.app.page_options import forms
@@ -41,8 +42,6 @@ from fairmaxent.fit.pipeline import fit_read, with_estimate
 from fairmaxent.fit.request import Request
 from fairmaxent.plain_text import plain_json, visible
 from fairmaxent.progress import Progress
-
-Values = dict[str, Any]
 
 MOST_PINS = 3
 _PIN_LENGTH = 60  # of the name of a pin

@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from fairmaxent.app.jobs import Values
 from fairmaxent.app.page_options import KEPT, as_labelled, page_options
 from fairmaxent.app.scenario import COLUMN_NAMES, ROLE_NAMES, OpenedTable
 from fairmaxent.cli.inspect import inspected
@@ -88,7 +89,7 @@ POINTS = 30  # of a curve
 _cells: WeakKeyDictionary[Reading, Reading] = WeakKeyDictionary()
 
 
-def look_at(opened: OpenedTable, asked: Mapping[str, Any]) -> dict[str, Any]:
+def look_at(opened: OpenedTable, asked: Values) -> Values:
     """Columns, proposals, groups with rates, proxies, and what to watch out for.
 
     ``asked`` are the roles, and the ways to read columns, that the page chose.
@@ -113,7 +114,7 @@ def look_at(opened: OpenedTable, asked: Mapping[str, Any]) -> dict[str, Any]:
     if asked:  # then what nobody chose is not taken for granted
         outcome = roles.outcome or None
         protected = roles.protected
-    look: dict[str, Any] = plain_json(
+    return plain_json(
         {
             "rows": opened.rows,
             "outcome": outcome,
@@ -135,12 +136,9 @@ def look_at(opened: OpenedTable, asked: Mapping[str, Any]) -> dict[str, Any]:
             "notes": [visible(note) for note in notes],
         }
     )
-    return look
 
 
-def looked_at(
-    opened: OpenedTable, asked: Mapping[str, Any]
-) -> tuple[Any, RoleOptions, Domain]:
+def looked_at(opened: OpenedTable, asked: Values) -> tuple[Any, RoleOptions, Domain]:
     """The rows that Look shows, the roles of the columns, and their levels."""
     names = (*ROLE_NAMES, *COLUMN_NAMES, "drop")
     given = {name: value for name, value in asked.items() if name in names}
@@ -150,7 +148,7 @@ def looked_at(
     return opened.looked_at.drop(list(options.drop)), roles, levels
 
 
-def _column(column: ColumnSummary, domain: Domain) -> dict[str, Any]:
+def _column(column: ColumnSummary, domain: Domain) -> Values:
     """A column; if its levels are few, with their shares and those to choose from."""
     attribute = domain.attribute(column.name)
     levels = ", ".join(map(cut, column.shown[:_LEVELS]))
@@ -182,7 +180,7 @@ def _column(column: ColumnSummary, domain: Domain) -> dict[str, Any]:
 
 def _grouping(
     grouping: GroupingRates, protected: tuple[str, ...], frame: Any, domain: Domain
-) -> dict[str, Any]:
+) -> Values:
     """The groups of a column, or intersections of all, with sizes, rates and gaps."""
     sizes = {group.group: group for group in grouping.representation.groups}
     columns: Sequence[str] = protected
@@ -204,9 +202,7 @@ def _grouping(
     return {"name": grouping.name, "groups": groups}
 
 
-def _gaps(
-    frame: Any, domain: Domain, columns: Sequence[str]
-) -> dict[str, dict[str, Any]]:
+def _gaps(frame: Any, domain: Domain, columns: Sequence[str]) -> dict[str, Values]:
     """The missing values of each group of a column, or of the intersections of several.
 
     By group: their share of its cells in all other columns, the column with most of
@@ -237,7 +233,7 @@ def _gaps(
     return gaps
 
 
-def seen(fit: Certified, *, is_whole: bool = True) -> dict[str, Any]:
+def seen(fit: Certified, *, is_whole: bool = True) -> Values:
     """Rates, groups, what it costs and what to know; copies of a whole fit only."""
     certificate = fit.certificate
     made_for = [visible(line) for line in beyond_lines(certificate.decisions)]
@@ -261,7 +257,7 @@ def seen(fit: Certified, *, is_whole: bool = True) -> dict[str, Any]:
     }
 
 
-def _rate(certificate: Certificate, kind: str, name: str) -> dict[str, Any]:
+def _rate(certificate: Certificate, kind: str, name: str) -> Values:
     measure = certificate.measure
     return {
         "kind": kind,
@@ -274,7 +270,7 @@ def _rate(certificate: Certificate, kind: str, name: str) -> dict[str, Any]:
     }
 
 
-def _people(change: GroupChange, size: int) -> dict[str, Any]:
+def _people(change: GroupChange, size: int) -> Values:
     """A group, in rates, and in people of a table of this size."""
     shown = {name: getattr(change, name) for name in _SHOWN}
     for share, people in _PEOPLE.items():
@@ -282,7 +278,7 @@ def _people(change: GroupChange, size: int) -> dict[str, Any]:
     return shown
 
 
-def _costs(certificate: Certificate) -> dict[str, Any]:
+def _costs(certificate: Certificate) -> Values:
     groups: Sequence[Any] = ()
     changed: Sequence[Any] = ()
     if certificate.costs is not None:
@@ -304,7 +300,7 @@ def _sentences(remarks: Iterable[Any]) -> list[str]:
     return [visible(spelled(remark, as_labelled)) for remark in remarks]
 
 
-def _estimate(fit: Certified) -> dict[str, Any] | None:
+def _estimate(fit: Certified) -> Values | None:
     estimate = fit.certificate.estimate
     if estimate is None:
         return None

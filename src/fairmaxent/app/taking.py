@@ -4,13 +4,12 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
+from fairmaxent.app.jobs import Values
 from fairmaxent.app.page_options import IN_APP
-from fairmaxent.app.scenario import Fitted, OpenedTable
+from fairmaxent.app.scenario import Fitted
 from fairmaxent.cli.options import command_line
 from fairmaxent.cli.output import OutputOptions, source_of
-from fairmaxent.cli.reading import DomainOptions
 from fairmaxent.cli.result import make_report, make_result
 from fairmaxent.files.write import Staging
 from fairmaxent.options import python_lines
@@ -179,7 +178,7 @@ def _narrowing(fitted: Fitted, *, is_lazy: bool) -> Iterator[str]:
         )
 
 
-def take(fitted: Fitted, folder: Path, progress: Progress) -> list[dict[str, Any]]:
+def take(fitted: Fitted, folder: Path, progress: Progress) -> list[Values]:
     """Write the fair table, the model and the report into the folder.
 
     Returns what the page says about them.
@@ -189,8 +188,7 @@ def take(fitted: Fitted, folder: Path, progress: Progress) -> list[dict[str, Any
     if scenario.pdf:
         find_browser()  # refuses, before any work, if there is none
     source = scenario.file
-    command = command_text(fitted)
-    paths: dict[str, Any] = {
+    paths: Values = {
         what: str(folder / getattr(wanted, what))
         for what in ("output", "model", "report", "pdf")
         if getattr(wanted, what) is not None
@@ -206,7 +204,10 @@ def take(fitted: Fitted, folder: Path, progress: Progress) -> list[dict[str, Any
             lambda stage, share: progress(stage, 0.1 + 0.5 * share),
         )
         progress("writing the report", 0.6)
-        origin = _origin(scenario.table, scenario.columns_as, command)
+        table = scenario.table
+        origin = source_of(str(table.path), scenario.columns_as, command_text(fitted))
+        known_name = os.path.basename(table.typed)  # to the user of the page
+        origin = replace(origin, file=known_name, front_door=IN_APP)
         make_report(result, wanted, staging, origin)
         progress("writing the report", 0.95)
     whats = {
@@ -223,13 +224,7 @@ def take(fitted: Fitted, folder: Path, progress: Progress) -> list[dict[str, Any
     return _files(whats)
 
 
-def _origin(table: OpenedTable, columns_as: DomainOptions, command: str) -> Source:
-    """Where a table came from, by the names that the user of the page knows."""
-    origin = source_of(str(table.path), columns_as, command)
-    return replace(origin, file=os.path.basename(table.typed), front_door=IN_APP)
-
-
-def _files(whats: Mapping[str | None, str]) -> list[dict[str, Any]]:
+def _files(whats: Mapping[str | None, str]) -> list[Values]:
     """Files by path, with what they are, as the page lists them."""
     paths = {Path(path): what for path, what in whats.items() if path is not None}
     return [

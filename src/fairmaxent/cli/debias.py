@@ -17,7 +17,6 @@ import narwhals
 from fairmaxent.cli.options import (
     NEXT,
     SectionedCommand,
-    folder_option,
     ledger_beside,
     next_step,
     resolved,
@@ -279,7 +278,13 @@ def _connected(address: str | None) -> Iterator[None]:
 
 
 @click.command()
-@folder_option("demo", "Folder for the files.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("demo"),
+    show_default=True,
+    help="Folder for the files.",
+)
 @click.option("--force", is_flag=True, help="Replace existing files.")
 @click.pass_context
 def demo_command(ctx: click.Context, out: Path, force: bool) -> None:  # noqa: FBT001 (click passes it by name)

@@ -276,7 +276,9 @@ def _next(
         # Columns of a few texts first: numbers rarely name groups of people.
         names += [
             column.name
-            for column in sorted(inspection.columns, key=_is_numeric)
+            for column in sorted(
+                inspection.columns, key=lambda column: column.kind == "numeric"
+            )
             if 2 <= column.levels <= 10 and not column.identifier
         ]
         names = [name for name in names if name != inspection.outcome]
@@ -299,10 +301,6 @@ def _next(
 
 def _proposed(inspection: Inspection, role: str) -> list[str]:
     return [str(proposal.value) for proposal in inspection.proposed(role)]
-
-
-def _is_numeric(column: Any) -> bool:
-    return bool(column.kind == "numeric")
 
 
 def _choose(

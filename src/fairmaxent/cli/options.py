@@ -19,7 +19,8 @@ from fairmaxent.options import NOTHING, OptionInfo, TypedOption, typed_options
 from fairmaxent.plain_text import visible
 from fairmaxent.values import value_of
 
-Decorator = Callable[[Callable[..., None]], Callable[..., None]]
+Function = Callable[..., None]  # that click makes a command of
+Decorator = Callable[[Function], Function]
 
 OTHERS = "Other options"
 CONFIG = "fairmaxent.config"  # where a context keeps the path of the config file
@@ -108,16 +109,6 @@ def _type(info: OptionInfo) -> click.ParamType[Any] | type:
     return plain.get(info.text) or TypedValue(value_of(info))
 
 
-def folder_option(
-    default: str, help: str
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """The option for a folder that files are written into."""
-    folder = click.Path(file_okay=False, path_type=Path)
-    return click.option(
-        "--out", type=folder, default=Path(default), show_default=True, help=help
-    )
-
-
 def taking(
     kind: Callable[..., Any],
     name: str,
@@ -135,14 +126,14 @@ def taking(
     # those under a heading of their own come last
     sources = sorted(options or (), key=lambda source: bool(source.info.heading))
 
-    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+    def decorate(function: Function) -> Function:
         @functools.wraps(function)
         def collected(*args: Any, **params: Any) -> None:
             _refuse_meaningless(source for source in sources if own or source.owner)
             given = {source.param: params.pop(source.param) for source in sources}
             function(*args, **{**params, name: kind(**given)})
 
-        decorated: Callable[..., None] = collected
+        decorated: Function = collected
         for source in reversed(sources):
             decorated = _click_option(
                 source, required=required and source.info.required

@@ -18,7 +18,7 @@ from fairmaxent.files.formats import FORMATS, FileFormat, as_polars, output_form
 from fairmaxent.files.parquet import as_lazy, with_categories
 from fairmaxent.files.reading import STANDARD, TableFile
 from fairmaxent.files.write import Staging
-from fairmaxent.options import option
+from fairmaxent.options import Settings, option
 from fairmaxent.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -32,11 +32,11 @@ Mode = Literal["rows", "weights", "top-up"]
 
 # ---------------------------------------------------------------- in several commands
 
-FORMAT: dict[str, Any] = {
+FORMAT: Settings = {
     "choices": tuple(FORMATS),
     "help": "Format of the output; by default its suffix decides.",
 }
-EVALUATE: dict[str, Any] = {
+EVALUATE: Settings = {
     "text": "flag",
     "label": "Judge the rows in the report",
     "only_if": {"mode": (None, "rows"), "epsilon": (None,)},
@@ -57,8 +57,8 @@ EVALUATE: dict[str, Any] = {
         " a while."
     ),
 }
-TARGET: dict[str, Any] = {"text": "file", "in_files": False}
-READABLE: dict[str, Any] = {
+TARGET: Settings = {"text": "file", "in_files": False}
+READABLE: Settings = {
     "text": "flag",
     "in_files": False,
     "help": (
@@ -66,18 +66,18 @@ READABLE: dict[str, Any] = {
         " default only you can; a file that is replaced keeps its permissions."
     ),
 }
-FORCE: dict[str, Any] = {
+FORCE: Settings = {
     "text": "flag",
     "in_files": False,
     "help": "Replace existing files.",
 }
-JSON: dict[str, Any] = {
+JSON: Settings = {
     "text": "flag",
     "in_files": False,
     "flags": ("--json",),
     "help": "Print JSON, for programs.",
 }
-REPORT: dict[str, Any] = {
+REPORT: Settings = {
     **TARGET,
     "help": "Write a report to this file (.html, .md, .json or .pdf).",
 }
@@ -85,7 +85,7 @@ _REPORT = "The report"
 _IN_MEMORY = (
     "that needs the rows in memory, but they stay on the cluster; leave one of them out"
 )
-SEED: dict[str, Any] = {
+SEED: Settings = {
     "text": "whole",
     "flags": ("--seed", "--random-state"),
     "label": "Seed",
@@ -126,7 +126,7 @@ class FilingOptions:
     force: bool = option(False, **FORCE)
 
     @property
-    def filing(self) -> dict[str, Any]:
+    def filing(self) -> Settings:
         """Title, author and purpose."""
         return {"title": self.title, "author": self.author, "purpose": self.purpose}
 

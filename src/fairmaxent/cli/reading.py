@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from fairmaxent.cli.config import config_option, read_domain
-from fairmaxent.cli.options import CONFIG, Decorator, taking
+from fairmaxent.cli.options import CONFIG, Decorator, Function, taking
 from fairmaxent.cli.values import FILE
 from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.domain import Domain, bound
@@ -184,7 +184,7 @@ class DomainOptions:
         )
 
 
-def reading_options(function: Callable[..., None]) -> Callable[..., None]:
+def reading_options(function: Function) -> Function:
     """Add the options of reading, which a command gets as ``reading``, and a limit."""
     limited = click.option(
         "--max-memory",
@@ -207,7 +207,7 @@ def _limit_memory(ctx: click.Context, _: click.Parameter, limit: str | None) -> 
 
 def table_command(
     *records: Decorator, **settings: Any
-) -> Callable[[Callable[..., None]], click.Command]:
+) -> Callable[[Function], click.Command]:
     """Make a command about a table.
 
     It gets its context, the path, other records, and how the table is read.
@@ -220,12 +220,11 @@ def table_command(
         config_option,
     ]
 
-    def decorate(function: Callable[..., None]) -> click.Command:
-        decorated: Callable[..., None] = click.pass_context(function)
+    def decorate(function: Function) -> click.Command:
+        decorated: Function = click.pass_context(function)
         for add in reversed(adding):
             decorated = add(decorated)
-        command: click.Command = click.command(**settings)(decorated)
-        return command
+        return click.command(**settings)(decorated)
 
     return decorate
 

@@ -70,14 +70,10 @@ def _text(option: Option) -> str:
     if isinstance(option.value, str):
         return option.value
     if option.name == "bins" and isinstance(option.value, Mapping):
+        from fairmaxent.data.levels import value_text
+
         return "; ".join(
-            f"{quoted(column)}: {_edges_text(edges)}"
+            f"{quoted(column)}: {', '.join(map(value_text, edges))}"
             for column, edges in option.value.items()
         )
     return written(option.value)
-
-
-def _edges_text(edges: Any) -> str:
-    from fairmaxent.data.levels import value_text
-
-    return ", ".join(map(value_text, edges))

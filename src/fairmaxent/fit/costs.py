@@ -12,7 +12,7 @@ from itertools import permutations
 
 import numpy as np
 
-from fairmaxent.data.table import Reals, Spread, tally
+from fairmaxent.data.table import Reals, Spread, ratio, tally
 from fairmaxent.engines.rows import RowWeights, row_prior, row_spread, tilted_rows
 from fairmaxent.fairness.rates import group_shares, group_table
 from fairmaxent.fit.distribution import asked_of_rows
@@ -185,7 +185,7 @@ def _spreads(solved: Solved, tilted: Tilted) -> tuple[Spread, Spread]:
     _, groups = root_shape(problem.blocks)
     people = replace(rows, codes=rows.codes[:, :1] % groups)
     by_outcome = [Spread.of(people, part, groups) for part in parts]
-    whole = Spread.of(people, np.asarray(parts.sum(axis=0)), groups)
+    whole = Spread.of(people, parts.sum(axis=0), groups)
     return Spread.stacked(by_outcome).shaped(shape), whole.shaped(shape[1:])
 
 
@@ -211,7 +211,7 @@ def _changed(
     # people whose design weight is zero do not count
     if design is not None and table.keeps_rows:
         rows = tally(table.inverse, (design > 0).astype(float), table.distinct)
-    new = np.divide(weights * rows, total, out=np.zeros_like(weights), where=total > 0)
+    new = ratio(weights * rows, total)
     outcomes, groups = root_shape(problem.blocks)
     # Axes: group, recorded outcome, new outcome.
     moved = np.zeros((groups, outcomes, outcomes))

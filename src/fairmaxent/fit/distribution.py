@@ -11,7 +11,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairmaxent.data import frames
 from fairmaxent.data.attribute import Attribute
@@ -24,6 +23,7 @@ from fairmaxent.data.table import (
     Blocks,
     Codes,
     Counted,
+    Indices,
     Positions,
     Reals,
     Table,
@@ -60,8 +60,8 @@ class _Grouped:
     All of them may be there several times, with other weights.
     """
 
-    order: NDArray[np.intp]
-    starts: NDArray[np.intp]  # where in ``order`` those of each group begin
+    order: Indices
+    starts: Indices  # where in ``order`` those of each group begin
     weights: Reals  # of all input rows, once or several times
     people: int  # how many input rows there are
 
@@ -86,14 +86,10 @@ class _Grouped:
     def _choice(self) -> Choice:
         return Choice.grouped(self.weights[self.order], self.starts)
 
-    def draw(
-        self, groups: NDArray[np.intp], rng: np.random.Generator
-    ) -> NDArray[np.intp]:
+    def draw(self, groups: Indices, rng: np.random.Generator) -> Indices:
         """Draw an input row of each of these groups."""
-        return (
-            self.order[self.starts[groups] + self._choice.draw(groups, rng)]
-            % self.people
-        )
+        places = self.starts[groups] + self._choice.draw(groups, rng)
+        return self.order[places] % self.people
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +130,7 @@ class Details:
         order, starts = grouped_rows(of_input, self.rows.rows)
         return _Grouped(order, starts, (parts * self.weights).ravel(), len(inverse))
 
-    def _component_row(self, codes: Codes) -> NDArray[np.intp]:
+    def _component_row(self, codes: Codes) -> Indices:
         """Where in the component these rows are; -1: of weight zero."""
         return match_rows(self.rows.codes, codes, self.rows.blocks.levels)
 
@@ -146,10 +142,6 @@ class Details:
             *grouped_rows(cells, self.rows.blocks.levels[0]), self.weights, len(cells)
         )
 
-    def totals(self) -> Reals:
-        """Weight of the input rows behind each row of the component."""
-        return self.sources.totals()
-
     def fills(self, index: int) -> bool:
         """Whether rows of the base get this attribute from real rows of their cell."""
         return (
@@ -159,7 +151,7 @@ class Details:
         )
 
     def draw(
-        self, places: NDArray[np.intp], roots: Codes, rng: np.random.Generator
+        self, places: Indices, roots: Codes, rng: np.random.Generator
     ) -> Mapping[int, Codes]:
         """Draw an input row behind each row of the component: its positions.
 
@@ -326,9 +318,7 @@ class Distribution:
             axis=tuple(axis for axis, a in enumerate(members) if a not in attributes)
         )
         kept = [a for a in members if a in attributes]
-        return np.asarray(table).transpose(
-            [kept.index(attribute) for attribute in attributes]
-        )
+        return table.transpose([kept.index(attribute) for attribute in attributes])
 
     def expectation(self, column: str, *, given: Evidence | None = None) -> float:
         """Return the mean of a numeric, boolean or date column where it is known."""
@@ -460,9 +450,7 @@ class Distribution:
         )
         return int(n)
 
-    def draw(
-        self, cells: NDArray[np.intp], rng: np.random.Generator, *, spread: bool
-    ) -> Any:
+    def draw(self, cells: Indices, rng: np.random.Generator, *, spread: bool) -> Any:
         """Draw one row for each wanted cell of outcome and protected columns.
 
         ``spread``: each row of the data is drawn in proportion to its weight, up to one
@@ -490,9 +478,8 @@ class Distribution:
         for index in changed.keys() & self.details.positions.keys():
             weights *= changed[index].counts[self.details.positions[index]] > 0
         details = replace(self.details, weights=weights)
-        agree = details.totals() / np.maximum(
-            self.details.totals(), np.finfo(float).tiny
-        )
+        before = np.maximum(self.details.sources.totals(), np.finfo(float).tiny)
+        agree = details.sources.totals() / before
         # ``share`` speaks of the levels of those columns in the base only, so it is
         # taken off again here.
         levels = rows.scores(

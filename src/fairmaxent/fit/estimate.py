@@ -9,7 +9,7 @@ learns from its output, and decides about the people of that fold.
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 
@@ -19,11 +19,11 @@ from fairmaxent.errors import InfeasibleError, InputError, Option
 from fairmaxent.fairness.rates import ByGrouping, Measure
 from fairmaxent.fit.certified import Certified
 from fairmaxent.fit.facts import ModelEstimate, ModelScores, Range
-from fairmaxent.fit.option_values import Estimate, OutputOption
+from fairmaxent.fit.option_values import Estimate
 from fairmaxent.fit.request import Request
 from fairmaxent.fit.solved import spread_over_rows, with_design
 from fairmaxent.metrics.trial import OVERALL, Run, Score, Trial
-from fairmaxent.progress import Progress, silent
+from fairmaxent.progress import Progress
 from fairmaxent.relabelling.labellers import TREE, Labeller, choose_labeller, name_of
 from fairmaxent.relabelling.people import Lesson, People
 
@@ -150,12 +150,7 @@ class Tryout:
             return 1
         return 3 if self.plan.student == TREE else 2
 
-    def trial(
-        self,
-        lesson: Callable[[Mask, int], Lesson],
-        rounds: int = 1,
-        progress: Progress = silent,
-    ) -> Trial:
+    def trial(self, lesson: Callable[[Mask, int], Lesson], progress: Progress) -> Trial:
         """Let students decide about people they have not seen.
 
         A lesson depends on whom it may be about, and a seed.
@@ -163,18 +158,14 @@ class Tryout:
         people = self.people
         runs = []
         measure = self.fit.certificate.measure
-        for number in range(rounds):
+        for number in range(self.rounds):
             fold = fold_of_each(people, ESTIMATE_FOLDS, seed=number)
             chances = np.empty((len(people.size), people.outcomes))
             for held in range(ESTIMATE_FOLDS):
-                progress(
-                    "estimate",
-                    (number * ESTIMATE_FOLDS + held) / (rounds * ESTIMATE_FOLDS),
-                )
+                done = number * ESTIMATE_FOLDS + held  # lessons, also the next seed
+                progress("estimate", done / (self.rounds * ESTIMATE_FOLDS))
                 asked = np.flatnonzero(fold == held)
-                student = self.student.learn(
-                    lesson(fold != held, number * ESTIMATE_FOLDS + held)
-                )
+                student = self.student.learn(lesson(fold != held, done))
                 chances[asked] = student(people.inputs.take(asked))
             runs.append(Run(fold, chances))
 
@@ -194,14 +185,12 @@ class Tryout:
             strata=math.prod(shape[len(shape) - measure.strata :]),
         )
 
-    def fair_lesson(
-        self, kept: Mask, seed: int, *, request: Request, output: OutputOption
-    ) -> Lesson:
+    def fair_lesson(self, kept: Mask, seed: int) -> Lesson:
         """What a student learns from, made by a fit that never saw some people."""
         try:
             rest = some_rows(self.data, np.flatnonzero(kept))
-            fit = self.refit(rest, request)
-            if output == "weights":
+            fit = self.refit(rest, self.request)
+            if self.plan.output == "weights":
                 return _weighted_lesson(fit, rest)
             return _drawn_lesson(fit, rest, seed)
         except (InfeasibleError, InputError) as problem:
@@ -222,9 +211,7 @@ def _groupings(measure: Measure, shape: tuple[int, ...]) -> Iterator[tuple[str, 
     levels = np.unravel_index(np.arange(math.prod(shape[1:])), shape[1:])
     for name, grouping in zip(measure.names, measure.groupings, strict=True):
         sizes = [shape[axis] for axis in grouping]
-        codes = np.asarray(
-            np.ravel_multi_index([levels[axis - 1] for axis in grouping], sizes)
-        )
+        codes = np.ravel_multi_index([levels[axis - 1] for axis in grouping], sizes)
         for axis, level in (*measure.left_out, *measure.outside):
             if axis in grouping:
                 codes[levels[axis - 1] == level] = -1
@@ -234,30 +221,24 @@ def _groupings(measure: Measure, shape: tuple[int, ...]) -> Iterator[tuple[str, 
 def estimate_model(tryout: Tryout, progress: Progress) -> ModelEstimate:
     """Estimate how a student of the fit's rows or weights treats people in the data."""
     people = tryout.people
-    output = tryout.plan.output
-    rounds = tryout.rounds
 
     def part(start: float) -> Progress:
         return lambda stage, share: progress(stage, start + 0.4 * share)
 
     before = tryout.trial(
-        lambda kept, _: people.lesson(kept.astype(np.int64)), rounds, part(0.0)
+        lambda kept, _: people.lesson(kept.astype(np.int64)), part(0.0)
     )
-    after = tryout.trial(
-        partial(tryout.fair_lesson, request=tryout.request, output=output),
-        rounds,
-        part(0.4),
-    )
+    after = tryout.trial(tryout.fair_lesson, part(0.4))
     progress("estimate", 1.0)
     return ModelEstimate(
         student=name_of(tryout.student),
-        output=output,
+        output=tryout.plan.output,
         folds=ESTIMATE_FOLDS,
         threshold=_THRESHOLD,
         before=_scores(before),
         after=_scores(after),
         blind=tryout.plan.blind,
-        rounds=rounds,
+        rounds=tryout.rounds,
         people=len(people.size),
         measured_on=round(len(people.size) / ESTIMATE_FOLDS),
     )
@@ -272,12 +253,11 @@ def _people(data: Reading) -> People:
 
 def _weighted_lesson(fit: Certified, data: Reading) -> Lesson:
     """The rows with their fair weights, by the outcomes that they get or keep."""
-    # A cell that lost its only row to the fold has nothing to weigh; the student learns
-    # from the rest.
-    filled = bool(fit.certificate.filled_cells)
     people = _people(data)
     fair = None
-    if filled:
+    # A cell that lost its only row to the fold has nothing to weigh; the student learns
+    # from the rest.
+    if fit.certificate.filled_cells:
         fair = fit.weighted.collect().counts * fit.table.size
     weights = with_design(
         spread_over_rows(fit, fair)[fit.distinct_rows.inverse], fit.design_weights

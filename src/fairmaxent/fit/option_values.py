@@ -22,7 +22,7 @@ from fairmaxent.errors import (
 from fairmaxent.fairness.rates import check_rate
 from fairmaxent.maxent.forbidden import Rule
 from fairmaxent.maxent.priors.bases import BASES
-from fairmaxent.options import documented, option
+from fairmaxent.options import Settings, documented, option
 from fairmaxent.relabelling.labellers import STUDENTS, StudentName, check_model
 
 RateOption = float | Mapping[str, float | None] | None
@@ -39,7 +39,7 @@ FREE: Free = "free"  # the target of an outcome whose share may move
 LEAST_SHARE = 1e-8  # below, a wanted share is lost in rounding, relative to the others
 _SLACK = 1e-6  # how far a user's probabilities may be from summing to 1
 
-RATE: dict[str, Any] = {  # what the two rates have in common
+RATE: Settings = {  # what the two rates have in common
     "main": True,
     "text": "rate",
     "slider": (0.05, 1, 0.01),

@@ -11,7 +11,7 @@ from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.draws import generator
 from fairmaxent.data.reading import Reading, ReadingRequest
 from fairmaxent.data.shareable import shareable
-from fairmaxent.data.table import Blocks, Counted, Reals, effective_rows
+from fairmaxent.data.table import Counted, Reals, effective_rows
 from fairmaxent.engines.lazy_frame import open_lazy
 from fairmaxent.engines.rows import read_rows, row_prior
 from fairmaxent.errors import (
@@ -274,20 +274,13 @@ def _base(
         root=root,
         rules=problem.rules,
     )
+    # All of it in a cell without rows, a part in one with few: otherwise the few would
+    # be taken for what their cell is like, and other cells be tilted towards them.
     lent = request.C if BASES[request.base].lends else 0.0
-    return base, _borrowed_shares(problem.blocks, problem.counted, lent)
-
-
-def _borrowed_shares(blocks: Blocks, counted: Counted, in_small_cells: float) -> Reals:
-    """How much of p(x | y, z) is to be the base's.
-
-    All of it in a cell without rows, a given share in one with few: otherwise the few
-    would be taken for what their cell is like, and other cells be tilted towards them.
-    """
-    (total,) = counted.tables([(0,)], blocks.levels)
-    (squares,) = counted.tables([(0,)], blocks.levels, of="squares")
+    total = problem.counted.tables([(0,)], problem.blocks.levels)[0]
+    squares = problem.counted.tables([(0,)], problem.blocks.levels, of="squares")[0]
     few = np.nan_to_num(effective_rows(total, squares)) < _FEW_ROWS
-    return np.where(total == 0, 1.0, np.where(few, in_small_cells, 0.0))
+    return base, np.where(total == 0, 1.0, np.where(few, lent, 0.0))
 
 
 def refit(fit: Certified, request: Request) -> Certified:

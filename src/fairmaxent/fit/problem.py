@@ -245,7 +245,7 @@ class Problem:
 
     def _root_table(self, rows: Counted) -> Reals:
         (cells,) = rows.tables([(0,)], self.blocks.levels)
-        return np.asarray(cells / cells.sum()).reshape(self.blocks.shape(0))
+        return (cells / cells.sum()).reshape(self.blocks.shape(0))
 
     @cached_property
     def root_targets(self) -> dict[int, Reals]:
@@ -320,9 +320,7 @@ class Problem:
         sizes = _marginal(fair, self.roles.strata_axes, keepdims=True)
         old = _marginal(data, self.roles.strata_axes, keepdims=True)
         data = data * ratio(sizes, old)
-        least = float(
-            np.divide(data, rows, out=np.zeros_like(rows), where=rows > 0).max()
-        )
+        least = float(ratio(data, rows).max())
         if least >= largest:
             raise InfeasibleError(
                 Option("largest_weight", largest),
@@ -429,7 +427,7 @@ class Problem:
             compared = self.measure.groups_compared(self.empirical, axes)
             present = _marginal(compared, axes) > 0
             groups = tuple(range(present.ndim - self.measure.strata))
-            yield name, np.asarray(present.sum(axis=groups))
+            yield name, present.sum(axis=groups)
 
     def _refuse_nothing_to_compare(self) -> None:
         if not self.measure.strata:

@@ -52,8 +52,13 @@ def relabelled_if_asked(
     z) is t(y | z) exactly. A student may need another table.
     """
     fair = problem.fair_table()
-    if learned.taught is not None:
-        return _taught_by(learned.taught, problem, fair)
+    taught = learned.taught
+    if taught is not None:
+        labels = taught.labels
+        if labels is not None:
+            problem = with_labels(problem, labels)
+        table = replace(fair, table=taught.table)  # in the place of the fair one
+        return table, problem, Labelling(labels, labels, taught)
 
     plan = request.relabelling
     if plan is None:
@@ -66,30 +71,19 @@ def relabelled_if_asked(
         soft = _soft_labels(problem, plan, data)
     labels = learned.labels
     if labels is None:
-        soft = _above_floor(soft)
+        raised = np.maximum(soft, FLOOR)
+        soft = raised / raised.sum(axis=1, keepdims=True)
         labels = _fair_labels(problem, fair, soft)
     return fair, with_labels(problem, labels), Labelling(soft, labels)
-
-
-def _taught_by(
-    taught: Taught, problem: Problem, fair: FairTable
-) -> tuple[FairTable, Problem, Labelling]:
-    """The table that a student needs, in the place of the fair one."""
-    labels = taught.labels
-    if labels is not None:
-        problem = with_labels(problem, labels)
-    return replace(fair, table=taught.table), problem, Labelling(labels, labels, taught)
 
 
 def check_in_memory(option: Option, table: Counted) -> None:
     """Refuse rows that are on the workers of a cluster."""
     if not isinstance(table, Table):
-        where = (
-            "on the workers of a cluster; compute() the frame first, or close the"
-            " client"
-        )
         raise InputError(
-            option, f" needs the distinct rows in memory, but they are {where}"
+            option,
+            " needs the distinct rows in memory, but they are on the workers of a"
+            " cluster; compute() the frame first, or close the client",
         )
 
 
@@ -104,12 +98,6 @@ def _soft_labels(problem: Problem, plan: Model, data: Reading) -> Reals:
     )
     labeller = choose_labeller(problem.roles, plan.estimator or LOGISTIC)
     return pooled_labels(people, cross_fit(labeller, people))
-
-
-def _above_floor(soft: Reals) -> Reals:
-    """Keep soft labels away from zero."""
-    raised = np.maximum(soft, FLOOR)
-    return raised / raised.sum(axis=1, keepdims=True)
 
 
 def _fair_labels(problem: Problem, fair: FairTable, soft: Reals) -> Reals:
@@ -127,11 +115,11 @@ def with_labels(problem: Problem, labels: Reals) -> Problem:
 
     def shared(per_row: Reals) -> Reals:
         per_profile = tally(profiles.profile_of_row, per_row, len(labels))
-        return np.asarray((per_profile * labels.T).ravel())
+        return (per_profile * labels.T).ravel()
 
     # The parts of a row stay one row: squared weights are shared out like the rest, or
     # rows would seem to be gained.
     rows = shared(problem.table.collect().rows)
     squares = shared(problem.counted.collect().squares)
-    counts = np.asarray((profiles.mass * labels.T).ravel())
+    counts = (profiles.mass * labels.T).ravel()
     return replace(problem, table=Table(profiles.labelled(), counts, rows, squares))

@@ -438,12 +438,10 @@ class Request:
         if not isinstance(self.forbid, list | tuple) or not all(
             isinstance(rule, Mapping) and rule for rule in self.forbid
         ):
-            wanted = (
-                "pass a list of combinations, none of them empty, e.g. [{'sex':"
-                " 'Male'}]"
-            )
             raise ForbiddenError(
-                Option("forbid"), f" is {shown(self.forbid)}; {wanted}"
+                Option("forbid"),
+                f" is {shown(self.forbid)}; pass a list of combinations, none of them"
+                " empty, e.g. [{'sex': 'Male'}]",
             )
 
     def _check_estimate(self) -> None:

@@ -5,14 +5,13 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
 
 from fairmaxent.data import frames
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import read_weights
 from fairmaxent.data.quotas import Sums, held_counts
 from fairmaxent.data.roles import Roles, read_columns
-from fairmaxent.data.table import Counted, Reals, match_rows
+from fairmaxent.data.table import Counted, Indices, Reals, match_rows, ratio
 from fairmaxent.engines.lazy_counts import join_weights
 from fairmaxent.engines.lazy_frame import Lazy, check_column, names_of
 from fairmaxent.engines.rows import row_prior
@@ -220,9 +219,7 @@ def weigh_lazily(fit: Solved, weights: Reals | None, lazy: Lazy, name: str) -> A
     alone = rows_alone(fit)
     (fair,) = fit.weighted.tables([(0,)], blocks.levels)
     (old,) = fit.problem.counted.tables([(0,)], blocks.levels)
-    factor = np.divide(
-        fit.table.size * fair, old, out=np.zeros(len(old)), where=old > 0
-    )
+    factor = ratio(fit.table.size * fair, old)
     log_levels = alone.potentials.copy()
     with np.errstate(divide="ignore"):
         log_levels[blocks.slices[0]] += np.log(factor) - alone.tilted.log_partition
@@ -296,7 +293,7 @@ def rows_alone(fit: Solved) -> Distribution:
     return Distribution.of(fit.domain, optimum)
 
 
-def missing_rows(fit: Solved, sums: Sums) -> NDArray[np.intp]:
+def missing_rows(fit: Solved, sums: Sums) -> Indices:
     """How many rows each cell lacks, at the smallest total of which none has too many.
 
     Sums are held if possible.
@@ -366,4 +363,4 @@ def fair_counts(fair: Reals, total: int, least: Reals) -> Reals | None:
         np.argsort((counts - wanted)[open_cells], kind="stable")[:short]
     ]
     counts[largest] += 1
-    return np.asarray(counts)
+    return counts

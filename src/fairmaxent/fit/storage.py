@@ -209,7 +209,14 @@ def _restored(stored: _Model) -> Solved:
     weighted = reweigh(_relabelled(stored, problem).counted, target[blocks.slices[0]])
     features = cell_features(blocks, problem.moment_scores, target)
     sound(stored.solution.multipliers, "f", (features.count,))
-    prior = _restored_prior(stored, blocks, Rows.of(blocks, weighted.collect()))
+    rows = Rows.of(blocks, weighted.collect())
+    prior: Prior = rows
+    share = stored.request.C
+    if share:
+        base = unpack_base(blocks, stored.base)
+        prior = Mixture.of((share, 1 - share), (base, rows))
+    elif stored.rows_in_use is not None:
+        prior = rows.only(sound(stored.rows_in_use, "b", (rows.rows,)))
     optimum = Optimum(Dual(prior, features, features.mean(target)), stored.solution)
     distribution = Distribution.of(stored.domain, optimum).detailed(
         data.positions,
@@ -265,16 +272,6 @@ def _restored_reading(stored: _Model) -> Reading:
         weight_column=stored.weight_column,
         positions=_restored_positions(stored, roles.blocks),
     )
-
-
-def _restored_prior(stored: _Model, blocks: Blocks, rows: Rows) -> Prior:
-    share = stored.request.C
-    if share:
-        base = unpack_base(blocks, stored.base)
-        return Mixture.of((share, 1 - share), (base, rows))
-    if stored.rows_in_use is not None:
-        return rows.only(sound(stored.rows_in_use, "b", (rows.rows,)))
-    return rows
 
 
 def _check_weights(stored: _Model) -> None:

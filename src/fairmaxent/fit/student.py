@@ -13,7 +13,7 @@ import numpy as np
 
 from fairmaxent.data import frames
 from fairmaxent.data.reading import Reading
-from fairmaxent.data.table import Mask, Reals, Table, effective_rows, tally
+from fairmaxent.data.table import Mask, Reals, Table, effective_rows, ratio, tally
 from fairmaxent.errors import InputError, Option
 from fairmaxent.fairness.rates import Grouping, group_table, outcome_rates
 from fairmaxent.fit.problem import Problem
@@ -207,7 +207,7 @@ def _task(
         profile=profile[known],
         weight=weight,
         compared=compared,
-        factor=np.divide(fair, before, out=np.zeros(groups), where=before > 0),
+        factor=ratio(fair, before),
         threshold=plan.threshold,
         sees_group=plan.sees_protected,
         train=classroom.train,
@@ -287,8 +287,7 @@ def fair_shares(problem: Problem, decided: Reals) -> Reals:
         outcome_shares=decided[used].sum(axis=1),
     )
     fair = closest.table.reshape(len(used), groups)
-    total = fair.sum(axis=0)
-    result[used] = np.divide(fair, total, out=np.zeros_like(fair), where=total > 0)
+    result[used] = ratio(fair, fair.sum(axis=0))
     return result
 
 
@@ -304,7 +303,7 @@ def taught_table(problem: Problem, levels: Levels, task: Task, closed: Closed) -
     good = tally(task.group, closed.weight * closed.good, task.groups)
     table = empirical * task.factor
     table[known] = [scale * bad, scale * good]
-    return np.asarray(table / table.sum()).reshape(problem.empirical.shape)
+    return (table / table.sum()).reshape(problem.empirical.shape)
 
 
 def _labels(problem: Problem, levels: Levels, task: Task, closed: Closed) -> Reals:
@@ -313,8 +312,7 @@ def _labels(problem: Problem, levels: Levels, task: Task, closed: Closed) -> Rea
     known = labels[:, levels.good] + labels[:, levels.bad]
     part = tally(task.profile, task.weight * closed.good, len(labels))
     mass = tally(task.profile, task.weight, len(labels))
-    share = np.divide(part, mass, out=np.zeros_like(part), where=mass > 0)
-    labels[:, levels.good] = known * share
+    labels[:, levels.good] = known * ratio(part, mass)
     labels[:, levels.bad] = known - labels[:, levels.good]
     total = labels.sum(axis=1, keepdims=True)
     np.divide(labels, total, out=labels, where=total > 0)
@@ -359,9 +357,7 @@ def certain_size(closed: Closed) -> Reals:
     Each counts for less where students decide differently from round to round.
     """
     chance = closed.shares * (1 - closed.shares)
-    variance = closed.noise + np.divide(
-        chance, closed.size, out=np.zeros_like(chance), where=closed.size > 0
-    )
+    variance = closed.noise + ratio(chance, closed.size)
     return np.divide(chance, variance, out=closed.size.copy(), where=variance > 0)
 
 
@@ -378,9 +374,7 @@ def _decisions(
     plan = request.training
     assert plan is not None
     size = certain_size(closed)
-    squares = np.divide(
-        decided * decided.sum(axis=0), size, out=np.zeros_like(decided), where=size > 0
-    )
+    squares = ratio(decided * decided.sum(axis=0), size)
     (good,) = measure.favourable
     rng = np.random.default_rng(0)
     rates = []
@@ -500,5 +494,5 @@ def surely_unequal(estimates: Estimates, part: Rows) -> bool:
     most = part[estimates.share[part].argmax()]
     if least == most:
         return False
-    ratio = estimates.drawn[:, least] / estimates.drawn[:, most]
-    return bool(np.quantile(ratio, _ENDS[1]) < 1)
+    ratios = estimates.drawn[:, least] / estimates.drawn[:, most]
+    return bool(np.quantile(ratios, _ENDS[1]) < 1)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from fairmaxent.data.draws import check_count
-from fairmaxent.data.table import Mask, Reals, Table, effective_rows, tally
+from fairmaxent.data.table import Mask, Reals, Table, effective_rows, ratio, tally
 from fairmaxent.engines.rows import in_memory
 from fairmaxent.errors import InfeasibleError, InputError, Option
 from fairmaxent.fairness.rates import (
@@ -207,7 +207,7 @@ def _replicated_masses(
     more = min(HALF_A_ROW, np.sqrt(rows.sum()) / (4 * len(rows)))
     totals = tally(outcome, cells.counts, 0)
     squares = tally(outcome, cells.squares, 0)
-    usual = np.divide(squares, totals, out=np.zeros_like(totals), where=totals > 0)
+    usual = ratio(squares, totals)
     scale = np.divide(  # θ, and in a cell without rows the one of its outcome
         cells.squares, cells.counts, out=usual[outcome], where=cells.counts > 0
     )

@@ -252,8 +252,7 @@ def attempt_at(task: Task, likely: Reals | None, offsets: Reals) -> Attempt:
 
 def unseen_gap(gaps: Sequence[Reals]) -> Reals:
     """How much more a student of everybody decides for if people are unseen."""
-    gap: Reals = _FEWER * np.mean(gaps, axis=0)
-    return gap
+    return _FEWER * np.mean(gaps, axis=0)
 
 
 def unseen_shares(attempt: Attempt, gaps: Sequence[Reals]) -> Reals:
@@ -329,8 +328,7 @@ def wanted_shares(fair: Reals, shares: Reals, size: Reals) -> Reals:
     between = max(0.0, excess) / max(missing, 1e-9)  # τ²
     signal = between * (2 - 2 * mass - missing)
     by_chance = noise / np.maximum(signal + noise, 1e-12)
-    wanted: Reals = fair + by_chance * (shares - fair)
-    return wanted
+    return fair + by_chance * (shares - fair)
 
 
 def accuracy(task: Task, scores: Reals, wish: Reals) -> float:

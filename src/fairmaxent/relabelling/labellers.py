@@ -134,14 +134,12 @@ def name_of(labeller: Labeller) -> str:
     return type(labeller.model).__name__
 
 
-def cross_fit(
-    labeller: Labeller, people: People, *, folds: int = LABEL_FOLDS
-) -> HeldOut:
+def cross_fit(labeller: Labeller, people: People) -> HeldOut:
     """Predict the outcomes of everybody by a model that has not seen them."""
     records = []
     weights = []
     chances = []
-    for held in people.deal(folds).T:
+    for held in people.deal(LABEL_FOLDS).T:
         predict = labeller.learn(people.lesson(people.size - held))
         asked = np.flatnonzero(held)
         records.append(asked)
@@ -473,14 +471,10 @@ def without_na(texts: Any) -> Any:
 
 def timestamps(dates: Any) -> Reals:
     """Dates as numbers; missing ones are NaN."""
+    seconds = np.empty(dates.shape)
     columns = nw.from_native(dates, eager_only=True).iter_columns()
-    if dates.shape[1]:
-        return np.column_stack([_seconds(column) for column in columns])
-    return np.empty(dates.shape)
-
-
-def _seconds(column: nw.Series[Any]) -> Reals:
-    moments = column.to_numpy().astype("datetime64[s]")
-    return np.where(
-        np.isnat(moments), np.nan, moments.astype(np.int64).astype(np.float64)
-    )
+    for number, column in enumerate(columns):
+        moments = column.to_numpy().astype("datetime64[s]")
+        seconds[:, number] = moments.astype(np.int64)
+        seconds[np.isnat(moments), number] = np.nan
+    return seconds

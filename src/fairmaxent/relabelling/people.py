@@ -30,7 +30,16 @@ from numpy.typing import NDArray
 from fairmaxent.data import frames
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.roles import Roles
-from fairmaxent.data.table import Blocks, Codes, Positions, Reals, Table, ratio, tally
+from fairmaxent.data.table import (
+    Blocks,
+    Codes,
+    Indices,
+    Positions,
+    Reals,
+    Table,
+    ratio,
+    tally,
+)
 from fairmaxent.errors import InputError, Option
 
 ORDERED = ("numeric", "date")  # kinds of columns whose raw values are numbers
@@ -54,8 +63,8 @@ class Profiles:
     codes: Codes
     counts: Reals  # (profiles, outcomes): n(x, z, y)
     # (distinct rows,): the profile of each row of the table
-    profile_of_row: NDArray[np.intp]
-    outcomes: NDArray[np.intp]  # (distinct rows,): its outcome
+    profile_of_row: Indices
+    outcomes: Indices  # (distinct rows,): its outcome
 
     @classmethod
     def of(cls, table: Table, blocks: Blocks, counts: Reals) -> "Profiles":
@@ -76,7 +85,7 @@ class Profiles:
         )
 
     @property
-    def groups(self) -> NDArray[np.intp]:
+    def groups(self) -> Indices:
         """The group z of each profile, as one code for all protected attributes."""
         return self.codes[:, 0].astype(np.intp)
 
@@ -97,9 +106,7 @@ class Profiles:
         scale = wanted.sum(axis=1, keepdims=True) / mass
         own = self.counts * scale
         lacking = np.maximum(wanted - own, 0.0)
-        given_up = np.divide(
-            np.maximum(own - wanted, 0.0), own, out=np.zeros_like(own), where=own > 0
-        )
+        given_up = ratio(np.maximum(own - wanted, 0.0), own)
         total = lacking.sum(axis=1, keepdims=True)
         taken = lacking / np.maximum(total, np.finfo(float).tiny)
         profile = self.profile_of_row
@@ -120,8 +127,7 @@ class Profiles:
 
 def weight_of_rows(table: Table, counts: Reals, design: Reals | None) -> Reals:
     """How much each input row counts: its part of what its distinct row does."""
-    part = ratio(counts, table.counts)
-    weight: Reals = part[table.inverse]
+    weight = ratio(counts, table.counts)[table.inverse]
     if design is None:
         return weight
     return weight * design
@@ -159,7 +165,7 @@ class Inputs:
     def __len__(self) -> int:
         return len(self.codes)
 
-    def take(self, records: NDArray[np.intp] | slice) -> "Inputs":
+    def take(self, records: Indices | slice) -> "Inputs":
         """Some of the records, in this order; they may repeat."""
         numbers = {index: column[records] for index, column in self.numbers.items()}
         return Inputs(self.roles, self.codes[records], numbers)
@@ -222,7 +228,7 @@ class People:
 
     profiles: Profiles
     inputs: Inputs
-    row: NDArray[np.intp]  # the distinct row of each record
+    row: Indices  # the distinct row of each record
     weight: Reals  # of each record, all its people together; 1 per person on average
     size: Counts  # people of each record
 
@@ -258,12 +264,12 @@ class People:
         return cls(profiles=profiles, inputs=inputs, row=row, weight=weight, size=size)
 
     @cached_property
-    def profile(self) -> NDArray[np.intp]:
+    def profile(self) -> Indices:
         """The profile of each record."""
         return self.profiles.profile_of_row[self.row]
 
     @cached_property
-    def outcome(self) -> NDArray[np.intp]:
+    def outcome(self) -> Indices:
         """The outcome of each record."""
         return self.profiles.outcomes[self.row]
 
@@ -273,7 +279,7 @@ class People:
         return int(self.profiles.counts.shape[1])
 
     @property
-    def group(self) -> NDArray[np.intp]:
+    def group(self) -> Indices:
         """The group z of each record, as one code for all protected attributes."""
         return self.profiles.groups[self.profile]
 
@@ -329,12 +335,12 @@ class Lesson:
 class HeldOut:
     """What models predict for people whom they did not learn from."""
 
-    record: NDArray[np.intp]  # which may be in several folds
+    record: Indices  # which may be in several folds
     weight: Reals
     chances: Reals  # (of these, outcomes)
 
 
-def one_by_one(members: Counts, most: int) -> NDArray[np.intp]:
+def one_by_one(members: Counts, most: int) -> Indices:
     """The record of each member.
 
     If there are more than ``most``, of one from each of that many equal steps.

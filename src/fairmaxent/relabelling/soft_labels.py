@@ -80,7 +80,7 @@ class _Means:
     @property
     def kept(self) -> Mask:
         """Outcomes that take part; those wanted at zero are dropped."""
-        return np.asarray(self.wanted > 0)
+        return self.wanted > 0
 
     def start(self) -> _DualPoint:
         """Outcomes wanted at zero are dropped; the others start at a first guess."""
@@ -123,12 +123,8 @@ def _match_mean(means: _Means) -> _DualPoint:
     if point.miss > _ROUNDING:
         raise InfeasibleError(
             f"no labels have the wanted outcomes, the closest are {point.miss:.3g}"
-            " away: forbidden combinations leave too few rows that may have them."
-            " Remove a rule from ",
-            Option("forbid"),
-            ", or lower ",
+            " away; lower ",
             Option("statistical_rate"),
-            ".",
         )
     return point
 
@@ -169,12 +165,6 @@ def quantile(scores: Reals, share: Reals, above: float) -> float:
     ends = np.append(np.flatnonzero(ordered[1:] != ordered[:-1]), len(ordered) - 1)
     passed = np.concatenate([[0.0], np.cumsum(share[order])[ends]])
     distinct = ordered[ends]
-    finite = np.flatnonzero(np.isfinite(distinct))
-    if not len(finite):  # no other outcome is possible for anybody
-        return 0.0
-    first = finite[0]
-    last = finite[-1]
-    levels = distinct[first : last + 1]
-    between = (levels[1:] + levels[:-1]) / 2
-    cuts = np.concatenate([[levels[0] + _MARGIN], between, [levels[-1] - _MARGIN]])
-    return float(np.interp(above, passed[first : last + 2], cuts))
+    between = (distinct[1:] + distinct[:-1]) / 2
+    cuts = np.concatenate([[distinct[0] + _MARGIN], between, [distinct[-1] - _MARGIN]])
+    return float(np.interp(above, passed, cuts))

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.data.table import Mask, Reals, effective_rows, tally
+from fairmaxent.data.table import Mask, Reals, effective_rows, ratio, tally
 from fairmaxent.relabelling.soft_labels import quantile
 
 FOLDS = 3
@@ -102,7 +102,7 @@ class Task:
         weight = self.weight[rows]
         total = self._by_group(weight, rows)
         part = self._by_group(weight * decided, rows)
-        return np.divide(part, total, out=np.zeros_like(total), where=total > 0)
+        return ratio(part, total)
 
     def _by_group(self, values: Reals, rows: Rows) -> Reals:
         chosen = self.compared[rows]
