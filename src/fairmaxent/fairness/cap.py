@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fairmaxent.data.table import Reals
+from fairmaxent.data.table import Reals, marginal
 from fairmaxent.errors import SolverError
 
 _TOLERANCE = 1e-13
@@ -36,17 +36,12 @@ def capped(
         for axes in kept:
             _fit_marginal(table, limit, factors, data, axes)
         result = np.minimum(table * factors, limit)
-        if all(_largest_error(result, data, axes) <= _TOLERANCE for axes in kept):
+        errors = [marginal(result, axes) - marginal(data, axes) for axes in kept]
+        if all(np.abs(error).max() <= _TOLERANCE for error in errors):
             return result / result.sum()
     raise SolverError(
         "no table with this largest weight was reached; allow a larger one"
     )
-
-
-def _largest_error(table: Reals, data: Reals, axes: tuple[int, ...]) -> float:
-    """How far the masses of a marginal are from the data's."""
-    others = tuple(axis for axis in range(table.ndim) if axis not in axes)
-    return float(np.abs(table.sum(axis=others) - data.sum(axis=others)).max())
 
 
 def _fit_marginal(

@@ -203,7 +203,7 @@ def rates_of_many(
     # A group that the model has but a table lacks has share zero in that table, and no
     # rate of an outcome.
     total = np.where(known, mass.sum(axis=1), np.nan)
-    rates = mass[:, list(outcomes)] / np.where(total > 0, total, np.nan)[:, np.newaxis]
+    rates = mass[:, list(outcomes)] / np.where(total > 0, total, np.nan)[:, None]
     representation = smallest_over_largest(total)
     statistical = smallest_over_largest(rates).reshape(len(tables), -1)
     return np.fmin.reduce(representation, axis=-1), np.fmin.reduce(statistical, axis=-1)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from fairmaxent.data.table import Mask, Reals, ratio
+from fairmaxent.data.table import Mask, Reals, marginal, ratio
 from fairmaxent.errors import FairMaxEntError, InfeasibleError, Option
 from fairmaxent.fairness.fair_table import FairTable, fair_table
 from fairmaxent.fairness.projection import LEAST_ROOM, project, room
@@ -74,19 +74,14 @@ class Stratified:
         """The first axis of the strata."""
         return self.empirical.ndim - self.strata
 
-    def _over(self, table: Reals, axes: tuple[int, ...]) -> Reals:
-        """Sum a table over all other axes."""
-        others = tuple(axis for axis in range(table.ndim) if axis not in axes)
-        return table.sum(axis=others)
-
     @property
     def _strata_axes(self) -> tuple[int, ...]:
         return tuple(range(self._first, self.empirical.ndim))
 
     def _sizes(self) -> Reals:
         """P(s): the data's, or the closest sizes with the shares that were named."""
-        sizes = self._over(self.data, self._strata_axes)
-        lost = (sizes > 0) & (self._over(self.empirical, self._strata_axes) == 0)
+        sizes = marginal(self.data, self._strata_axes)
+        lost = (sizes > 0) & (marginal(self.empirical, self._strata_axes) == 0)
         if lost.any():
             stratum = self.describe_stratum(tuple(np.argwhere(lost)[0].tolist()))
             raise InfeasibleError(
@@ -105,12 +100,11 @@ class Stratified:
 
     def _within(self, axis: int, target: Reals | None, sizes: Reals) -> Reals:
         """Shares of an axis in each stratum."""
-        joint = self._over(self.data, (axis, *self._strata_axes))
+        joint = marginal(self.data, (axis, *self._strata_axes))
         if target is not None:
             margins = [((0,), target), (tuple(range(1, joint.ndim)), sizes)]
             joint = rake(joint, margins, option=_UNREACHABLE)
-        total = joint.sum(axis=0)
-        return ratio(joint, total)
+        return ratio(joint, joint.sum(axis=0))
 
     # ------------------------------------------------------------ strata
 
@@ -134,8 +128,7 @@ class Stratified:
         if outcomes is None or shares or wanted.left_out or forbids or asks_more:
             return np.zeros(sizes.shape, dtype=bool), self.empirical
         groups = self.empirical.sum(axis=0)
-        total = groups.sum(axis=tuple(range(self._first - 1)))
-        groups = ratio(groups, total)
+        groups = ratio(groups, groups.sum(axis=tuple(range(self._first - 1))))
         by_outcome = outcomes.reshape(len(outcomes), *(1,) * len(axes), *sizes.shape)
         cells = by_outcome * groups * sizes
         others = np.delete(outcomes, list(wanted.favourable), axis=0)
@@ -207,7 +200,7 @@ def rake(table: Reals, margins: Margins, *, option: tuple[object, ...]) -> Reals
     ]
     if not all(row.cells.any() for row in rows):
         raise InfeasibleError(*option)
-    conditions = conditions_of(len(cells), rows, [])
+    conditions = conditions_of(len(cells), rows)
     if (table == 0).any() and room(conditions, table[index]) <= LEAST_ROOM:
         raise InfeasibleError(*option)
     result = np.zeros_like(table)

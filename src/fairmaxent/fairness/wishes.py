@@ -10,7 +10,7 @@ from functools import reduce
 
 import numpy as np
 
-from fairmaxent.data.table import Indices, Mask, Reals
+from fairmaxent.data.table import Indices, Mask, Reals, marginal
 from fairmaxent.errors import BASE_SHARE, ForbiddenError, InfeasibleError, Option
 from fairmaxent.fairness.projection import (
     LEAST_ROOM,
@@ -100,10 +100,7 @@ class Wishes:
         cls, empirical: Reals, wanted: Wanted, targets: Mapping[int, Reals]
     ) -> "Wishes":
         """Take the wanted marginals, and drop the mass of forbidden cells."""
-        targets = {
-            axis: np.asarray(target / np.sum(target))
-            for axis, target in targets.items()
-        }
+        targets = {axis: target / np.sum(target) for axis, target in targets.items()}
         allowed = wanted.allowed
         if allowed is None:
             allowed = np.ones(empirical.shape, dtype=bool)
@@ -204,15 +201,13 @@ class Wishes:
 
     def known(self, grouping: GroupingWish) -> Mask:
         """Groups of levels with rows, or a target above 0, that are not left out."""
-        others = tuple(range(1, self.data.ndim))
         levels = []
         for axis in grouping.axes:
             mass = self.targets.get(axis)
             if mass is None:
-                mass = np.moveaxis(self.data, axis, 0).sum(axis=others)
+                mass = marginal(self.data, (axis,))
             levels.append(mass > 0)
-        known = np.asarray(reduce(np.logical_and.outer, levels))
-        return known & ~self.skipped(grouping)
+        return reduce(np.logical_and.outer, levels) & ~self.skipped(grouping)
 
     def compared(self, grouping: GroupingWish) -> Mask:
         """Groups that a representation rate compares.
@@ -275,21 +270,22 @@ def members(cells: Cells, axes: Grouping, group: Cells, first: int = 0) -> Mask:
 
     ``cells`` name the levels of the axes from ``first`` on.
     """
-    return np.asarray((cells[:, [axis - first for axis in axes]] == group).all(axis=1))
+    return (cells[:, [axis - first for axis in axes]] == group).all(axis=1)
 
 
-def conditions_of(cells: int, rows: list[Row], blocks: list[RateBlock]) -> Conditions:
-    """Write all conditions as one record.
+def conditions_of(cells: int, asked: Sequence[Row | RateBlock]) -> Conditions:
+    """Write all conditions as one record; without any row, the total mass is 1.
 
     Each row is divided by its value, so that errors are relative.
     """
+    rows = [one for one in asked if isinstance(one, Row)]
+    if not rows:
+        rows = [Row(np.ones(cells, dtype=bool), 1.0)]
+    blocks = [one for one in asked if isinstance(one, RateBlock)]
     sizes = [len(block.rates) for block in blocks]
-    matrix = np.array([row.cells / row.value for row in rows], dtype=float).reshape(
-        len(rows), cells
-    )
     least = np.array([block.least for block in blocks], dtype=float)
     return Conditions(
-        rows=matrix,
+        rows=np.array([row.cells / row.value for row in rows], dtype=float),
         values=np.ones(len(rows)),
         rates=np.vstack([np.zeros((0, cells)), *(block.rates for block in blocks)]),
         block=np.repeat(np.arange(len(blocks)), sizes),

@@ -219,7 +219,7 @@ class _Last:
 
     def direction(self, point: Point) -> Reals:
         """−H⁻¹g."""
-        return np.asarray(-np.linalg.solve(self.hessian, point.gradient))
+        return -np.linalg.solve(self.hessian, point.gradient)
 
     def finishes(self, point: Point, tolerance: float) -> bool:
         """Say whether one more step with this Hessian will do.
@@ -247,7 +247,7 @@ def regularised(hessian: Reals) -> Reals:
         except np.linalg.LinAlgError:
             ridge *= 100
         else:
-            return np.asarray(regular)
+            return regular
     raise SolverError(
         "the Hessian of the dual is not a covariance; please report this with the data"
         " that led to it"
@@ -287,8 +287,7 @@ class ThinnedNewton:
                 following = backtrack(dual.at, point, -model.solve(point.gradient))
             # features repeat each other but for a few rows
             if following is None and point.residual > _ENDED:
-                inverse = np.linalg.inv(regularised(point.hessian()))
-                model = _Curvature(np.asarray(inverse))
+                model = _Curvature(np.linalg.inv(regularised(point.hessian())))
                 following = backtrack(dual.at, point, -model.solve(point.gradient))
             if following is not None:
                 model.learn(
@@ -318,7 +317,7 @@ def _inverse(point: Point, thinned: Dual) -> Reals:
     scale = np.sqrt(np.divide(exact, rough, out=np.zeros_like(exact), where=seen))
     hessian = hessian * np.outer(scale, scale)
     hessian[~seen, ~seen] = exact[~seen]
-    return np.asarray(np.linalg.inv(regularised(hessian)))
+    return np.linalg.inv(regularised(hessian))
 
 
 @dataclass

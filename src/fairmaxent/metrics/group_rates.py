@@ -261,7 +261,7 @@ class GroupedTable:
             rows=rows,
             outcomes=[outcome],
             rates=outcome_rates(np.stack([positive, mass - positive]), (1,))[:1],
-            effective=EffectiveCounts.of_rates(mean[np.newaxis], sizes[np.newaxis]),
+            effective=EffectiveCounts.of_rates(mean[None], sizes[None]),
         )
 
     @property
@@ -538,7 +538,7 @@ def _variances(
 
 def _mean_variance(values: Reals | Mask, weights: Reals) -> Reals:
     """Linearised variance Σw²(x − x̄)² / (Σw)² of a weighted mean x̄."""
-    deviations = weights * (values - weighted_mean(values, weights)[..., np.newaxis])
+    deviations = weights * (values - weighted_mean(values, weights)[..., None])
     return (deviations**2).sum(axis=-1) / weights.sum(axis=-1) ** 2
 
 

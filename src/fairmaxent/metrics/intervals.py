@@ -203,14 +203,14 @@ def _distance_ends(
     within = _normal_quantile((1 + confidence) / 2)
 
     def passed(distance: Reals) -> Mask:
-        at = distance[..., np.newaxis]
+        at = distance[..., None]
         below = np.concatenate([one(-at) for one in scores], -1)
         above = np.concatenate([one(at) for one in scores], -1)
         # of the pair that lies least within ±γ: how far within, and how wide ±γ is
         inside = np.minimum(below, -above)
         with np.errstate(invalid="ignore"):
             width = np.nan_to_num(below - above, nan=np.inf)
-        least = inside.argmin(axis=-1)[..., np.newaxis]
+        least = inside.argmin(axis=-1)[..., None]
         score = np.take_along_axis(inside, least, -1)[..., 0]
         separation = np.take_along_axis(width, least, -1)[..., 0]
         beyond = score[:, 0] < -np.interp(separation[:, 0], separations, limits)

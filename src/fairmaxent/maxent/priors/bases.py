@@ -221,4 +221,4 @@ def reachable_roots(blocks: Blocks, rules: Sequence[Rule]) -> Mask:
         return np.ones(blocks.levels[0], dtype=bool)
     everywhere = _independent(blocks, np.ones(blocks.width), rules)
     levels = everywhere.tilt(np.zeros(blocks.width)).levels
-    return np.asarray(levels[blocks.slices[0]] > 0)
+    return levels[blocks.slices[0]] > 0

@@ -107,8 +107,7 @@ def best_strength(counts: Reals, towards: Reals) -> float:
 
 def _normalised(table: Reals) -> Reals:
     """Let the last axis sum to 1, or to 0 where it does."""
-    total = table.sum(axis=-1, keepdims=True)
-    return ratio(table, total)
+    return ratio(table, table.sum(axis=-1, keepdims=True))
 
 
 def learn_tree(
@@ -228,4 +227,4 @@ def spanning_parents(
         closer = waiting & (gain[block] > best)
         best[closer] = gain[block, closer]
         nearest[closer] = block
-    return [int(parent) for parent in nearest[1:]]
+    return nearest[1:].tolist()
