@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from fairmaxent.data.frames import checked_progress
+from fairmaxent.data.roles import ColumnNames
 from fairmaxent.errors import ColumnError, InputError, Option
 from fairmaxent.evaluation import attacks as risk
 from fairmaxent.evaluation.pooled import TableName, nearest, pool
@@ -32,9 +33,9 @@ def evaluate(
     *,
     control: Any = None,
     outcome: str | None = None,
-    protected: str | Sequence[str] | None = None,
+    protected: ColumnNames | None = None,
     favourable: object = None,
-    secrets: str | Sequence[str] | None = None,
+    secrets: ColumnNames | None = None,
     parts: Sequence[Sequence[str]] | None = None,
     attacks: int = ATTACKS,
     confidence: float = 0.95,

@@ -11,14 +11,13 @@ import numpy as np
 
 from fairmaxent.data.table import Reals, marginal
 from fairmaxent.errors import SolverError
+from fairmaxent.fairness.rates import Grouping
 
 _TOLERANCE = 1e-13
 _MOST_ROUNDS = 10_000
 
 
-def capped(
-    table: Reals, data: Reals, limit: Reals, kept: Sequence[tuple[int, ...]]
-) -> Reals:
+def capped(table: Reals, data: Reals, limit: Reals, kept: Sequence[Grouping]) -> Reals:
     """Return t' of smallest KL(t'‖t) with t'(c) <= limit(c) in all cells.
 
     It has the data's marginals of ``kept``.
@@ -45,7 +44,7 @@ def capped(
 
 
 def _fit_marginal(
-    table: Reals, limit: Reals, factors: Reals, data: Reals, axes: tuple[int, ...]
+    table: Reals, limit: Reals, factors: Reals, data: Reals, axes: Grouping
 ) -> None:
     """Multiply the factors of a marginal's levels, so that it has the data's mass."""
     moved = [

@@ -10,7 +10,7 @@ outcomes at once is not convex, and there are two convex steps: first the group 
 then the outcomes with those shares fixed.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -31,6 +31,7 @@ from fairmaxent.fairness.wishes import (
     Cells,
     RateBlock,
     Row,
+    Targets,
     Wanted,
     Wishes,
     conditions_of,
@@ -46,12 +47,10 @@ class FairTable:
     """The fair table t(y, z), and the cells that have rows but could get no mass."""
 
     table: Reals
-    emptied: tuple[tuple[int, ...], ...]
+    emptied: tuple[Cell, ...]
 
 
-def fair_table(
-    empirical: Reals, wanted: Wanted, targets: Mapping[int, Reals]
-) -> FairTable:
+def fair_table(empirical: Reals, wanted: Wanted, targets: Targets) -> FairTable:
     """Return the table closest to `empirical`, e(y, z), with the wanted rates ρ and σ.
 
     `targets` are wanted marginals by axis: they override ρ, and a level with target 0

@@ -408,11 +408,11 @@ def _solve_bounds(inner: Reals, right: Reals) -> Reals:
     If blocks repeat each other, for the shortest of those that do.
     """
     try:
-        return np.linalg.solve(inner, right)
+        return np.asarray(np.linalg.solve(inner, right))
     except np.linalg.LinAlgError:
         if not np.isfinite(inner).all():
             return np.full(len(right), np.nan)
-        return np.linalg.lstsq(inner, right, rcond=None)[0]
+        return np.asarray(np.linalg.lstsq(inner, right, rcond=None)[0])
 
 
 def _solve(matrix: Any, point: Reals, extra: Reals, right: Reals) -> Reals:

@@ -70,7 +70,7 @@ def closest_shares(wishes: Wishes, groupings: list[GroupShares]) -> list[GroupSh
     for axis in wishes.targets.keys() - {0}:  # a level whose target is 0 is removed
         np.moveaxis(combinations, axis - 1, 0)[wishes.targets[axis] == 0] = False
     cells = np.argwhere(combinations)
-    asked = [
+    asked: list[Row | RateBlock] = [
         Row(np.ones(len(cells), dtype=bool), 1.0),
         *share_rows(wishes, groupings, cells, first=1),
         *representation_blocks(wishes, groupings, cells, first=1),

@@ -6,7 +6,7 @@ names are about the whole table: they first become shares in each stratum, the c
 to the data's, by KL, that have the named marginal.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,10 +16,19 @@ from fairmaxent.data.table import Mask, Reals, marginal, ratio
 from fairmaxent.errors import FairMaxEntError, InfeasibleError, Option
 from fairmaxent.fairness.fair_table import FairTable, fair_table
 from fairmaxent.fairness.projection import LEAST_ROOM, project, room
-from fairmaxent.fairness.wishes import Cell, Row, Wanted, conditions_of, members
+from fairmaxent.fairness.rates import Grouping
+from fairmaxent.fairness.wishes import (
+    Cell,
+    DescribeCell,
+    Row,
+    Targets,
+    Wanted,
+    conditions_of,
+    members,
+)
 
 # axes of a table, and the shares wanted on them
-Margins = Sequence[tuple[tuple[int, ...], Reals]]
+Margins = Sequence[tuple[Grouping, Reals]]
 _UNREACHABLE = (
     Option("target"),
     " cannot be met while every stratum keeps its size, because some strata have no"
@@ -38,9 +47,9 @@ class Stratified:
     compared: Mask  # by stratum: whether its groups are; the others stay as they are
     # in every stratum that is compared; cells are those of the whole table
     wanted: Wanted
-    targets: Mapping[int, Reals]  # of the whole table, by axis
+    targets: Targets  # of the whole table, by axis
     outcome_is_free: bool
-    describe_stratum: Callable[[Cell], str]
+    describe_stratum: DescribeCell
 
     def closest(self) -> FairTable:
         """Return the closest table, made of the closest table of each stratum."""
@@ -109,7 +118,7 @@ class Stratified:
     # ------------------------------------------------------------ strata
 
     def _products(
-        self, sizes: Reals, outcomes: Reals | None, shares: Mapping[int, Reals]
+        self, sizes: Reals, outcomes: Reals | None, shares: Targets
     ) -> tuple[Mask, Reals]:
         """The strata where t(y, z | s) = P(y | s)·P(z | s) is the only answer, and t.
 
@@ -143,7 +152,7 @@ class Stratified:
         stratum: Cell,
         sizes: Reals,
         outcomes: Reals | None,
-        shares: Mapping[int, Reals],
+        shares: Targets,
     ) -> FairTable:
         """The fair table of one stratum; errors name it."""
         inside: Any = (..., *stratum)

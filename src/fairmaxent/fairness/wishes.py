@@ -19,10 +19,12 @@ from fairmaxent.fairness.projection import (
     most_cells,
     room,
 )
-from fairmaxent.fairness.rates import Grouping, group_table
+from fairmaxent.fairness.rates import Grouping, Levels, group_table
 
 Cell = tuple[int, ...]
 Cells = Indices
+DescribeCell = Callable[[Cell], str]
+Targets = Mapping[int, Reals]  # wanted marginals, by axis; axis 0 is the outcome
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class OtherOutcome:
     """Another outcome than that of axis 0, with what is asked of it."""
 
     axis: int
-    favourable: tuple[int, ...]
+    favourable: Levels
     statistical: tuple[float | None, ...]  # σ of each grouping
     shares: Reals | None  # c(y): None: they may move
     left_out: int | None = None  # the level that is not compared: missing values
@@ -53,8 +55,8 @@ class Wanted:
     # ρ of each grouping; None asks for nothing
     representation: tuple[float | None, ...]
     statistical: tuple[float | None, ...]  # σ of each grouping
-    favourable: tuple[int, ...]
-    describe: Callable[[Cell], str]
+    favourable: Levels
+    describe: DescribeCell
     # by axis, a level that is not compared: missing values
     left_out: Mapping[int, int] = field(default_factory=dict)
     # False for cells that must stay at 0; None: all are allowed
@@ -84,21 +86,19 @@ class Wishes:
     data: Reals  # e(y, z) without forbidden cells
     allowed: Mask
     groupings: tuple[GroupingWish, ...]
-    favourable: tuple[int, ...]
-    targets: Mapping[int, Reals]  # wanted marginals, by axis; axis 0 is the outcome
+    favourable: Levels
+    targets: Targets
     # by axis, the level that is not compared: missing values
     left_out: Mapping[int, int]
     fill: float  # mass that an empty cell counts with if it is needed
-    describe: Callable[[Cell], str]
+    describe: DescribeCell
     # Of several outcomes, rows without one are to have other masses. Those that lack
     # two cannot be in proportion to both, so each outcome then keeps sums over the
     # others, and groups that are left out keep their sizes alone.
     loose: bool = False
 
     @classmethod
-    def of(
-        cls, empirical: Reals, wanted: Wanted, targets: Mapping[int, Reals]
-    ) -> "Wishes":
+    def of(cls, empirical: Reals, wanted: Wanted, targets: Targets) -> "Wishes":
         """Take the wanted marginals, and drop the mass of forbidden cells."""
         targets = {axis: target / np.sum(target) for axis, target in targets.items()}
         allowed = wanted.allowed
@@ -221,8 +221,8 @@ class Wishes:
 def _refuse_forbidden_levels(
     empirical: Reals,
     allowed: Mask,
-    targets: Mapping[int, Reals],
-    describe: Callable[[Cell], str],
+    targets: Targets,
+    describe: DescribeCell,
 ) -> None:
     """A level that has rows, or a target above 0, needs at least one allowed cell."""
     for axis in range(empirical.ndim):

@@ -219,7 +219,7 @@ class _Last:
 
     def direction(self, point: Point) -> Reals:
         """−H⁻¹g."""
-        return -np.linalg.solve(self.hessian, point.gradient)
+        return np.asarray(-np.linalg.solve(self.hessian, point.gradient))
 
     def finishes(self, point: Point, tolerance: float) -> bool:
         """Say whether one more step with this Hessian will do.
@@ -287,7 +287,8 @@ class ThinnedNewton:
                 following = backtrack(dual.at, point, -model.solve(point.gradient))
             # features repeat each other but for a few rows
             if following is None and point.residual > _ENDED:
-                model = _Curvature(np.linalg.inv(regularised(point.hessian())))
+                inverse = np.linalg.inv(regularised(point.hessian()))
+                model = _Curvature(np.asarray(inverse))
                 following = backtrack(dual.at, point, -model.solve(point.gradient))
             if following is not None:
                 model.learn(
@@ -317,7 +318,7 @@ def _inverse(point: Point, thinned: Dual) -> Reals:
     scale = np.sqrt(np.divide(exact, rough, out=np.zeros_like(exact), where=seen))
     hessian = hessian * np.outer(scale, scale)
     hessian[~seen, ~seen] = exact[~seen]
-    return np.linalg.inv(regularised(hessian))
+    return np.asarray(np.linalg.inv(regularised(hessian)))
 
 
 @dataclass

@@ -25,6 +25,7 @@ from fairmaxent.fairness.rates import (
 from fairmaxent.metrics import intervals
 from fairmaxent.metrics.effective_counts import EffectiveCounts, WeightSums
 from fairmaxent.metrics.groups import (
+    Columns,
     Comparison,
     GroupedRows,
     Label,
@@ -43,7 +44,7 @@ ScoredRows = tuple[Mask, Reals, Reals]
 class GroupRate:
     """One group's share P(g) or rate, such as P(y | g), and how many rows it has."""
 
-    columns: tuple[str, ...]
+    columns: Columns
     group: Label
     outcome: object  # None: of a share
     rate: float
@@ -66,7 +67,7 @@ class Spoken:
 class Pair(Spoken):
     """The lowest and the highest group of an outcome, which determine a rate."""
 
-    columns: tuple[str, ...]
+    columns: Columns
     outcome: object
     lowest: Label
     highest: Label
@@ -368,7 +369,7 @@ class GroupCalibration:
     error.
     """
 
-    columns: tuple[str, ...]
+    columns: Columns
     group: Label
     predicted: float
     observed: float

@@ -19,7 +19,12 @@ import numpy as np
 from fairmaxent.data.limits import MOST_CELLS, need_memory
 from fairmaxent.data.table import Blocks, Codes, Counted, Reals, ratio, tally
 from fairmaxent.errors import LimitError, Option
-from fairmaxent.maxent.forbidden import Rule, allowed_roots, needed_edges, strike_out
+from fairmaxent.maxent.forbidden import (
+    Rules,
+    allowed_roots,
+    needed_edges,
+    strike_out,
+)
 from fairmaxent.maxent.logspace import entropy, log_gamma
 from fairmaxent.maxent.priors.tree import Tree
 
@@ -116,7 +121,7 @@ def learn_tree(
     weighted: Counted,
     *,
     root: Reals,
-    rules: Sequence[Rule],
+    rules: Rules,
 ) -> Tree:
     """Fit the rooted tree: the maximum spanning tree of I(i; j | root).
 
