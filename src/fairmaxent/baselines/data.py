@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypedDict, Unpack
 
-import narwhals as nw
 import numpy as np
 
 from fairmaxent.data import frames
@@ -36,7 +35,7 @@ class MethodOptions(TypedDict, total=False):
 class CodedData:
     """A frame, the roles of its columns, and its distinct rows as block codes."""
 
-    frame: nw.DataFrame[Any]
+    frame: frames.Frame
     roles: Roles
     table: Table
     random_state: int | None
@@ -98,7 +97,7 @@ class CodedData:
             levels = np.unravel_index(int(empty[0]), self.blocks.shape(0))
             raise InfeasibleError(
                 "weights cannot reach the wanted table:"
-                f" {self.roles.describe_cell([int(level) for level in levels])} must"
+                f" {self.roles.describe_cell([*map(int, levels)])} must"
                 " have mass but has no rows. Merge levels, protect fewer columns, or"
                 " use fairmaxent.debias."
             )

@@ -146,15 +146,17 @@ def evaluate(
             nearest(pooled, people, candidates, parts=halves, others=guessed, done=done)
         )
     report("attacks", 1.0)
-    distances = [near.distance for near in attacked]
     linkability = None
     if halves:
-        linkability = risk.linkability(attacked, confidence=confidence)
+        # who is linked: the same new row is nearest to both parts
+        linked = [near.linked for near in attacked]
+        linkability = risk.Risk.of_hits(linked, confidence)
     inference = None
     if guessed:
         inference = risk.inference(pooled, guessed, attacked, confidence=confidence)
     membership = None
-    if len(distances) > 1:
+    if control is not None:
+        distances = [near.distance for near in attacked]
         membership = risk.membership(*distances, confidence=confidence)
     return Evaluation(
         real_rows=pooled.rows("real"),

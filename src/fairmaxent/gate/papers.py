@@ -259,6 +259,7 @@ def _impact(fit: Certified, axes: Grouping) -> tuple[Table, str]:
     chosen = people[good].sum(axis=0)
     rates = ratio(chosen, counts)
 
+    total = counts.sum()
     rows = []
     for group in map(tuple, np.argwhere(counts > 0).tolist()):
         labels = (
@@ -268,7 +269,7 @@ def _impact(fit: Certified, axes: Grouping) -> tuple[Table, str]:
         if rates.max():
             impact = f"{rates[group] / rates.max():.3f}"
         small = "–"
-        if counts[group] < _SMALL * counts.sum():
+        if counts[group] < _SMALL * total:
             small = "under 2 %"
         row = (
             " × ".join(labels),
@@ -285,7 +286,7 @@ def _impact(fit: Certified, axes: Grouping) -> tuple[Table, str]:
         heads=(name, "People", *heads, "Impact ratio", "Small"),
         rows=tuple(rows),
     )
-    left_out = fit.problem.cells("rows").sum() - counts.sum()
+    left_out = fit.problem.cells("rows").sum() - total
     unknown = (
         f"{name}: {left_out:,.0f} people are not in the table: their category or"
         " outcome is unknown."
