@@ -6,9 +6,10 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from fairmaxent.baselines.data import CodedData, MethodOptions, Names
+from fairmaxent.baselines.data import CodedData, MethodOptions
 from fairmaxent.data import frames
 from fairmaxent.data.draws import RandomState
+from fairmaxent.data.roles import ColumnNames
 from fairmaxent.data.table import Reals
 from fairmaxent.errors import InputError, Option
 from fairmaxent.fairness.weights import reweigh
@@ -61,7 +62,7 @@ class NewRows:
 def prior(
     frame: Any,
     outcome: str,
-    protected: Names,
+    protected: ColumnNames,
     *,
     C: float = 0.5,
     **options: Unpack[MethodOptions],

@@ -17,7 +17,6 @@ from fairmaxent.evaluation.attacks import (
     SuccessRate,
     copied_rows,
     inference,
-    linkability,
     membership,
 )
 from fairmaxent.evaluation.pooled import nearest, pool
@@ -128,7 +127,7 @@ def test_links_and_guesses_are_counted_from_them(pooled):
                 )
                 hits[at, k] = truth == guess or close
         right.append(hits)
-    risk = linkability(attacked, confidence=0.9)
+    risk = Risk.of_hits([near.linked for near in attacked], 0.9)
     assert (risk.rate, risk.control_rate) == pytest.approx(tuple(linked))
     found = inference(pooled, range(6), attacked, confidence=0.9)
     assert found.average.rate == pytest.approx(right[0].mean())

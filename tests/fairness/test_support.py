@@ -24,7 +24,7 @@ def opened_by(*rows, groups):
         "joint": False,
     }
     return supported(
-        conditions_of(12, [Row(every, 1.0), *rows], []), **wishes, groups=groups
+        conditions_of(12, [Row(every, 1.0), *rows]), **wishes, groups=groups
     )
 
 

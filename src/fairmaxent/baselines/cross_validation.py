@@ -12,13 +12,13 @@ from typing import Any, Literal
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
 
 from fairmaxent import baselines
 from fairmaxent.baselines.models import FAIRLEARN, CodedFold
+from fairmaxent.data import frames
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain, bound
-from fairmaxent.data.table import Codes
+from fairmaxent.data.table import Codes, Indices, Reals
 from fairmaxent.errors import FairMaxEntError, LevelError
 from fairmaxent.fit.option_values import Model
 from fairmaxent.fit.pipeline import fit_frame
@@ -29,7 +29,7 @@ from fairmaxent.metrics.intervals import Interval
 from fairmaxent.progress import Progress, silent
 
 ClassifierName = Literal["tree", "logistic"]
-Training = tuple[Any, NDArray[np.float64] | None]  # rows to train on, and their weights
+Training = tuple[Any, Reals | None]  # rows to train on, and their weights
 Method = Callable[[Any, Request, int], Training]
 RAW = "raw"
 
@@ -82,7 +82,7 @@ class _Fold:
     representation_rate: float
     statistical_rate: float
     seconds: float
-    tested: NDArray[np.intp]  # positions of the rows
+    tested: Indices  # positions of the rows
     decided: Codes | None  # by a classifier; None without scikit-learn
 
 
@@ -90,7 +90,7 @@ class _Fold:
 class CrossValidation:
     """Cross-validation on one table: each fold's rows are tested on as they are."""
 
-    frame: nw.DataFrame[Any]
+    frame: frames.Frame
     # what fairmaxent is asked for, with the domain that all methods share
     request: Request
     folds: int
@@ -271,11 +271,7 @@ def _rows(train: Any, request: Request, seed: int) -> Training:
 
 
 def _weights(
-    train: Any,
-    request: Request,
-    seed: int,
-    *,
-    model: Model | None = None,
+    train: Any, request: Request, seed: int, *, model: Model | None = None
 ) -> Training:
     """The rows with weights, which need no seed."""
     fit = fit_frame(train, replace(request, model=model))

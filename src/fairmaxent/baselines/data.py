@@ -1,11 +1,10 @@
 """The data in codes, and the methods that weigh their rows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypedDict, Unpack
 
-import narwhals as nw
 import numpy as np
 
 from fairmaxent.data import frames
@@ -18,13 +17,11 @@ from fairmaxent.data.draws import (
     generator,
 )
 from fairmaxent.data.reading import encode_table
-from fairmaxent.data.roles import Roles, check_roles, read_columns
-from fairmaxent.data.table import Blocks, Codes, Reals, Table, tally
+from fairmaxent.data.roles import ColumnNames, Roles, check_roles, read_columns
+from fairmaxent.data.table import Blocks, Codes, Reals, Table, ratio, tally
 from fairmaxent.errors import InfeasibleError, TargetError, checked_number
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.maxent.priors.rows import Rows
-
-Names = str | Sequence[str]  # of one column, or of several
 
 
 class MethodOptions(TypedDict, total=False):
@@ -38,7 +35,7 @@ class MethodOptions(TypedDict, total=False):
 class CodedData:
     """A frame, the roles of its columns, and its distinct rows as block codes."""
 
-    frame: nw.DataFrame[Any]
+    frame: frames.Frame
     roles: Roles
     table: Table
     random_state: int | None
@@ -48,7 +45,7 @@ class CodedData:
         cls,
         frame: Any,
         outcome: str,
-        groups: Names,
+        groups: ColumnNames,
         *,
         domain: Domain | None = None,
         random_state: int | None = None,
@@ -76,7 +73,7 @@ class CodedData:
     def empirical(self) -> Reals:
         """P(y, z), outcome × joint groups of all protected columns."""
         cells = tally(self.table.codes[:, 0], self.table.counts, self.blocks.levels[0])
-        return np.asarray(cells / cells.sum()).reshape(self.blocks.shape(0)[0], -1)
+        return (cells / cells.sum()).reshape(self.blocks.shape(0)[0], -1)
 
     @property
     def outcome_shares(self) -> Reals:
@@ -100,7 +97,7 @@ class CodedData:
             levels = np.unravel_index(int(empty[0]), self.blocks.shape(0))
             raise InfeasibleError(
                 "weights cannot reach the wanted table:"
-                f" {self.roles.describe_cell([int(level) for level in levels])} must"
+                f" {self.roles.describe_cell([*map(int, levels)])} must"
                 " have mass but has no rows. Merge levels, protect fewer columns, or"
                 " use fairmaxent.debias."
             )
@@ -124,7 +121,7 @@ class WeightedRows:
         The table t(y, z) is outcome × joint groups.
         """
         data.refuse_empty_cells(wanted)
-        return cls(data, _ratio(wanted, data.empirical).ravel())
+        return cls(data, ratio(wanted, data.empirical).ravel())
 
     def weights(self) -> Reals:
         """One weight per input row, 1 on average."""
@@ -154,7 +151,7 @@ class WeightedRows:
             {name: (data.frame.get_column(name), rows) for name in data.frame.columns}
         )
 
-    def marginal(self, columns: str | Sequence[str]) -> Any:
+    def marginal(self, columns: ColumnNames) -> Any:
         """Return the exact weighted joint distribution of a few columns.
 
         It has a column ``probability``.
@@ -175,14 +172,8 @@ class WeightedRows:
         )
 
 
-def _ratio(wanted: Reals, present: Reals) -> Reals:
-    """How much more is wanted than is there; 0 where nothing is."""
-    nothing = np.zeros_like(present)
-    return np.divide(wanted, present, out=nothing, where=present > 0)
-
-
 def raw(
-    frame: Any, outcome: str, protected: Names, **options: Unpack[MethodOptions]
+    frame: Any, outcome: str, protected: ColumnNames, **options: Unpack[MethodOptions]
 ) -> WeightedRows:
     """Return the data unchanged: every weight is 1."""
     data = CodedData.read(frame, outcome, protected, **options)
@@ -190,7 +181,7 @@ def raw(
 
 
 def kamiran_calders(
-    frame: Any, outcome: str, protected: Names, **options: Unpack[MethodOptions]
+    frame: Any, outcome: str, protected: ColumnNames, **options: Unpack[MethodOptions]
 ) -> WeightedRows:
     """Reweighing: t(y, z) = P(y)·P(z), which makes outcome and group independent.
 
@@ -205,7 +196,7 @@ def kamiran_calders(
 def king_zeng(
     frame: Any,
     outcome: str,
-    protected: Names,
+    protected: ColumnNames,
     *,
     shares: Mapping[Any, float] | None = None,
     **options: Unpack[MethodOptions],
@@ -223,7 +214,7 @@ def king_zeng(
         wanted = data.equal_shares
     else:
         wanted = _read_shares(data, shares)
-    return WeightedRows.of(data, data.empirical * _ratio(wanted, data.group_shares))
+    return WeightedRows.of(data, data.empirical * ratio(wanted, data.group_shares))
 
 
 def _read_shares(data: CodedData, shares: Mapping[Any, float]) -> Reals:

@@ -11,8 +11,9 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from fairmaxent.baselines.data import CodedData, MethodOptions, Names, WeightedRows, raw
+from fairmaxent.baselines.data import CodedData, MethodOptions, WeightedRows, raw
 from fairmaxent.data import frames
+from fairmaxent.data.roles import ColumnNames
 from fairmaxent.data.table import Codes, Mask, Reals
 from fairmaxent.errors import DependencyError, InputError, first_line
 
@@ -114,7 +115,7 @@ FAIRLEARN: Mapping[str, Callable[[CodedFold], Codes]] = {
 
 
 def massaging(
-    frame: Any, outcome: str, protected: Names, **options: Unpack[MethodOptions]
+    frame: Any, outcome: str, protected: ColumnNames, **options: Unpack[MethodOptions]
 ) -> WeightedRows:
     """Change the outcomes of the people nearest to the border.
 
@@ -157,7 +158,7 @@ def massaged(good: Mask, scores: Reals, groups: Codes) -> Mask:
         farness = -scores[movable] if promotes else scores[movable]
         border = movable[np.argsort(farness, kind="stable")]
         result[border[: abs(changes)]] = promotes
-    return np.asarray(result)
+    return result
 
 
 def two_levels(outcomes: Codes) -> tuple[int, int]:

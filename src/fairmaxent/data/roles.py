@@ -26,6 +26,7 @@ GroupsOption = Literal["each", "joint"]
 DetailOption = Literal["rows", "bins"]
 WithinOption = str | Sequence[str] | Mapping[str, object] | None
 Names = Sequence[str]
+ColumnNames = str | Sequence[str]  # of one column, or of several
 
 # The complete table of outcome, protected columns and strata is held in memory; more
 # cells than this are refused.
@@ -279,6 +280,13 @@ def read_within(within: WithinOption) -> dict[str, object]:
             Option("within"), f" names a column twice in {names}; name each once"
         )
     return dict.fromkeys(names)
+
+
+def listed(values: object) -> list[object]:
+    """Values as a list; a single one may come alone."""
+    if isinstance(values, list | tuple | set | frozenset):
+        return list(values)
+    return [values]
 
 
 def check_roles(outcome: str, protected: Sequence[str], weight: str | None) -> None:

@@ -343,6 +343,12 @@ def tally(cells: Codes, weights: Reals | None, size: int) -> Reals:
     )
 
 
+def marginal(table: Reals, axes: Sequence[int]) -> Reals:
+    """Sum a table over all axes but these."""
+    others = tuple(axis for axis in range(table.ndim) if axis not in axes)
+    return table.sum(axis=others)
+
+
 def ratio(part: Reals, whole: Reals) -> Reals:
     """part / whole; 0 where there is nothing to divide by."""
     return np.divide(part, whole, out=np.zeros_like(part), where=whole > 0)

@@ -221,21 +221,13 @@ def _by_doubles(real: Reals, new: Reals, confidence: float) -> SuccessRate:
     return SuccessRate.of(min(by_chance, len(real)), len(real), confidence)
 
 
-def linkability(attacked: Sequence[Nearest], *, confidence: float) -> Risk:
-    """Count the people who are linked: the same new row is nearest to both parts.
-
-    Somebody's columns are split into two parts, as if two tables about the same people
-    held one part each.
-    """
-    return Risk.of_hits([near.linked for near in attacked], confidence)
-
-
 def read_parts(
     pooled: Pooled, given: Sequence[Sequence[str]] | None
 ) -> tuple[tuple[int, ...], ...]:
     """The two parts of the columns, by position: every other one by default.
 
-    There are none if there is only one column.
+    As if two tables about the same people held one part each. There are none if there
+    is only one column.
     """
     if given is None:
         every = range(len(pooled.columns))

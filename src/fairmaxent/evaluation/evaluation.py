@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from fairmaxent.data.frames import checked_progress
+from fairmaxent.data.roles import ColumnNames
 from fairmaxent.errors import ColumnError, InputError, Option
 from fairmaxent.evaluation import attacks as risk
 from fairmaxent.evaluation.pooled import TableName, nearest, pool
@@ -32,9 +33,9 @@ def evaluate(
     *,
     control: Any = None,
     outcome: str | None = None,
-    protected: str | Sequence[str] | None = None,
+    protected: ColumnNames | None = None,
     favourable: object = None,
-    secrets: str | Sequence[str] | None = None,
+    secrets: ColumnNames | None = None,
     parts: Sequence[Sequence[str]] | None = None,
     attacks: int = ATTACKS,
     confidence: float = 0.95,
@@ -145,15 +146,17 @@ def evaluate(
             nearest(pooled, people, candidates, parts=halves, others=guessed, done=done)
         )
     report("attacks", 1.0)
-    distances = [near.distance for near in attacked]
     linkability = None
     if halves:
-        linkability = risk.linkability(attacked, confidence=confidence)
+        # who is linked: the same new row is nearest to both parts
+        linked = [near.linked for near in attacked]
+        linkability = risk.Risk.of_hits(linked, confidence)
     inference = None
     if guessed:
         inference = risk.inference(pooled, guessed, attacked, confidence=confidence)
     membership = None
-    if len(distances) > 1:
+    if control is not None:
+        distances = [near.distance for near in attacked]
         membership = risk.membership(*distances, confidence=confidence)
     return Evaluation(
         real_rows=pooled.rows("real"),

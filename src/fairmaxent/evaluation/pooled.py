@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 import narwhals as nw
 import numpy as np
+from numpy.random import Generator
 
 from fairmaxent.data import frames
 from fairmaxent.data.columns import factorize
@@ -97,7 +98,7 @@ class Pooled:
         return tuple(map(self.names.index, names))
 
     def shuffled(
-        self, table: TableName, rng: np.random.Generator, most: int | None = None
+        self, table: TableName, rng: Generator, most: int | None = None
     ) -> Rows:
         """Rows of a table in random order, at most so many."""
         order = rng.permutation(self.rows(table))[:most]
@@ -258,9 +259,7 @@ def _categories(name: str, columns: Sequence[frames.Column]) -> PooledColumn:
     )
 
 
-def column_sets(
-    width: int, size: int, most: float, rng: np.random.Generator
-) -> list[list[int]]:
+def column_sets(width: int, size: int, most: float, rng: Generator) -> list[list[int]]:
     """All sets of so many columns or, if they are too many, some of them at random."""
     size = min(size, width)
     if math.comb(width, size) <= most:

@@ -27,8 +27,9 @@ from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
+from numpy.random import Generator
 
-from fairmaxent.data.roles import Roles, read_columns
+from fairmaxent.data.roles import ColumnNames, Roles, read_columns
 from fairmaxent.data.table import Codes, Indices, Mask, Reals
 from fairmaxent.errors import InputError, Option
 from fairmaxent.evaluation.pooled import (
@@ -80,7 +81,7 @@ class Fidelity:
     quality: "Quality"
 
 
-def fidelity(pooled: Pooled, *, rng: np.random.Generator) -> Fidelity:
+def fidelity(pooled: Pooled, *, rng: Generator) -> Fidelity:
     """Compare the new rows with the real table."""
     domain, encoded = pooled.learned
     codes = encoded.codes.astype(np.int64)
@@ -294,11 +295,11 @@ class Utility:
 def utility(
     pooled: Pooled,
     outcome: str,
-    protected: str | Sequence[str] | None,
+    protected: ColumnNames | None,
     *,
     favourable: object,
     confidence: float,
-    rng: np.random.Generator,
+    rng: Generator,
 ) -> Utility:
     """Train both models and judge them."""
     school = _School.of(pooled, outcome, protected, favourable, confidence)
@@ -354,7 +355,7 @@ class _School:
         cls,
         pooled: Pooled,
         outcome: str,
-        protected: str | Sequence[str] | None,
+        protected: ColumnNames | None,
         favourable: object,
         confidence: float,
     ) -> "_School":

@@ -12,6 +12,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.random import Generator
 
 from fairmaxent.data.table import Codes, Indices, Reals
 from fairmaxent.evaluation.attacks import Risk, SuccessRate
@@ -28,7 +29,7 @@ Guess = tuple[tuple[int, int, int], ...]  # column, least and greatest code
 
 
 def singling_out(
-    pooled: Pooled, guesses: int, *, confidence: float, rng: np.random.Generator
+    pooled: Pooled, guesses: int, *, confidence: float, rng: Generator
 ) -> Risk | None:
     """Make guesses from the new rows and try them; None if no guess fits just one."""
     tables = {name: Ranges.of(pooled.distinct(name)) for name in pooled.parts}
@@ -52,7 +53,7 @@ def _outside(
     tried: list[Guess],
     people: int,
     confidence: float,
-    rng: np.random.Generator,
+    rng: Generator,
 ) -> SuccessRate:
     """How often the guesses would fit exactly one of so many other people."""
     # Of a smaller control, little is known beyond its size: how much the answer depends
@@ -83,7 +84,7 @@ def _outside(
 
 
 def make_guesses(
-    pooled: Pooled, new: "Ranges", wanted: int, rng: np.random.Generator
+    pooled: Pooled, new: "Ranges", wanted: int, rng: Generator
 ) -> list[Guess]:
     """Guesses that fit exactly one new row, all with equal chances."""
     # The least and the greatest code that a guess allows, for each row and column of

@@ -9,16 +9,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fairmaxent.data.table import Reals
+from fairmaxent.data.table import Reals, marginal
 from fairmaxent.errors import SolverError
+from fairmaxent.fairness.rates import Grouping
 
 _TOLERANCE = 1e-13
 _MOST_ROUNDS = 10_000
 
 
-def capped(
-    table: Reals, data: Reals, limit: Reals, kept: Sequence[tuple[int, ...]]
-) -> Reals:
+def capped(table: Reals, data: Reals, limit: Reals, kept: Sequence[Grouping]) -> Reals:
     """Return t' of smallest KL(t'‖t) with t'(c) <= limit(c) in all cells.
 
     It has the data's marginals of ``kept``.
@@ -36,21 +35,16 @@ def capped(
         for axes in kept:
             _fit_marginal(table, limit, factors, data, axes)
         result = np.minimum(table * factors, limit)
-        if all(_largest_error(result, data, axes) <= _TOLERANCE for axes in kept):
+        errors = [marginal(result, axes) - marginal(data, axes) for axes in kept]
+        if all(np.abs(error).max() <= _TOLERANCE for error in errors):
             return result / result.sum()
     raise SolverError(
         "no table with this largest weight was reached; allow a larger one"
     )
 
 
-def _largest_error(table: Reals, data: Reals, axes: tuple[int, ...]) -> float:
-    """How far the masses of a marginal are from the data's."""
-    others = tuple(axis for axis in range(table.ndim) if axis not in axes)
-    return float(np.abs(table.sum(axis=others) - data.sum(axis=others)).max())
-
-
 def _fit_marginal(
-    table: Reals, limit: Reals, factors: Reals, data: Reals, axes: tuple[int, ...]
+    table: Reals, limit: Reals, factors: Reals, data: Reals, axes: Grouping
 ) -> None:
     """Multiply the factors of a marginal's levels, so that it has the data's mass."""
     moved = [

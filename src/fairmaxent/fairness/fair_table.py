@@ -10,12 +10,12 @@ outcomes at once is not convex, and there are two convex steps: first the group 
 then the outcomes with those shares fixed.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fairmaxent.data.table import Mask, Reals
+from fairmaxent.data.table import Mask, Reals, ratio
 from fairmaxent.errors import InfeasibleError, Option
 from fairmaxent.fairness.projection import Conditions, project
 from fairmaxent.fairness.rates import group_table
@@ -27,9 +27,11 @@ from fairmaxent.fairness.shares import (
     share_rows,
 )
 from fairmaxent.fairness.wishes import (
+    Cell,
     Cells,
     RateBlock,
     Row,
+    Targets,
     Wanted,
     Wishes,
     conditions_of,
@@ -45,12 +47,10 @@ class FairTable:
     """The fair table t(y, z), and the cells that have rows but could get no mass."""
 
     table: Reals
-    emptied: tuple[tuple[int, ...], ...]
+    emptied: tuple[Cell, ...]
 
 
-def fair_table(
-    empirical: Reals, wanted: Wanted, targets: Mapping[int, Reals]
-) -> FairTable:
+def fair_table(empirical: Reals, wanted: Wanted, targets: Targets) -> FairTable:
     """Return the table closest to `empirical`, e(y, z), with the wanted rates ρ and σ.
 
     `targets` are wanted marginals by axis: they override ρ, and a level with target 0
@@ -186,48 +186,37 @@ def _conditions(
     wishes: Wishes, groups: list[GroupShares], cells: Cells, wanted: Wanted
 ) -> Conditions:
     """All wishes as conditions on the cells."""
-    views = []
+    summed: Cell = ()
+    if wishes.loose:
+        summed = tuple(other.axis for other in wanted.others)
+    asked: list[Row | RateBlock] = []
+    about_rates: list[Row | RateBlock] = []
     for about, known, axis in _each_outcome(wishes, groups, wanted):
         turned = cells.copy()
         turned[:, [0, axis]] = cells[:, [axis, 0]]
-        views.append((about, known, turned))
-    summed: tuple[int, ...] = ()
-    if wishes.loose:
-        summed = tuple(other.axis for other in wanted.others)
-    rows = []
-    for about, _, turned in views:
-        rows += _outcome_rows(about, turned, summed)
-    rows += share_rows(wishes, groups, cells, first=0)
-    blocks = representation_blocks(wishes, groups, cells, first=0)
-    for about, known, turned in views:
-        more_rows, more_blocks = _rate_conditions(about, known, turned)
-        rows += more_rows
-        blocks += more_blocks
+        asked += _outcome_rows(about, turned, summed)
+        about_rates += _rate_conditions(about, known, turned)
+    asked += share_rows(wishes, groups, cells, first=0)
+    asked += representation_blocks(wishes, groups, cells, first=0)
+    asked += about_rates
     if wanted.values is not None:
         for known_shares in groups:
-            rows += _mean_rows(wishes, known_shares, cells, wanted.values)
-    if not rows:
-        rows = [Row(np.ones(len(cells), dtype=bool), 1.0)]
-    return conditions_of(len(cells), rows, blocks)
+            asked += _mean_rows(wishes, known_shares, cells, wanted.values)
+    return conditions_of(len(cells), asked)
 
 
 def _rate_conditions(
     wishes: Wishes, groups: list[GroupShares], cells: Cells
-) -> tuple[list[Row], list[RateBlock]]:
+) -> Iterator[Row | RateBlock]:
     """Conditions on the rates of the outcome of axis 0."""
-    rows: list[Row] = []
-    blocks: list[RateBlock] = []
     for known in groups:
-        rows += _left_out_rows(wishes, known, cells)
+        yield from _left_out_rows(wishes, known, cells)
         if known.wish.statistical is None:
             continue
         if known.shares is None:
-            blocks += _blocks_within_groups(wishes, known, cells)
+            yield from _blocks_within_groups(wishes, known, cells)
         else:
-            more_rows, more_blocks = _compared_rates(wishes, known, cells)
-            rows += more_rows
-            blocks += more_blocks
-    return rows, blocks
+            yield from _compared_rates(wishes, known, cells)
 
 
 def _mean_rows(
@@ -237,8 +226,7 @@ def _mean_rows(
 
     Rows without an outcome are left.
     """
-    assert known.shares is not None
-    unknown = group_table(wishes.unknown_outcomes[np.newaxis], known.wish.axes)[0]
+    sizes = _sizes(wishes, known)
     numbers = values[tuple(cells.T)]
     left_out = cells[:, 0] == wishes.left_out.get(0, -1)
     counted = np.isfinite(numbers) & ~left_out
@@ -258,79 +246,62 @@ def _mean_rows(
     mean = float((mass * scaled).sum() / mass.sum())
     scaled[~counted & ~left_out] = mean
     for group, inside in groups:
-        size = float(known.shares[tuple(group)] - unknown[tuple(group)])
-        if size <= _NOTHING:
-            raise _too_small(wishes, known, group)
-        yield Row(scaled * inside, size * mean)
+        yield Row(scaled * inside, float(sizes[tuple(group)]) * mean)
 
 
-def _outcome_rows(wishes: Wishes, cells: Cells, summed: tuple[int, ...]) -> list[Row]:
+def _outcome_rows(wishes: Wishes, cells: Cells, summed: Cell) -> Iterator[Row]:
     """Each outcome has its share.
 
     Each combination z, but for the axes `summed`, keeps the rows without an outcome.
     """
-    rows = []
     if wishes.outcomes is not None:
-        rows += [
-            Row(cells[:, 0] == outcome, float(share))
-            for outcome, share in enumerate(wishes.outcomes)
-            if share > 0
-        ]
+        for outcome in np.flatnonzero(wishes.outcomes > 0):
+            yield Row(cells[:, 0] == outcome, float(wishes.outcomes[outcome]))
     if 0 in wishes.left_out:
         unknown = wishes.unknown_outcomes.sum(axis=tuple(axis - 1 for axis in summed))
         axes = tuple(axis for axis in range(1, cells.shape[1]) if axis not in summed)
         without = cells[:, 0] == wishes.left_out[0]
         for group in dict.fromkeys(map(tuple, cells[without][:, axes].tolist())):
             inside = without & members(cells, axes, np.array(group))
-            rows.append(Row(inside, float(unknown[group])))
-    return rows
+            yield Row(inside, float(unknown[group]))
 
 
-def _left_out_rows(wishes: Wishes, known: GroupShares, cells: Cells) -> list[Row]:
+def _left_out_rows(wishes: Wishes, known: GroupShares, cells: Cells) -> Iterator[Row]:
     """Groups that are not compared keep the outcomes that they have in the data."""
     if not _keeps_left_out(wishes, known):
-        return []
+        return
     by_group = group_table(wishes.data, known.wish.axes)
-    return [
-        Row(members(cells, (0, *known.wish.axes), cell), float(by_group[tuple(cell)]))
-        for cell in np.argwhere((by_group > 0) & wishes.skipped(known.wish))
-    ]
+    for cell in np.argwhere((by_group > 0) & wishes.skipped(known.wish)):
+        inside = members(cells, (0, *known.wish.axes), cell)
+        yield Row(inside, float(by_group[tuple(cell)]))
 
 
 def _compared_rates(
     wishes: Wishes, known: GroupShares, cells: Cells
-) -> tuple[list[Row], list[RateBlock]]:
+) -> Iterator[Row | RateBlock]:
     """P(y | g) of each compared outcome, given the groups' shares.
 
     Equal to c(y) if that is fixed, or a block.
     """
-    unknown = group_table(wishes.unknown_outcomes[np.newaxis], known.wish.axes)[0]
-    compared = np.argwhere(known.compared)
+    sizes = _sizes(wishes, known)
     common = None
     if known.wish.statistical == 1:
         common = _common_rates(wishes, known)
-    rows = []
-    blocks = []
     for outcome in _compared_outcomes(wishes):
         rates = []
-        for group in compared:
-            assert known.shares is not None
-            size = float(known.shares[tuple(group)] - unknown[tuple(group)])
-            if size <= _NOTHING:
-                raise _too_small(wishes, known, group)
+        for group in np.argwhere(known.compared):
+            size = float(sizes[tuple(group)])
             inside = members(cells, (0, *known.wish.axes), np.array([outcome, *group]))
             if common is not None and common[outcome] > 0:
-                rows.append(Row(inside, size * float(common[outcome])))
+                yield Row(inside, size * float(common[outcome]))
             rates.append(inside / size)
         if common is None and len(rates) > 1 and np.any(rates):
-            least = float(known.wish.statistical or 0.0)
-            blocks.append(RateBlock(np.array(rates), least))
-    return rows, blocks
+            yield RateBlock(np.array(rates), float(known.wish.statistical or 0.0))
 
 
 def _blocks_within_groups(
     wishes: Wishes, known: GroupShares, cells: Cells
-) -> list[RateBlock]:
+) -> Iterator[RateBlock]:
     """t(y, g) = c(y)·t(g) without knowing t(g): t(y, g) / c(y) is the same for all.
 
     Those not compared count as one.
@@ -344,28 +315,34 @@ def _blocks_within_groups(
     parts = [np.array([outcome]) for outcome in compared]
     if others:
         parts.append(np.array(others))
-    blocks = []
     for group in np.argwhere(known.compared):
         inside = members(cells, known.wish.axes, group)
         rates = [
             inside * np.isin(cells[:, 0], part) / common[part].sum() for part in parts
         ]
         if len(rates) > 1 and np.any(rates):
-            blocks.append(RateBlock(np.array(rates), 1.0))
-    return blocks
+            yield RateBlock(np.array(rates), 1.0)
 
 
-def _too_small(wishes: Wishes, known: GroupShares, group: Cells) -> InfeasibleError:
+def _sizes(wishes: Wishes, known: GroupShares) -> Reals:
+    """Mass of the rows with an outcome in each group; those compared must have some."""
+    assert known.shares is not None
+    axes = known.wish.axes
+    unknown = group_table(wishes.unknown_outcomes[None], axes)[0]
+    sizes = known.shares - unknown
+    too_small = np.argwhere(known.compared & (sizes <= _NOTHING))
+    if not len(too_small):
+        return sizes
     slab = np.zeros(wishes.data.shape, dtype=bool)
-    np.moveaxis(slab, known.wish.axes, range(len(known.wish.axes)))[tuple(group)] = True
-    cell = tuple(int(level) for level in np.argwhere(slab)[0])
+    np.moveaxis(slab, axes, range(len(axes)))[tuple(too_small[0])] = True
+    cell = tuple(np.argwhere(slab)[0].tolist())
     if 0 not in wishes.left_out:
-        return InfeasibleError(
+        raise InfeasibleError(
             "nearly all weight is on other rows than those of one group, so its"
             f" outcomes cannot be compared: {wishes.describe(cell)}; check the weights,"
             " or merge groups"
         )
-    return InfeasibleError(
+    raise InfeasibleError(
         "rows without an outcome keep their share, and in one group they leave none"
         f" for the others: {wishes.describe((wishes.left_out[0], *cell[1:]))}; drop"
         " those rows, or use ",
@@ -397,9 +374,7 @@ def _closest_table(
         allowed=wishes.allowed[index],
         floor=_reweighted(wishes.data, groups)[index],
         fill=wishes.fill,
-        describe=lambda number: wishes.describe(
-            tuple(int(level) for level in cells[number])
-        ),
+        describe=lambda number: wishes.describe(tuple(cells[number].tolist())),
         joint=any(len(axes) > 1 for axes in wanted.groupings),
         levels=[
             cells[:, at] == outcome
@@ -429,8 +404,6 @@ def _reweighted(table: Reals, groups: list[GroupShares]) -> Reals:
         axes = known.wish.axes
         front = np.moveaxis(expected, axes, range(len(axes)))
         shares = front.sum(axis=tuple(range(len(axes), front.ndim)))
-        ratio = np.divide(
-            known.shares, shares, out=np.zeros_like(shares), where=shares > 0
-        )
-        front *= ratio.reshape(ratio.shape + (1,) * (front.ndim - ratio.ndim))
+        factor = ratio(known.shares, shares)
+        front *= factor.reshape(factor.shape + (1,) * (front.ndim - factor.ndim))
     return expected

@@ -214,7 +214,7 @@ def _capped_program(conditions: Conditions, floor: Reals, wanted: Mask) -> Mask 
     rows = conditions.rows * floor
     free = np.zeros((len(scaled), cells))
     below = np.hstack([-scaled, member, free])
-    above = np.hstack([conditions.least[:, np.newaxis] * scaled, -member, free])
+    above = np.hstack([conditions.least[:, None] * scaled, -member, free])
     each = np.eye(cells)
     capped = np.hstack([-each, np.zeros((cells, blocks)), _SHARE_OF_FLOOR * each])
     cost = np.concatenate([np.zeros(cells + blocks), -wanted.astype(float)])
@@ -238,8 +238,8 @@ def _linear_program(
     rows = conditions.rows
     blocks = _blocks(conditions)
     member = np.eye(blocks)[conditions.block]
-    scaled = conditions.least[:, np.newaxis] * conditions.rates
-    column = floor[:, np.newaxis]
+    scaled = conditions.least[:, None] * conditions.rates
+    column = floor[:, None]
     below = np.hstack([-conditions.rates, member, -conditions.rates @ column])
     above = np.hstack([scaled, -member, scaled @ column])
     equal = np.hstack([rows, np.zeros((len(rows), blocks)), rows @ column])
@@ -296,7 +296,7 @@ def _scaled(conditions: Conditions, point: Reals) -> Conditions:
     """
     block = conditions.block
     mean = np.bincount(block, conditions.rates @ point) / np.bincount(block)
-    return replace(conditions, rates=conditions.rates / mean[block][:, np.newaxis])
+    return replace(conditions, rates=conditions.rates / mean[block][:, None])
 
 
 def _blocks(conditions: Conditions) -> int:
@@ -388,7 +388,7 @@ def _newton_step(
     pull = pushed[0] - least * pushed[1] - state.multipliers[count:]  # p
     border = np.zeros((len(errors), _blocks(conditions)))  # C
     border[count + np.arange(len(block)), block] = coupling
-    right = np.concatenate([errors[:, np.newaxis], border], axis=1)
+    right = np.concatenate([errors[:, None], border], axis=1)
     right[count:, 0] += pull * compliance
     solved = _solve(matrix, point, np.concatenate([np.zeros(count), compliance]), right)
     curvature = np.bincount(block, (1 - least) ** 2 * lower * upper / diagonal)  # K
@@ -408,40 +408,36 @@ def _solve_bounds(inner: Reals, right: Reals) -> Reals:
     If blocks repeat each other, for the shortest of those that do.
     """
     try:
-        return np.asarray(np.linalg.solve(inner, right), dtype=float)
+        return np.asarray(np.linalg.solve(inner, right))
     except np.linalg.LinAlgError:
         if not np.isfinite(inner).all():
             return np.full(len(right), np.nan)
-        return np.asarray(np.linalg.lstsq(inner, right, rcond=None)[0], dtype=float)
+        return np.asarray(np.linalg.lstsq(inner, right, rcond=None)[0])
 
 
 def _solve(matrix: Any, point: Reals, extra: Reals, right: Reals) -> Reals:
-    """Solve (B diag(t) Bᵀ + diag(extra)) x = right for each column of `right`."""
+    """Solve (B diag(t) Bᵀ + diag(extra)) x = right for each column of `right`.
+
+    By Cholesky, not LU: if conditions repeat each other, an unsymmetric error would
+    build up.
+    """
     system = (matrix * point) @ matrix.T
     shift = extra + _REGULARISATION * system.diagonal()
     # Groups and cells may differ by orders of magnitude: scale the diagonal to one.
     scale = 1 / np.sqrt(system.diagonal() + shift)
-    right = right * scale[:, np.newaxis]
-    if isinstance(system, np.ndarray):
-        scaled = system * scale * scale[:, np.newaxis] + np.diag(shift * scale**2)
-        solved = _solve_dense(scaled, right)
-    else:
-        solved = _solve_sparse(system, scale, shift, right)
-    return solved * scale[:, np.newaxis]
-
-
-def _solve_dense(system: Reals, right: Reals) -> Reals:
-    """Solve by Cholesky, not LU.
-
-    If conditions repeat each other, an unsymmetric error would build up.
-    """
+    right = right * scale[:, None]
     # Where numbers are beyond float64, some machines' Cholesky notices, and others'
-    # only the solving.
+    # only the solving. A sparse system may be exactly singular.
     try:
-        lower = np.linalg.cholesky(system)
-        return np.linalg.solve(lower.T, np.linalg.solve(lower, right))
-    except np.linalg.LinAlgError as problem:
+        if isinstance(system, np.ndarray):
+            scaled = system * scale * scale[:, None] + np.diag(shift * scale**2)
+            lower = np.linalg.cholesky(scaled)
+            solved = np.linalg.solve(lower.T, np.linalg.solve(lower, right))
+        else:
+            solved = _solve_sparse(system, scale, shift, right)
+    except (np.linalg.LinAlgError, RuntimeError) as problem:
         raise SolverError(_TOO_DIFFERENT) from problem
+    return solved * scale[:, None]
 
 
 def _solve_sparse(system: Any, scale: Reals, shift: Reals, right: Reals) -> Reals:
@@ -453,16 +449,13 @@ def _solve_sparse(system: Any, scale: Reals, shift: Reals, right: Reals) -> Real
 
     scaled = diags_array(scale) @ system @ diags_array(scale)
     scaled = scaled + diags_array(shift * scale**2)
-    try:
-        factors = linalg.splu(
-            csc_array(scaled),
-            permc_spec="MMD_AT_PLUS_A",
-            diag_pivot_thresh=0.0,
-            options={"SymmetricMode": True},
-        )
-    except RuntimeError as problem:  # exactly singular
-        raise SolverError(_TOO_DIFFERENT) from problem
-    return np.asarray(factors.solve(right))
+    factors = linalg.splu(
+        csc_array(scaled),
+        permc_spec="MMD_AT_PLUS_A",
+        diag_pivot_thresh=0.0,
+        options={"SymmetricMode": True},
+    )
+    return factors.solve(right)
 
 
 def _step_length(state: _State, step: _State, growth: Reals) -> float:

@@ -16,7 +16,7 @@ from typing import Literal
 
 import numpy as np
 
-from fairmaxent.data.roles import GroupsOption, Roles, WithinOption, read_within
+from fairmaxent.data.roles import GroupsOption, Roles, WithinOption, listed, read_within
 from fairmaxent.data.table import Reals
 from fairmaxent.errors import LevelError, Option, RateError
 
@@ -24,11 +24,12 @@ LEAST_RATE = 1e-6  # that can be asked for: below, what is asked is lost in roun
 _TIE = 1e-9  # values that differ by less, relatively, are equal
 
 Grouping = tuple[int, ...]
+Levels = tuple[int, ...]
 ByGrouping = dict[str, float | None]
 Rates = dict[str, ByGrouping]
 MissingOption = Literal["ignore", "compare"]
 # by axis, the levels that were asked for; None: all
-AskedStrata = Mapping[int, "tuple[int, ...] | None"]
+AskedStrata = Mapping[int, Levels | None]
 
 
 class OutcomeGrouping(tuple[int, ...]):
@@ -59,8 +60,8 @@ class WorstPair:
 
     rate: float
     outcome: int | None  # whose rates are compared; None: shares are
-    lowest: tuple[int, ...]
-    highest: tuple[int, ...]
+    lowest: Levels  # of the group, on each axis of its grouping
+    highest: Levels
 
 
 def check_rate(name: object, rate: float, *, hint: object = "") -> float:
@@ -107,10 +108,8 @@ def group_table(table: Reals, grouping: Grouping) -> Reals:
     """Sum a table to outcome × groups, with axes in the order of the grouping."""
     table = np.swapaxes(table, 0, outcome_axis(grouping))
     others = tuple(axis for axis in range(1, table.ndim) if axis not in grouping)
-    summed: Reals = table.transpose(0, *grouping, *others).sum(
-        axis=tuple(range(len(grouping) + 1, table.ndim))
-    )
-    return summed
+    ordered = table.transpose(0, *grouping, *others)
+    return ordered.sum(axis=tuple(range(len(grouping) + 1, table.ndim)))
 
 
 def group_shares(table: Reals, grouping: Grouping) -> Reals:
@@ -119,7 +118,7 @@ def group_shares(table: Reals, grouping: Grouping) -> Reals:
     >>> group_shares(np.array([[3.0, 1.0], [5.0, 1.0]]), (1,))
     array([0.8, 0.2])
     """
-    mass: Reals = group_table(table, grouping).sum(axis=0)
+    mass = group_table(table, grouping).sum(axis=0)
     return mass / mass.sum()
 
 
@@ -203,7 +202,7 @@ def rates_of_many(
     # A group that the model has but a table lacks has share zero in that table, and no
     # rate of an outcome.
     total = np.where(known, mass.sum(axis=1), np.nan)
-    rates = mass[:, list(outcomes)] / np.where(total > 0, total, np.nan)[:, np.newaxis]
+    rates = mass[:, list(outcomes)] / np.where(total > 0, total, np.nan)[:, None]
     representation = smallest_over_largest(total)
     statistical = smallest_over_largest(rates).reshape(len(tables), -1)
     return np.fmin.reduce(representation, axis=-1), np.fmin.reduce(statistical, axis=-1)
@@ -285,7 +284,7 @@ class Measure:
 
     groupings: tuple[Grouping, ...]
     names: tuple[str, ...]
-    favourable: tuple[int, ...]
+    favourable: Levels
     # axis and level of missing values that are not compared
     left_out: tuple[tuple[int, int], ...] = ()
     # how many axes the strata have, which are the last ones of every grouping
@@ -293,7 +292,7 @@ class Measure:
     # axis and level of strata that nobody asked to compare
     outside: tuple[tuple[int, int], ...] = ()
     # axis and favourable levels of each other outcome
-    others: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    others: tuple[tuple[int, Levels], ...] = ()
     columns: tuple[str, ...] = field(default=(), compare=False)  # of each grouping
     # how many a table has, if not even the last one is in a grouping
     axes: int | None = None
@@ -361,7 +360,7 @@ class Measure:
             columns=columns * outcomes,
         )
 
-    def favourable_of(self, grouping: Grouping) -> tuple[int, ...]:
+    def favourable_of(self, grouping: Grouping) -> Levels:
         """The favourable levels of the outcome that a grouping's rates are about."""
         return dict(self.others).get(outcome_axis(grouping), self.favourable)
 
@@ -381,9 +380,9 @@ class Measure:
         return name[name.rindex(f" by {self.columns_of(name)}") + len(" by ") :]
 
     @property
-    def sums(self) -> frozenset[tuple[int, ...]]:
+    def sums(self) -> frozenset[Grouping]:
         """The axes of the totals that rates are made of: outcomes, groups, and both."""
-        found: set[tuple[int, ...]] = set()
+        found: set[Grouping] = set()
         for grouping in self.groupings:
             outcome = outcome_axis(grouping)
             found |= {
@@ -418,11 +417,8 @@ class Measure:
 
     def groups_compared(self, tables: Reals, grouping: Grouping) -> Reals:
         """A table, or a stack of them, without groups that are not compared."""
-        result = tables.copy()
-        for axis, level in (*self.left_out, *self.outside):
-            if axis in grouping:
-                self._front(result, axis)[level] = 0.0
-        return result
+        skipped = (*self.left_out, *self.outside)
+        return self._without(tables, skipped, grouping)
 
     def is_compared(self, grouping: Grouping, group: Sequence[int]) -> bool:
         """Whether no level of a group is left out, and its stratum was asked for."""
@@ -440,11 +436,7 @@ class Measure:
 
     def with_outcome(self, tables: Reals, grouping: Grouping) -> Reals:
         """A table, or a stack of them, without rows whose outcome is not compared."""
-        result = tables.copy()
-        for axis, level in self.left_out:
-            if axis == outcome_axis(grouping):
-                self._front(result, axis)[level] = 0.0
-        return result
+        return self._without(tables, self.left_out, (outcome_axis(grouping),))
 
     def rates(self, table: Reals) -> Rates:
         """Both rates of a table, by grouping."""
@@ -460,18 +452,25 @@ class Measure:
             )
         return {"representation_rate": shares, "statistical_rate": outcomes}
 
-    def _front(self, tables: Reals, axis: int) -> Reals:
-        """A view of the tables with one axis first.
+    def _without(
+        self, tables: Reals, skipped: Sequence[tuple[int, int]], axes: Grouping
+    ) -> Reals:
+        """Tables without the skipped levels of some axes.
 
         The axes of a table are the last ones of a stack.
         """
         last = max(*map(max, self.groupings), *dict(self.others), 0)
-        return np.moveaxis(tables, axis - (self.axes or 1 + last), 0)
+        result = tables.copy()
+        for axis, level in skipped:
+            if axis in axes:
+                front = np.moveaxis(result, axis - (self.axes or 1 + last), 0)
+                front[level] = 0.0
+        return result
 
 
 def _chosen_levels(
     roles: Roles, favourable: object, axis: int, left_out: dict[int, int]
-) -> tuple[int, ...]:
+) -> Levels:
     """The favourable levels of an outcome.
 
     Missing ones are not left out if they are among them.
@@ -491,14 +490,12 @@ def _chosen_levels(
 def _asked_strata(roles: Roles, within: WithinOption) -> AskedStrata:
     """Look up the levels of the strata that were asked for."""
     asked = read_within(within)
-    result = dict[int, tuple[int, ...] | None](dict.fromkeys(roles.strata_axes))
+    result = dict[int, Levels | None](dict.fromkeys(roles.strata_axes))
     for axis in result:
         named = asked.get(roles.names[axis])
         if named is None:
             continue
-        values = [named]
-        if isinstance(named, list | tuple | set | frozenset):
-            values = list(named)
+        values = listed(named)
         if not values:
             raise LevelError(
                 Option("within", column=roles.names[axis]),
@@ -523,4 +520,4 @@ def _within_name(roles: Roles, strata: AskedStrata) -> str:
             labels = roles.attributes[axis].labels
             name += f" = {', '.join(labels[level] for level in levels)}"
         names.append(name)
-    return " within " + " × ".join(names)
+    return f" within {' × '.join(names)}"

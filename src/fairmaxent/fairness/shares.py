@@ -6,13 +6,15 @@ rate, and `closest_shares` takes those of all groupings from one convex program 
 combinations z that have rows: the closest s(z) to the data's, by KL(s‖e).
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from fairmaxent.data.table import Mask, Reals
+from fairmaxent.data.table import Mask, Reals, marginal
 from fairmaxent.fairness.projection import project
 from fairmaxent.fairness.wishes import (
+    Cell,
     Cells,
     GroupingWish,
     RateBlock,
@@ -51,7 +53,7 @@ def fixed_shares(wishes: Wishes, wish: GroupingWish) -> GroupShares:
         shares = np.where(skipped, data, share)
     if shares is None:
         return GroupShares(wish, None, wishes.known(wish))
-    return GroupShares(wish, shares, np.asarray((shares > 0) & ~skipped))
+    return GroupShares(wish, shares, (shares > 0) & ~skipped)
 
 
 def closest_shares(wishes: Wishes, groupings: list[GroupShares]) -> list[GroupShares]:
@@ -68,20 +70,20 @@ def closest_shares(wishes: Wishes, groupings: list[GroupShares]) -> list[GroupSh
     for axis in wishes.targets.keys() - {0}:  # a level whose target is 0 is removed
         np.moveaxis(combinations, axis - 1, 0)[wishes.targets[axis] == 0] = False
     cells = np.argwhere(combinations)
-    rows = [
+    asked: list[Row | RateBlock] = [
         Row(np.ones(len(cells), dtype=bool), 1.0),
         *share_rows(wishes, groupings, cells, first=1),
+        *representation_blocks(wishes, groupings, cells, first=1),
     ]
-    blocks = representation_blocks(wishes, groupings, cells, first=1)
     index = tuple(cells.T)
     seen = data[index]
 
     def describe(number: int) -> str:  # by an allowed cell of the combination
-        group = tuple(map(int, cells[number]))
+        group = tuple(cells[number].tolist())
         allowed = np.moveaxis(wishes.allowed, 0, -1)[group]
         return wishes.describe((int(allowed.argmax()), *group))
 
-    conditions = conditions_of(len(cells), rows, blocks)
+    conditions = conditions_of(len(cells), asked)
     support = supported(
         conditions,
         seen=seen > 0,
@@ -95,29 +97,25 @@ def closest_shares(wishes: Wishes, groupings: list[GroupShares]) -> list[GroupSh
     point = project(prior, conditions.on(support).settled()).point
     shares = np.zeros(data.shape)
     shares[tuple(cells[support].T)] = point
-    return [_summed(wishes, known, shares / shares.sum()) for known in groupings]
-
-
-def _summed(wishes: Wishes, known: GroupShares, shares: Reals) -> GroupShares:
-    if known.shares is not None:
-        return known
-    others = tuple(
-        axis for axis in range(shares.ndim) if axis + 1 not in known.wish.axes
-    )
-    # a grouping names its axes in ascending order
-    summed = np.asarray(shares.sum(axis=others))
-    compared = np.asarray((summed > 0) & ~wishes.skipped(known.wish))
-    return GroupShares(known.wish, summed, compared)
+    shares /= shares.sum()
+    result = []
+    for known in groupings:
+        if known.shares is None:
+            # a grouping names its axes in ascending order
+            summed = marginal(shares, [axis - 1 for axis in known.wish.axes])
+            compared = (summed > 0) & ~wishes.skipped(known.wish)
+            known = GroupShares(known.wish, summed, compared)
+        result.append(known)
+    return result
 
 
 def share_rows(
     wishes: Wishes, groupings: list[GroupShares], cells: Cells, *, first: int
-) -> list[Row]:
+) -> Iterator[Row]:
     """Conditions on group shares: fixed, targeted, left out.
 
     ``cells`` name the levels of axes from ``first`` on.
     """
-    rows: list[Row] = []
     named: set[int] = set()
     for known in groupings:
         axes = known.wish.axes
@@ -132,41 +130,30 @@ def share_rows(
             continue
         for group in np.argwhere(kept > 0):
             inside = members(cells, axes, group, first)
-            rows.append(Row(inside, float(kept[tuple(group)])))
+            yield Row(inside, float(kept[tuple(group)]))
     for axis in sorted(wishes.targets.keys() - named - {0}):
-        rows += [
-            Row(cells[:, axis - first] == level, float(wishes.targets[axis][level]))
-            for level in np.flatnonzero(wishes.targets[axis] > 0)
-        ]
-    return rows
+        target = wishes.targets[axis]
+        for level in np.flatnonzero(target > 0):
+            yield Row(cells[:, axis - first] == level, float(target[level]))
 
 
 def representation_blocks(
     wishes: Wishes, groupings: list[GroupShares], cells: Cells, *, first: int
-) -> list[RateBlock]:
+) -> Iterator[RateBlock]:
     """One block per grouping with free shares.
 
     With targets, one for each combination of the targeted levels.
     """
-    blocks = []
     for known in groupings:
         rate = known.wish.representation
         if known.shares is not None or rate is None:
             continue
-        compared = np.argwhere(wishes.compared(known.wish))
-        targeted = [
-            number
-            for number, axis in enumerate(known.wish.axes)
-            if axis in wishes.targets
-        ]
-        within: dict[tuple[int, ...], list[Reals]] = {}
-        for group in compared:
+        targeted = [axis in wishes.targets for axis in known.wish.axes]
+        within: dict[Cell, list[Reals]] = {}
+        for group in np.argwhere(wishes.compared(known.wish)):
             inside = members(cells, known.wish.axes, group, first)
-            levels = tuple(map(int, group[targeted]))
+            levels = tuple(group[targeted].tolist())
             within.setdefault(levels, []).append(inside.astype(float))
-        blocks += [
-            RateBlock(np.array(rates), rate)
-            for rates in within.values()
-            if len(rates) > 1
-        ]
-    return blocks
+        for rates in within.values():
+            if len(rates) > 1:
+                yield RateBlock(np.array(rates), rate)

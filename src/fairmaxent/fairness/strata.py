@@ -6,20 +6,29 @@ names are about the whole table: they first become shares in each stratum, the c
 to the data's, by KL, that have the named marginal.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from fairmaxent.data.table import Mask, Reals, ratio
+from fairmaxent.data.table import Mask, Reals, marginal, ratio
 from fairmaxent.errors import FairMaxEntError, InfeasibleError, Option
 from fairmaxent.fairness.fair_table import FairTable, fair_table
 from fairmaxent.fairness.projection import LEAST_ROOM, project, room
-from fairmaxent.fairness.wishes import Cell, Row, Wanted, conditions_of, members
+from fairmaxent.fairness.rates import Grouping
+from fairmaxent.fairness.wishes import (
+    Cell,
+    DescribeCell,
+    Row,
+    Targets,
+    Wanted,
+    conditions_of,
+    members,
+)
 
 # axes of a table, and the shares wanted on them
-Margins = Sequence[tuple[tuple[int, ...], Reals]]
+Margins = Sequence[tuple[Grouping, Reals]]
 _UNREACHABLE = (
     Option("target"),
     " cannot be met while every stratum keeps its size, because some strata have no"
@@ -38,9 +47,9 @@ class Stratified:
     compared: Mask  # by stratum: whether its groups are; the others stay as they are
     # in every stratum that is compared; cells are those of the whole table
     wanted: Wanted
-    targets: Mapping[int, Reals]  # of the whole table, by axis
+    targets: Targets  # of the whole table, by axis
     outcome_is_free: bool
-    describe_stratum: Callable[[Cell], str]
+    describe_stratum: DescribeCell
 
     def closest(self) -> FairTable:
         """Return the closest table, made of the closest table of each stratum."""
@@ -74,19 +83,14 @@ class Stratified:
         """The first axis of the strata."""
         return self.empirical.ndim - self.strata
 
-    def _over(self, table: Reals, axes: tuple[int, ...]) -> Reals:
-        """Sum a table over all other axes."""
-        others = tuple(axis for axis in range(table.ndim) if axis not in axes)
-        return table.sum(axis=others)
-
     @property
     def _strata_axes(self) -> tuple[int, ...]:
         return tuple(range(self._first, self.empirical.ndim))
 
     def _sizes(self) -> Reals:
         """P(s): the data's, or the closest sizes with the shares that were named."""
-        sizes = self._over(self.data, self._strata_axes)
-        lost = (sizes > 0) & (self._over(self.empirical, self._strata_axes) == 0)
+        sizes = marginal(self.data, self._strata_axes)
+        lost = (sizes > 0) & (marginal(self.empirical, self._strata_axes) == 0)
         if lost.any():
             stratum = self.describe_stratum(tuple(np.argwhere(lost)[0].tolist()))
             raise InfeasibleError(
@@ -105,17 +109,16 @@ class Stratified:
 
     def _within(self, axis: int, target: Reals | None, sizes: Reals) -> Reals:
         """Shares of an axis in each stratum."""
-        joint = self._over(self.data, (axis, *self._strata_axes))
+        joint = marginal(self.data, (axis, *self._strata_axes))
         if target is not None:
             margins = [((0,), target), (tuple(range(1, joint.ndim)), sizes)]
             joint = rake(joint, margins, option=_UNREACHABLE)
-        total = joint.sum(axis=0)
-        return ratio(joint, total)
+        return ratio(joint, joint.sum(axis=0))
 
     # ------------------------------------------------------------ strata
 
     def _products(
-        self, sizes: Reals, outcomes: Reals | None, shares: Mapping[int, Reals]
+        self, sizes: Reals, outcomes: Reals | None, shares: Targets
     ) -> tuple[Mask, Reals]:
         """The strata where t(y, z | s) = P(y | s)·P(z | s) is the only answer, and t.
 
@@ -134,8 +137,7 @@ class Stratified:
         if outcomes is None or shares or wanted.left_out or forbids or asks_more:
             return np.zeros(sizes.shape, dtype=bool), self.empirical
         groups = self.empirical.sum(axis=0)
-        total = groups.sum(axis=tuple(range(self._first - 1)))
-        groups = ratio(groups, total)
+        groups = ratio(groups, groups.sum(axis=tuple(range(self._first - 1))))
         by_outcome = outcomes.reshape(len(outcomes), *(1,) * len(axes), *sizes.shape)
         cells = by_outcome * groups * sizes
         others = np.delete(outcomes, list(wanted.favourable), axis=0)
@@ -150,7 +152,7 @@ class Stratified:
         stratum: Cell,
         sizes: Reals,
         outcomes: Reals | None,
-        shares: Mapping[int, Reals],
+        shares: Targets,
     ) -> FairTable:
         """The fair table of one stratum; errors name it."""
         inside: Any = (..., *stratum)
@@ -207,7 +209,7 @@ def rake(table: Reals, margins: Margins, *, option: tuple[object, ...]) -> Reals
     ]
     if not all(row.cells.any() for row in rows):
         raise InfeasibleError(*option)
-    conditions = conditions_of(len(cells), rows, [])
+    conditions = conditions_of(len(cells), rows)
     if (table == 0).any() and room(conditions, table[index]) <= LEAST_ROOM:
         raise InfeasibleError(*option)
     result = np.zeros_like(table)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fairmaxent.data.table import Counted, Reals
+from fairmaxent.data.table import Counted, Reals, ratio
 
 
 def algorithm_1(table: Reals, tau: float) -> Reals:
@@ -30,5 +30,5 @@ def reweigh(rows: Counted, table: Reals) -> Counted:
     # codes, root first; `table` is t over the levels of the root. Cells without rows
     # cannot get any weight, so the result is normalised.
     (empirical,) = rows.tables([(0,)], [len(table)])
-    factor = np.divide(table, empirical, out=np.zeros(len(table)), where=empirical > 0)
+    factor = ratio(table, empirical)
     return rows.reweighed(factor / (factor @ empirical))

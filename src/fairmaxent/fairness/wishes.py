@@ -10,7 +10,7 @@ from functools import reduce
 
 import numpy as np
 
-from fairmaxent.data.table import Indices, Mask, Reals
+from fairmaxent.data.table import Indices, Mask, Reals, marginal
 from fairmaxent.errors import BASE_SHARE, ForbiddenError, InfeasibleError, Option
 from fairmaxent.fairness.projection import (
     LEAST_ROOM,
@@ -19,10 +19,12 @@ from fairmaxent.fairness.projection import (
     most_cells,
     room,
 )
-from fairmaxent.fairness.rates import Grouping, group_table
+from fairmaxent.fairness.rates import Grouping, Levels, group_table
 
 Cell = tuple[int, ...]
 Cells = Indices
+DescribeCell = Callable[[Cell], str]
+Targets = Mapping[int, Reals]  # wanted marginals, by axis; axis 0 is the outcome
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class OtherOutcome:
     """Another outcome than that of axis 0, with what is asked of it."""
 
     axis: int
-    favourable: tuple[int, ...]
+    favourable: Levels
     statistical: tuple[float | None, ...]  # σ of each grouping
     shares: Reals | None  # c(y): None: they may move
     left_out: int | None = None  # the level that is not compared: missing values
@@ -53,8 +55,8 @@ class Wanted:
     # ρ of each grouping; None asks for nothing
     representation: tuple[float | None, ...]
     statistical: tuple[float | None, ...]  # σ of each grouping
-    favourable: tuple[int, ...]
-    describe: Callable[[Cell], str]
+    favourable: Levels
+    describe: DescribeCell
     # by axis, a level that is not compared: missing values
     left_out: Mapping[int, int] = field(default_factory=dict)
     # False for cells that must stay at 0; None: all are allowed
@@ -84,26 +86,21 @@ class Wishes:
     data: Reals  # e(y, z) without forbidden cells
     allowed: Mask
     groupings: tuple[GroupingWish, ...]
-    favourable: tuple[int, ...]
-    targets: Mapping[int, Reals]  # wanted marginals, by axis; axis 0 is the outcome
+    favourable: Levels
+    targets: Targets
     # by axis, the level that is not compared: missing values
     left_out: Mapping[int, int]
     fill: float  # mass that an empty cell counts with if it is needed
-    describe: Callable[[Cell], str]
+    describe: DescribeCell
     # Of several outcomes, rows without one are to have other masses. Those that lack
     # two cannot be in proportion to both, so each outcome then keeps sums over the
     # others, and groups that are left out keep their sizes alone.
     loose: bool = False
 
     @classmethod
-    def of(
-        cls, empirical: Reals, wanted: Wanted, targets: Mapping[int, Reals]
-    ) -> "Wishes":
+    def of(cls, empirical: Reals, wanted: Wanted, targets: Targets) -> "Wishes":
         """Take the wanted marginals, and drop the mass of forbidden cells."""
-        targets = {
-            axis: np.asarray(target / np.sum(target))
-            for axis, target in targets.items()
-        }
+        targets = {axis: target / np.sum(target) for axis, target in targets.items()}
         allowed = wanted.allowed
         if allowed is None:
             allowed = np.ones(empirical.shape, dtype=bool)
@@ -204,15 +201,13 @@ class Wishes:
 
     def known(self, grouping: GroupingWish) -> Mask:
         """Groups of levels with rows, or a target above 0, that are not left out."""
-        others = tuple(range(1, self.data.ndim))
         levels = []
         for axis in grouping.axes:
             mass = self.targets.get(axis)
             if mass is None:
-                mass = np.moveaxis(self.data, axis, 0).sum(axis=others)
+                mass = marginal(self.data, (axis,))
             levels.append(mass > 0)
-        known = np.asarray(reduce(np.logical_and.outer, levels))
-        return known & ~self.skipped(grouping)
+        return reduce(np.logical_and.outer, levels) & ~self.skipped(grouping)
 
     def compared(self, grouping: GroupingWish) -> Mask:
         """Groups that a representation rate compares.
@@ -226,8 +221,8 @@ class Wishes:
 def _refuse_forbidden_levels(
     empirical: Reals,
     allowed: Mask,
-    targets: Mapping[int, Reals],
-    describe: Callable[[Cell], str],
+    targets: Targets,
+    describe: DescribeCell,
 ) -> None:
     """A level that has rows, or a target above 0, needs at least one allowed cell."""
     for axis in range(empirical.ndim):
@@ -275,21 +270,22 @@ def members(cells: Cells, axes: Grouping, group: Cells, first: int = 0) -> Mask:
 
     ``cells`` name the levels of the axes from ``first`` on.
     """
-    return np.asarray((cells[:, [axis - first for axis in axes]] == group).all(axis=1))
+    return (cells[:, [axis - first for axis in axes]] == group).all(axis=1)
 
 
-def conditions_of(cells: int, rows: list[Row], blocks: list[RateBlock]) -> Conditions:
-    """Write all conditions as one record.
+def conditions_of(cells: int, asked: Sequence[Row | RateBlock]) -> Conditions:
+    """Write all conditions as one record; without any row, the total mass is 1.
 
     Each row is divided by its value, so that errors are relative.
     """
+    rows = [one for one in asked if isinstance(one, Row)]
+    if not rows:
+        rows = [Row(np.ones(cells, dtype=bool), 1.0)]
+    blocks = [one for one in asked if isinstance(one, RateBlock)]
     sizes = [len(block.rates) for block in blocks]
-    matrix = np.array([row.cells / row.value for row in rows], dtype=float).reshape(
-        len(rows), cells
-    )
     least = np.array([block.least for block in blocks], dtype=float)
     return Conditions(
-        rows=matrix,
+        rows=np.array([row.cells / row.value for row in rows], dtype=float),
         values=np.ones(len(rows)),
         rates=np.vstack([np.zeros((0, cells)), *(block.rates for block in blocks)]),
         block=np.repeat(np.arange(len(blocks)), sizes),

@@ -1,7 +1,7 @@
 """The check itself: rows are counted where they are; rates are those of `metrics`."""
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from statistics import NormalDist
@@ -11,10 +11,12 @@ import narwhals as nw
 import numpy as np
 
 from fairmaxent.data import frames
+from fairmaxent.data.roles import read_within
 from fairmaxent.engines import lazy_counts, lazy_frame
 from fairmaxent.errors import InputError
 from fairmaxent.files.formats import read_table
 from fairmaxent.files.parquet import scan_table
+from fairmaxent.files.reading import Name
 from fairmaxent.gate.policy import PROJECT, Policy, read_policies
 from fairmaxent.gate.result import Answer, CheckResult, Finding
 from fairmaxent.metrics import representation_rate, statistical_rate
@@ -78,9 +80,7 @@ def checked(data: Any, policy: Policy, name: str = "check") -> CheckResult:
     )
 
 
-def check_policies(
-    path: str | os.PathLike[str] = PROJECT, data: Any = None
-) -> list[CheckResult]:
+def check_policies(path: Name, data: Any = None) -> list[CheckResult]:
     """Check the table of each policy in a file, or another one."""
     policies = read_policies(path)
     if data is not None:
@@ -93,7 +93,7 @@ def check_policies(
     return [checked(file, policy, name) for name, (file, policy) in policies.items()]
 
 
-def fair_test(path: str | os.PathLike[str] = PROJECT) -> Callable[..., None]:
+def fair_test(path: Name = PROJECT) -> Callable[..., None]:
     """Make a test of every policy in a file, for pytest.
 
     ``test_fairness = fair_test("pyproject.toml")``
@@ -141,7 +141,7 @@ class _Counted:
 
     policy: Policy
     outcome: str
-    frame: nw.DataFrame[Any]
+    frame: frames.Frame
     sums: WeightSums
 
     @classmethod
@@ -161,9 +161,7 @@ class _Counted:
             outcome = lazy_frame.fresh_name("predictions", table.columns)
             table = table.with_columns(values.alias(outcome))
 
-        within: Iterable[str] = policy.within or ()
-        if isinstance(within, str):
-            within = [within]
+        within = read_within(policy.within)
         names = list(dict.fromkeys([outcome, *policy.protected, *within]))
         for name in names:
             lazy_frame.check_column(table, name)

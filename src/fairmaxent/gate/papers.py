@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 
 from fairmaxent.data.attribute import Attribute
+from fairmaxent.data.table import ratio
 from fairmaxent.document import Block, Document, Listing, Note, Section, Table
 from fairmaxent.document.text import to_markdown
 from fairmaxent.document.words import percent
 from fairmaxent.errors import InputError, Option, StorageError, did_you_mean
 from fairmaxent.fairness.rates import Grouping, group_table
+from fairmaxent.files.reading import Name
 from fairmaxent.fit.certified import Certified
 from fairmaxent.fit.groups import group_changes
 from fairmaxent.gate.kinds import KINDS, Kind
@@ -35,12 +37,10 @@ class Draft:
     kind: Kind
     fit: Certified
     facts: Facts
-    data: str | os.PathLike[str] | None  # the file of the fair table
+    data: Name | None  # the file of the fair table
 
 
-def document(
-    fit: Certified, kind: str, data: str | os.PathLike[str] | None = None
-) -> str:
+def document(fit: Certified, kind: str, data: Name | None = None) -> str:
     """Write a document about a fit; Croissant describes ``data``, the fair table."""
     if kind not in KINDS:
         raise InputError(f"there is no document {kind!r}; {did_you_mean(kind, KINDS)}")
@@ -152,7 +152,7 @@ def _croissant(draft: Draft) -> str:
     return json_text(record) + "\n"
 
 
-def _digest(path: str | os.PathLike[str]) -> str:
+def _digest(path: Name) -> str:
     try:
         with open(path, "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -257,25 +257,26 @@ def _impact(fit: Certified, axes: Grouping) -> tuple[Table, str]:
         heads = ("Selected", "Selection rate")
     counts = people.sum(axis=0)
     chosen = people[good].sum(axis=0)
-    rates = np.divide(chosen, counts, out=np.zeros_like(chosen), where=counts > 0)
+    rates = ratio(chosen, counts)
 
+    total = counts.sum()
     rows = []
     for group in map(tuple, np.argwhere(counts > 0).tolist()):
         labels = (
             column.labels[level] for column, level in zip(columns, group, strict=True)
         )
-        ratio = "–"
+        impact = "–"
         if rates.max():
-            ratio = f"{rates[group] / rates.max():.3f}"
+            impact = f"{rates[group] / rates.max():.3f}"
         small = "–"
-        if counts[group] < _SMALL * counts.sum():
+        if counts[group] < _SMALL * total:
             small = "under 2 %"
         row = (
             " × ".join(labels),
             f"{counts[group]:,.0f}",
             f"{chosen[group]:,.0f}",
             percent(float(rates[group])),
-            ratio,
+            impact,
             small,
         )
         rows.append(row)
@@ -285,7 +286,7 @@ def _impact(fit: Certified, axes: Grouping) -> tuple[Table, str]:
         heads=(name, "People", *heads, "Impact ratio", "Small"),
         rows=tuple(rows),
     )
-    left_out = fit.problem.cells("rows").sum() - counts.sum()
+    left_out = fit.problem.cells("rows").sum() - total
     unknown = (
         f"{name}: {left_out:,.0f} people are not in the table: their category or"
         " outcome is unknown."

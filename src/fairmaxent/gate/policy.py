@@ -4,7 +4,6 @@ The same record serves every front door.
 """
 
 import dataclasses
-import os
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -22,6 +21,7 @@ from fairmaxent.errors import (
     did_you_mean,
 )
 from fairmaxent.fairness.rates import MissingOption
+from fairmaxent.files.reading import Name
 from fairmaxent.fit.option_values import RateOption, checked_rates
 from fairmaxent.fit.request import Request
 from fairmaxent.metrics.intervals import check_confidence
@@ -171,9 +171,7 @@ class Policy:
                 yield "statistical_rate", columns, None
 
 
-def read_policies(
-    path: str | os.PathLike[str] = PROJECT,
-) -> dict[str, tuple[str | None, Policy]]:
+def read_policies(path: Name) -> dict[str, tuple[str | None, Policy]]:
     """Read the policies of a TOML file, each with the file of its table.
 
     Those of a pyproject.toml have a section. One that names ``protected`` columns is a
@@ -213,14 +211,11 @@ def read_policies(
             for key in ("data", "against")
             if key in values
         }
+        known = [field.name for field in dataclasses.fields(Policy)]
         try:
-            refuse_unknown(
-                name, values, [field.name for field in dataclasses.fields(Policy)]
-            )
-            policies[name] = (
-                files.get("data"),
-                Policy(**values, against=files.get("against")),
-            )
+            refuse_unknown(name, values, known)
+            policy = Policy(**values, against=files.get("against"))
         except (InputError, TypeError) as problem:
             raise InputError(f"{path}, {name}: ", problem) from problem
+        policies[name] = (files.get("data"), policy)
     return policies

@@ -9,7 +9,7 @@ import numpy as np
 from fairmaxent.data import frames
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.reading import encode_table
-from fairmaxent.data.roles import GroupsOption, Roles, check_roles, read_columns
+from fairmaxent.data.roles import GroupsOption, Roles, check_roles, listed, read_columns
 from fairmaxent.data.table import Codes, tally
 from fairmaxent.inspection.cost import cost
 from fairmaxent.inspection.findings import ColumnSummary, GroupingRates, Inspection
@@ -85,7 +85,7 @@ def inspect(
     found = Inspection(
         rows=len(opened),
         outcome=outcome,
-        favourable=_as_tuple(good),
+        favourable=() if good is None else tuple(listed(good)),
         protected=tuple(names),
         columns=tuple(_summaries(domain, codes, identifiers)),
         notes=domain.without(identifiers).notes,
@@ -115,14 +115,6 @@ def _chosen(proposals: Sequence[Proposal], role: Role) -> Iterator[object]:
         for proposal in proposals
         if proposal.role == role and proposal.confidence != "candidate"
     )
-
-
-def _as_tuple(levels: object) -> tuple[object, ...]:
-    if levels is None:
-        return ()
-    if isinstance(levels, list | tuple | set | frozenset):
-        return tuple(levels)
-    return (levels,)
 
 
 def _summaries(
@@ -175,4 +167,4 @@ def _empty_cells(roles: Roles, codes: Codes) -> Iterator[str]:
     """Combinations of outcome and protected levels that have no row."""
     table = tally(roles.blocks.pool(codes)[:, 0], None, roles.blocks.levels[0])
     for cell in np.argwhere(table.reshape(roles.blocks.shape(0)) == 0):
-        yield roles.describe_cell([int(level) for level in cell])
+        yield roles.describe_cell(cell.tolist())

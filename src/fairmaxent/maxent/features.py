@@ -12,7 +12,7 @@ from functools import cached_property, reduce
 
 import numpy as np
 
-from fairmaxent.data.table import Blocks, Indices, Mask, Reals, tally
+from fairmaxent.data.table import Blocks, Indices, Mask, Reals, marginal, tally
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,9 +107,8 @@ def cell_features(
     enter as a moment; levels wanted at probability zero are removed.
     """
     root = _indicators(levels[blocks.slices[0]])
-    return _assemble(
-        blocks, [root, *_attribute_features(blocks, moments, levels)], levels > 0
-    )
+    others = _attribute_features(blocks, moments, levels)
+    return _assemble(blocks, [root, *others], levels > 0)
 
 
 def attribute_features(
@@ -137,10 +136,7 @@ def attribute_features(
 def root_marginals(blocks: Blocks, levels: Reals) -> list[Reals]:
     """Share of each level of the attributes that are pooled in the root."""
     table = levels[blocks.slices[0]].reshape(blocks.shape(0))
-    axes = range(table.ndim)
-    return [
-        table.sum(axis=tuple(other for other in axes if other != axis)) for axis in axes
-    ]
+    return [marginal(table, (axis,)) for axis in range(table.ndim)]
 
 
 @dataclass(frozen=True, eq=False)

@@ -53,7 +53,10 @@ class Rule:
         return broken
 
 
-def break_any(rules: Sequence[Rule], pooled: Codes) -> Mask:
+Rules = Sequence[Rule]
+
+
+def break_any(rules: Rules, pooled: Codes) -> Mask:
     """Say which rows of block codes break some rule."""
     broken = np.zeros(len(pooled), dtype=bool)
     for rule in rules:
@@ -61,7 +64,7 @@ def break_any(rules: Sequence[Rule], pooled: Codes) -> Mask:
     return broken
 
 
-def allowed_roots(rules: Sequence[Rule], root_levels: int) -> Mask:
+def allowed_roots(rules: Rules, root_levels: int) -> Mask:
     """Levels of the root that no rule forbids outright."""
     allowed = np.ones(root_levels, dtype=bool)
     for rule in rules:
@@ -70,7 +73,7 @@ def allowed_roots(rules: Sequence[Rule], root_levels: int) -> Mask:
     return allowed
 
 
-def needed_edges(rules: Sequence[Rule]) -> list[tuple[int, int]]:
+def needed_edges(rules: Rules) -> list[tuple[int, int]]:
     """Pairs of blocks that a tree must join, each once, in order."""
     pairs = {
         (rule.others[0][0], rule.others[1][0])
@@ -80,9 +83,7 @@ def needed_edges(rules: Sequence[Rule]) -> list[tuple[int, int]]:
     return sorted(pairs)
 
 
-def strike_out(
-    rules: Sequence[Rule], parents: Sequence[int], tables: Sequence[Reals]
-) -> None:
+def strike_out(rules: Rules, parents: Sequence[int], tables: Sequence[Reals]) -> None:
     """Strike the forbidden cells out of freshly built tables.
 
     Of tables with a hub, they are struck out for all of its levels or for one.

@@ -84,17 +84,18 @@ def maximise_entropy(
     dual = Dual(prior, features, features.mean(levels), watch)
     _refuse_unreachable_levels(dual, levels, describe)
     chosen = solver or default_solver(dual)
-    solution = chosen.solve(dual)
+    optimum = Optimum(dual, chosen.solve(dual))
+    # on the boundary, some row has all but lost its weight
     if isinstance(prior, Rows) and (
-        solution.status is not Status.CONVERGED or _vanishing(prior, features, solution)
+        optimum.solution.status is not Status.CONVERGED
+        or np.ptp(prior.scores(optimum.potentials)) > _VANISHED
     ):
-        dual = Dual(
-            _rows_in_use(prior, features, levels, describe), features, dual.target
-        )
-        solution = chosen.solve(dual)
-    if solution.status is not Status.CONVERGED:
-        raise _failure(solution, dual, describe)
-    return Optimum(dual, solution)
+        used = _rows_in_use(prior, features, levels, describe)
+        dual = Dual(used, features, dual.target)
+        optimum = Optimum(dual, chosen.solve(dual))
+    if optimum.solution.status is not Status.CONVERGED:
+        raise _failure(optimum, describe)
+    return optimum
 
 
 def _refuse_unreachable_levels(dual: Dual, levels: Reals, describe: Describe) -> None:
@@ -109,12 +110,6 @@ def _refuse_unreachable_levels(dual: Dual, levels: Reals, describe: Describe) ->
             BASE_SHARE,
             " > 0.",
         )
-
-
-def _vanishing(prior: Rows, features: Features, solution: Solution) -> bool:
-    """Say whether some row has all but lost its weight, as on the boundary."""
-    change = prior.scores(features.potentials(solution.multipliers))
-    return bool(np.ptp(change) > _VANISHED)
 
 
 def _rows_in_use(
@@ -184,12 +179,11 @@ def _row_features(prior: Rows, features: Features) -> Reals:
     return values
 
 
-def _failure(
-    solution: Solution, dual: Dual, describe: Describe
-) -> SolverError | InfeasibleError:
-    gradient = dual.at(solution.multipliers).gradient
+def _failure(optimum: Optimum, describe: Describe) -> SolverError | InfeasibleError:
+    solution = optimum.solution
+    gradient = optimum.dual.at(solution.multipliers).gradient
     worst = int(np.argmax(np.abs(gradient)))
-    level = describe(dual.features.level_of(worst))
+    level = describe(optimum.dual.features.level_of(worst))
     if solution.status is Status.UNBOUNDED:
         return InfeasibleError(
             f"the targets cannot all be met: {level} stays {abs(gradient[worst]):.3g}"

@@ -247,7 +247,7 @@ def regularised(hessian: Reals) -> Reals:
         except np.linalg.LinAlgError:
             ridge *= 100
         else:
-            return np.asarray(regular)
+            return regular
     raise SolverError(
         "the Hessian of the dual is not a covariance; please report this with the data"
         " that led to it"

@@ -1,13 +1,13 @@
 """Definitions of the metrics: of a frame, of predictions, or of a fit."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.roles import GroupsOption, WithinOption
+from fairmaxent.data.roles import ColumnNames, GroupsOption, WithinOption
 from fairmaxent.data.table import tally
 from fairmaxent.errors import InputError, LevelError, checked_number, did_you_mean_level
 from fairmaxent.fairness.rates import MissingOption
@@ -26,7 +26,7 @@ from fairmaxent.metrics.intervals import Interval, interval_text
 
 def representation_rate(
     data: Any,
-    protected: str | Sequence[str],
+    protected: ColumnNames,
     *,
     groups: GroupsOption = "each",
     within: WithinOption = None,
@@ -54,7 +54,7 @@ def representation_rate(
 def statistical_rate(
     data: Any,
     outcome: Any,
-    protected: str | Sequence[str],
+    protected: ColumnNames,
     *,
     favourable: object = None,
     as_probability: bool = False,
@@ -139,7 +139,7 @@ def equal_opportunity(
     frame: Any,
     outcome: Any,
     predictions: Any,
-    protected: str | Sequence[str],
+    protected: ColumnNames,
     *,
     favourable: object,
     as_probability: bool = False,
@@ -181,7 +181,7 @@ def equalised_odds(
     frame: Any,
     outcome: Any,
     predictions: Any,
-    protected: str | Sequence[str],
+    protected: ColumnNames,
     *,
     favourable: object,
     as_probability: bool = False,
@@ -280,7 +280,7 @@ def calibration(
     frame: Any,
     outcome: Any,
     probabilities: Any,
-    protected: str | Sequence[str],
+    protected: ColumnNames,
     *,
     favourable: object,
     bins: int = 10,
@@ -359,7 +359,7 @@ class Disparity(Number):
 def conditional_demographic_disparity(
     data: Any,
     outcome: Any,
-    protected: str | Sequence[str],
+    protected: ColumnNames,
     *,
     favourable: object,
     within: WithinOption = None,

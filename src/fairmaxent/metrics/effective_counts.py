@@ -148,7 +148,7 @@ class WeightSums:
             more, more_freedom = others.deviations(together=True)
             deviations = deviations + more
             freedom = freedom + more_freedom
-        spread = np.asarray(deviations / np.maximum(freedom, 1.0))
+        spread = deviations / np.maximum(freedom, 1.0)
         positives = self._effective_rows(spread)
         negatives = others._effective_rows(spread)
         # W₁ / k and W₀ / m; where no row shows its weight, other groups do

@@ -25,6 +25,7 @@ from fairmaxent.fairness.rates import (
 from fairmaxent.metrics import intervals
 from fairmaxent.metrics.effective_counts import EffectiveCounts, WeightSums
 from fairmaxent.metrics.groups import (
+    Columns,
     Comparison,
     GroupedRows,
     Label,
@@ -43,7 +44,7 @@ ScoredRows = tuple[Mask, Reals, Reals]
 class GroupRate:
     """One group's share P(g) or rate, such as P(y | g), and how many rows it has."""
 
-    columns: tuple[str, ...]
+    columns: Columns
     group: Label
     outcome: object  # None: of a share
     rate: float
@@ -66,7 +67,7 @@ class Spoken:
 class Pair(Spoken):
     """The lowest and the highest group of an outcome, which determine a rate."""
 
-    columns: tuple[str, ...]
+    columns: Columns
     outcome: object
     lowest: Label
     highest: Label
@@ -261,7 +262,7 @@ class GroupedTable:
             rows=rows,
             outcomes=[outcome],
             rates=outcome_rates(np.stack([positive, mass - positive]), (1,))[:1],
-            effective=EffectiveCounts.of_rates(mean[np.newaxis], sizes[np.newaxis]),
+            effective=EffectiveCounts.of_rates(mean[None], sizes[None]),
         )
 
     @property
@@ -368,7 +369,7 @@ class GroupCalibration:
     error.
     """
 
-    columns: tuple[str, ...]
+    columns: Columns
     group: Label
     predicted: float
     observed: float
@@ -538,7 +539,7 @@ def _variances(
 
 def _mean_variance(values: Reals | Mask, weights: Reals) -> Reals:
     """Linearised variance Σw²(x − x̄)² / (Σw)² of a weighted mean x̄."""
-    deviations = weights * (values - weighted_mean(values, weights)[..., np.newaxis])
+    deviations = weights * (values - weighted_mean(values, weights)[..., None])
     return (deviations**2).sum(axis=-1) / weights.sum(axis=-1) ** 2
 
 

@@ -11,7 +11,13 @@ from fairmaxent.data import frames
 from fairmaxent.data.columns import factorize
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import value_text
-from fairmaxent.data.roles import GroupsOption, WithinOption, read_columns, read_within
+from fairmaxent.data.roles import (
+    GroupsOption,
+    WithinOption,
+    listed,
+    read_columns,
+    read_within,
+)
 from fairmaxent.data.table import Codes, Mask, Reals, row_keys
 from fairmaxent.errors import (
     ColumnError,
@@ -30,6 +36,7 @@ from fairmaxent.metrics.effective_counts import WeightSums
 MISSING = "".join(("miss", "ing"))
 
 Levels = tuple[Codes, list[object]]  # level of each row, and the levels
+Columns = tuple[str, ...]  # whose levels, or their intersections, are groups
 Label = tuple[object, ...]  # of a group: its level of each column
 StratumLevels = tuple[tuple[str, object], ...]  # column and value
 # and its rows: all of them, if nothing is compared within strata
@@ -76,7 +83,7 @@ class MeasuredRows:
 class GroupedRows(MeasuredRows):
     """Rows with their groups by some columns: all rows, or those of one stratum."""
 
-    columns: tuple[str, ...]
+    columns: Columns
     labels: list[Label]  # of the groups
     group: Codes  # of each row
     strata: Sequence[Stratum]
@@ -142,7 +149,7 @@ class Comparison:
                 )
 
     @property
-    def groupings(self) -> list[tuple[str, ...]]:
+    def groupings(self) -> list[Columns]:
         """Columns whose levels, or their intersections, are compared."""
         check_choice("groups", self.groups, GroupsOption)
         names = tuple(read_columns("protected", self.protected))
@@ -192,9 +199,7 @@ class Comparison:
             weights = frames.in_range(weights)
         return self._with_levels(frame, weights, outcome_is, exact=False)
 
-    def _open_marginal(
-        self, distribution: Any, columns: tuple[str, ...]
-    ) -> MeasuredRows:
+    def _open_marginal(self, distribution: Any, columns: Columns) -> MeasuredRows:
         if self.weight is not None:
             raise InputError(
                 "a fitted distribution has no rows to weight; leave out ",
@@ -243,7 +248,7 @@ class Comparison:
             weights = np.where(codes == last, 0.0, weights)
         return MeasuredRows(frame, weights, (codes, outcomes), exact)
 
-    def group(self, rows: MeasuredRows, columns: tuple[str, ...]) -> GroupedRows:
+    def group(self, rows: MeasuredRows, columns: Columns) -> GroupedRows:
         """Rows by the groups of some columns.
 
         Those of a missing group count only if that is compared.
@@ -429,13 +434,6 @@ def favourable_codes(outcomes: list[object], favourable: object) -> list[int]:
             raise LevelError(f"no row has the outcome {level!r}; {known}")
         codes.add(code)
     return sorted(codes)
-
-
-def listed(values: object) -> list[object]:
-    """Values as a list; a single one may come alone."""
-    if isinstance(values, list | tuple | set | frozenset):
-        return list(values)
-    return [values]
 
 
 def code_of(levels: list[object], value: object) -> int | None:

@@ -24,6 +24,7 @@ from fairmaxent.errors import checked_number
 from fairmaxent.metrics.effective_counts import EffectiveCounts
 
 Interval = tuple[float, float]
+Ends = tuple[Reals, Reals]  # low and high, of each group or sample
 # rates and sizes of unweighted rows that tell the same about rates near a hypothesis
 Working = tuple[Reals, Reals]
 # the rates that a hypothesis allows
@@ -61,7 +62,7 @@ class Compared:
     @property
     def groups(self) -> int:
         """Number of groups."""
-        return int(self.counts.positives.shape[-1])
+        return self.counts.positives.shape[-1]
 
     def score(self, confidence: float) -> Score:
         """Score of each pair: of a log ratio of rates, or a difference of surpluses."""
@@ -94,7 +95,7 @@ class Compared:
         deviation = np.sqrt(self._added(first, second))
         added = _normal_quantile((1 + confidence) / 2) * deviation
         apart = np.maximum(one_above, other_above) + added
-        return np.asarray(apart.max(axis=-1, initial=0.0))
+        return apart.max(axis=-1, initial=0.0)
 
     @property
     def _expected(self) -> Reals:
@@ -125,22 +126,21 @@ def interval_text(interval: Interval | None) -> str:
     return f" (between {interval[0]:.3f} and {interval[1]:.3f})"
 
 
-def share_interval(counts: EffectiveCounts, confidence: float) -> tuple[Reals, Reals]:
+def share_interval(counts: EffectiveCounts, confidence: float) -> Ends:
     """Interval of the rate of each group, or of anything else that is a share.
 
     Never beyond the exact interval.
     """
     limit = _normal_quantile((1 + confidence) / 2)
     shape = (2, *counts.positives.shape)
-    limits = np.empty(shape)
-    limits[0] = limit
+    limits = np.full(shape, limit)
     limits[1] = -limit
     low, high = _first(lambda share: share_score(counts, share) <= limits, shape, 1.0)
     exact_low, exact_high = exact_interval(counts, confidence)
     return np.maximum(low, exact_low), np.minimum(high, exact_high)
 
 
-def exact_interval(counts: EffectiveCounts, confidence: float) -> tuple[Reals, Reals]:
+def exact_interval(counts: EffectiveCounts, confidence: float) -> Ends:
     """The exact interval of shares (Clopper and Pearson).
 
     Its ends make as many rows with the outcome, or as few, as unlikely as wanted.
@@ -157,14 +157,12 @@ def exact_interval(counts: EffectiveCounts, confidence: float) -> tuple[Reals, R
     return counts.rates_at(low), counts.rates_at(high)
 
 
-def widened(ends: tuple[Reals, Reals], value: float) -> Interval:
+def widened(ends: Ends, value: float) -> Interval:
     """Ends as an interval that holds the value itself."""
     return min(float(ends[0]), value), max(float(ends[1]), value)
 
 
-def ratio_ends(
-    comparisons: Sequence[Compared], confidence: float
-) -> tuple[Reals, Reals]:
+def ratio_ends(comparisons: Sequence[Compared], confidence: float) -> Ends:
     """Ends of the smallest ratio over all comparisons.
 
     Axes before the groups stand for separate samples.
@@ -173,9 +171,7 @@ def ratio_ends(
     return np.where(far < _LARGEST_LOG_RATIO, np.exp(-far), 0.0), np.exp(-near)
 
 
-def difference_ends(
-    comparisons: Sequence[Compared], confidence: float
-) -> tuple[Reals, Reals]:
+def difference_ends(comparisons: Sequence[Compared], confidence: float) -> Ends:
     """Ends of the largest difference over all comparisons.
 
     Axes before the groups stand for separate samples.
@@ -187,7 +183,7 @@ def difference_ends(
 
 def _distance_ends(
     comparisons: Sequence[Compared], largest: float, confidence: float
-) -> tuple[Reals, Reals]:
+) -> Ends:
     """Ends of γ = max |λ| over all pairs of groups.
 
     No groups that could differ, no distance.
@@ -203,14 +199,14 @@ def _distance_ends(
     within = _normal_quantile((1 + confidence) / 2)
 
     def passed(distance: Reals) -> Mask:
-        at = distance[..., np.newaxis]
+        at = distance[..., None]
         below = np.concatenate([one(-at) for one in scores], -1)
         above = np.concatenate([one(at) for one in scores], -1)
         # How far the pair that lies least within ±γ is within it, and how wide ±γ is.
         inside = np.minimum(below, -above)
         with np.errstate(invalid="ignore"):
             width = np.nan_to_num(below - above, nan=np.inf)
-        least = inside.argmin(axis=-1)[..., np.newaxis]
+        least = inside.argmin(axis=-1)[..., None]
         score = np.take_along_axis(inside, least, -1)[..., 0]
         separation = np.take_along_axis(width, least, -1)[..., 0]
         beyond = score[:, 0] < -np.interp(separation[:, 0], separations, limits)
@@ -242,7 +238,7 @@ def _limits_beyond(error: float, at_once: int, pairs: int) -> tuple[Reals, Reals
     def passed(c: Reals) -> Mask:
         beyond = ndtr(-c) + ndtr(-c - w)
         together = at_once * beyond + 2 * (pairs - at_once) * ndtr(-c - w / 2)
-        return np.asarray(np.maximum(together, beyond + within) <= error)
+        return np.maximum(together, beyond + within) <= error
 
     return w, _first(passed, w.shape, 40.0)
 

@@ -129,8 +129,8 @@ class Trial:
         everybody = mass[:, 0].sum(axis=-1)
         won = _over(above.sum(axis=-1), actual.sum(axis=-1))
         lost = _over(below.sum(axis=-1), (mass - actual).sum(axis=-1))
-        _, _, _, _, positives, _, placed, _ = self.sums()[0]
-        area_of_all = _over(placed.sum(axis=-1), positives.sum(axis=-1))
+        _, _, _, _, positives, _, placed, _ = self.sums()[0].sum(axis=-1)
+        area_of_all = _over(placed, positives)
         areas = won + lost - area_of_all
         area = _over(np.nansum(areas, axis=-1), (~np.isnan(areas)).sum(axis=-1))
         result: Scores = {
@@ -265,7 +265,7 @@ def predict_outcomes(
             f" {chances.shape[1]} outcomes here, {len(favourable)} of them favourable;"
             " leave it at 0.5",
         )
-    return np.asarray(chances.argmax(axis=1))
+    return chances.argmax(axis=1)
 
 
 def _multiplicities(share: float | None) -> Reals:

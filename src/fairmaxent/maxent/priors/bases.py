@@ -14,7 +14,12 @@ from fairmaxent.data.columns import Arrays
 from fairmaxent.data.draws import Choice
 from fairmaxent.data.limits import logarithms
 from fairmaxent.data.table import Blocks, Codes, Counted, Indices, Mask, Reals
-from fairmaxent.maxent.forbidden import Rule, allowed_roots, needed_edges, strike_out
+from fairmaxent.maxent.forbidden import (
+    Rules,
+    allowed_roots,
+    needed_edges,
+    strike_out,
+)
 from fairmaxent.maxent.logspace import softmax
 from fairmaxent.maxent.priors.learned_tree import learn_tree, spanning_parents
 from fairmaxent.maxent.priors.protocol import Drawn, Prior, Tabular
@@ -131,7 +136,7 @@ def build_base(
     weighted: Counted,
     *,
     root: Reals,
-    rules: Sequence[Rule] = (),
+    rules: Rules = (),
 ) -> Prior:
     """Build a base of full support on everything that is not forbidden.
 
@@ -148,7 +153,7 @@ def _uniform(
     weighted: Counted,
     *,
     root: Reals,
-    rules: Sequence[Rule],
+    rules: Rules,
 ) -> Prior:
     return _independent(blocks, np.ones(blocks.width), rules)
 
@@ -159,7 +164,7 @@ def _product(
     weighted: Counted,
     *,
     root: Reals,
-    rules: Sequence[Rule],
+    rules: Rules,
 ) -> Prior:
     single = [(block,) for block in range(len(blocks.levels))]
     levels = np.concatenate(weighted.tables(single, blocks.levels))
@@ -190,7 +195,7 @@ def unpack_base(blocks: Blocks, arrays: Arrays) -> Prior:
     return Product.unpack(blocks, arrays)
 
 
-def rerooted(tree: Tree, root: Reals, rules: Sequence[Rule]) -> Tree:
+def rerooted(tree: Tree, root: Reals, rules: Rules) -> Tree:
     """Return a tree with another distribution of the root, and with rules honoured."""
     tables = [np.exp(table) for table in tree.log_tables]
     strike_out(rules, tree.parents, tables)
@@ -198,7 +203,7 @@ def rerooted(tree: Tree, root: Reals, rules: Sequence[Rule]) -> Tree:
     return Tree.of(tree.blocks, tree.parents, allowed, tables)
 
 
-def _independent(blocks: Blocks, levels: Reals, rules: Sequence[Rule]) -> Prior:
+def _independent(blocks: Blocks, levels: Reals, rules: Rules) -> Prior:
     """Blocks with these shares of levels, independent but for the rules."""
     levels[blocks.slices[0]] *= allowed_roots(rules, blocks.levels[0])
     if not any(rule.others for rule in rules):
@@ -215,10 +220,10 @@ def _independent(blocks: Blocks, levels: Reals, rules: Sequence[Rule]) -> Prior:
     return Tree.of(blocks, parents, root, tables)
 
 
-def reachable_roots(blocks: Blocks, rules: Sequence[Rule]) -> Mask:
+def reachable_roots(blocks: Blocks, rules: Rules) -> Mask:
     """Levels of the root that at least one point has that breaks no rule."""
     if not rules:
         return np.ones(blocks.levels[0], dtype=bool)
     everywhere = _independent(blocks, np.ones(blocks.width), rules)
     levels = everywhere.tilt(np.zeros(blocks.width)).levels
-    return np.asarray(levels[blocks.slices[0]] > 0)
+    return levels[blocks.slices[0]] > 0

@@ -19,7 +19,12 @@ import numpy as np
 from fairmaxent.data.limits import MOST_CELLS, need_memory
 from fairmaxent.data.table import Blocks, Codes, Counted, Reals, ratio, tally
 from fairmaxent.errors import LimitError, Option
-from fairmaxent.maxent.forbidden import Rule, allowed_roots, needed_edges, strike_out
+from fairmaxent.maxent.forbidden import (
+    Rules,
+    allowed_roots,
+    needed_edges,
+    strike_out,
+)
 from fairmaxent.maxent.logspace import entropy, log_gamma
 from fairmaxent.maxent.priors.tree import Tree
 
@@ -107,8 +112,7 @@ def best_strength(counts: Reals, towards: Reals) -> float:
 
 def _normalised(table: Reals) -> Reals:
     """Let the last axis sum to 1, or to 0 where it does."""
-    total = table.sum(axis=-1, keepdims=True)
-    return ratio(table, total)
+    return ratio(table, table.sum(axis=-1, keepdims=True))
 
 
 def learn_tree(
@@ -117,7 +121,7 @@ def learn_tree(
     weighted: Counted,
     *,
     root: Reals,
-    rules: Sequence[Rule],
+    rules: Rules,
 ) -> Tree:
     """Fit the rooted tree: the maximum spanning tree of I(i; j | root).
 
@@ -228,4 +232,4 @@ def spanning_parents(
         closer = waiting & (gain[block] > best)
         best[closer] = gain[block, closer]
         nearest[closer] = block
-    return [int(parent) for parent in nearest[1:]]
+    return nearest[1:].tolist()

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol, Self
 
 import numpy as np
+from numpy.random import Generator
 
 from fairmaxent.data.table import Blocks, Codes, Indices, Reals, Table
 
@@ -43,9 +44,7 @@ class Tilted(Protocol):
     def joint(self, wanted: Sequence[int]) -> Reals:
         """Exact joint table of a few blocks, one axis per wanted block."""
 
-    def draw(
-        self, roots: Indices, rng: np.random.Generator, *, spread: bool = False
-    ) -> Drawn:
+    def draw(self, roots: Indices, rng: Generator, *, spread: bool = False) -> Drawn:
         """Draw one row for each wanted level of the root.
 
         ``spread``: rows of the data as often as they weigh.

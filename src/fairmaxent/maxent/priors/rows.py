@@ -20,6 +20,7 @@ from fairmaxent.data.table import (
     Reals,
     Table,
     equal_steps,
+    marginal,
     match_rows,
     ravel,
     tally,
@@ -63,17 +64,13 @@ class Pack:
 
     def sums(self, parts: list[Reals]) -> Reals:
         """Sum values of the levels, one array per block, for each cell."""
-        return np.asarray(reduce(np.add.outer, parts)).ravel()
+        return reduce(np.add.outer, parts).ravel()
 
     def marginals(self, weights: Reals) -> Reals:
         """Total weight of each level, block by block, from the weights of the rows."""
         table = tally(self.codes, weights, self.size).reshape(self.shape)
         axes = range(len(self.shape))
-        totals = []
-        for axis in axes:
-            others = tuple(other for other in axes if other != axis)
-            totals.append(table.sum(axis=others))
-        return np.concatenate(totals)
+        return np.concatenate([marginal(table, (axis,)) for axis in axes])
 
     def fold(self, table: Reals) -> Reals:
         """Sum the rows of a table, one per cell, into one row per level."""

@@ -90,10 +90,8 @@ class Tree(Tabular):
     @cached_property
     def hub(self) -> int:
         """The block that all others depend on, too; 0 if there is none."""
-        for block, parent in enumerate(self.parents, start=1):
-            if block == parent:
-                return block
-        return 0
+        blocks = enumerate(self.parents, start=1)
+        return next((block for block, parent in blocks if block == parent), 0)
 
     @property
     def branches(self) -> int:
@@ -163,7 +161,7 @@ class Tree(Tabular):
     def full_support(self) -> bool:
         """Whether no cell was struck out."""
         tables = (self.log_root, *self.log_tables)
-        return all(bool(np.isfinite(table).all()) for table in tables)
+        return all(np.isfinite(table).all() for table in tables)
 
     def log_floor(self) -> float:
         """Bound log q(α) from below on the support, table by table."""
@@ -305,7 +303,7 @@ class TiltedTree:
         if 0 in wanted:
             kept = [0, *kept]
         else:
-            shaped = np.asarray(shaped.sum(axis=0))
+            shaped = shaped.sum(axis=0)
         return shaped.transpose([kept.index(block) for block in wanted])
 
     def draw(
