@@ -8,6 +8,8 @@ names.
 
 from dataclasses import dataclass, replace
 
+from fairmaxent.document.words import capital
+
 
 @dataclass(frozen=True)
 class Heading:
@@ -54,7 +56,7 @@ class Table:
         rows = tuple(tuple(cell.strip() or "–" for cell in row) for row in self.rows)
         return replace(
             self,
-            heads=tuple(head[:1].upper() + head[1:] for head in self.heads),
+            heads=tuple(map(capital, self.heads)),
             rows=rows,
         )
 

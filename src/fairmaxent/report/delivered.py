@@ -425,6 +425,12 @@ class DeliveredCosts:
     # expected
     counted: bool
 
+    def about_one(self, mode: Mode) -> str:
+        """What is known of one person in a group: the head of a column."""
+        if mode == "weights":
+            return "largest weight"
+        return "most copies" if self.counted else "expected copies"
+
 
 def costs_of(fit: Certified, delivered: Delivered | None, data: Any) -> DeliveredCosts:
     """The costs of what was delivered; of the fitted distribution if nothing was."""

@@ -294,7 +294,7 @@ def evaluation_blocks(judged: Evaluated | None) -> Iterator[Block]:
         " it and attacked. A risk of 0 means that an attack does no better on people"
         " in the table than on those set aside, and 1 that it always succeeds."
     )
-    risks = risk_table(evaluation).titled()
+    risks = risk_table(evaluation)
     about = {name: success for name, (_, success) in ATTACKS.items()}
     heads = (
         "Attack",
@@ -320,10 +320,10 @@ def evaluation_blocks(judged: Evaluated | None) -> Iterator[Block]:
             "The same model trained on the new and on the real rows, judged on the"
             " people set aside."
         )
-        yield utility_table(evaluation, evaluation.utility).titled()
+        yield utility_table(evaluation, evaluation.utility)
     yield Paragraph(
         "The share of rows that would have to change. By chance: the same for rows"
         " drawn at random from the real ones. A fair table differs on purpose, in the"
         " outcome and in what goes with it."
     )
-    yield fidelity_table(evaluation).titled()
+    yield fidelity_table(evaluation)
