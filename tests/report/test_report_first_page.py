@@ -264,8 +264,8 @@ def test_without_an_estimate_it_says_how_to_get_one_and_with_one_what_is_expecte
         answers(report)["model"],
         known.certificate.estimate.after.by_predictions["sex"],
     )
-    assert model.table.rows[2][0] == "Statistical rate of its predictions, sex"
-    assert model.table.rows[2][2].startswith(f"{rate:.4f} (")
+    assert model.table.rows[1][0] == "Statistical rate of its predictions, sex"
+    assert model.table.rows[1][2].startswith(f"{rate:.4f} (")
 
 
 def test_many_rates_groups_and_long_names_are_cut_and_the_appendix_has_them():

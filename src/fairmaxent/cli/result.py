@@ -30,6 +30,7 @@ from fairmaxent.inspection.proposals import known_levels, propose_favourable
 from fairmaxent.progress import Progress, silent
 from fairmaxent.report import Source, build_report
 from fairmaxent.report import delivered as deliveries
+from fairmaxent.report.shares import by_outcome
 from fairmaxent.report.source import written_file
 from fairmaxent.report.writer import save_report
 
@@ -291,7 +292,7 @@ def result_text(result: Result, wanted: OutputOptions, following: str) -> str:
         statements.changed_blocks(certificate.costs),
         _costs(result, wanted),
         [statements.rates_table(rates, ("wanted", "before", "after"))],
-        _paragraphs(statements.mean_lines(certificate.means, result.fit.roles)),
+        statements.mean_blocks(certificate.means),
         [_groups(result)],
         statements.decision_blocks(certificate.decisions),
         statements.estimate_blocks(certificate.estimate, about),
@@ -308,16 +309,16 @@ def _paragraphs(lines: Iterable[str]) -> list[Block]:
 
 def _groups(result: Result) -> Table:
     """How often each group has each outcome, outcome by outcome."""
-    by_outcome: dict[tuple[str, str], list[tuple[str, ...]]] = {}
-    for change in group_changes(result.fit, result.table):
-        row = (
+    grouped = by_outcome(group_changes(result.fit, result.table))
+    rows = tuple(
+        (
             change.name,
             change.about,
             statements.rate_text(change.rate_before),
             statements.rate_text(change.rate_after),
         )
-        by_outcome.setdefault((change.column, change.about), []).append(row)
-    rows = tuple(chain.from_iterable(by_outcome.values()))
+        for change in chain.from_iterable(grouped.values())
+    )
     return Table("Groups", ("group", "", "before", "after"), rows)
 
 

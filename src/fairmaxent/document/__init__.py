@@ -110,16 +110,16 @@ class Section:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Document:
     """A first page, which fits on one sheet, and an appendix."""
 
     kind: str  # e.g. "Fairness report"
     title: str
-    filing: tuple[tuple[str, str], ...]  # what it is filed under: names and values
+    filing: tuple[tuple[str, str], ...] = ()  # what it is filed under: names and values
     summary: str
     first_page: tuple[Section, ...]
-    appendix: tuple[Section, ...]
-    footer: str
+    appendix: tuple[Section, ...] = ()
+    footer: str = "Written by fairmaxent."
     # less than 1 if the first page needs smaller print to fit on a sheet
     print_size: float = 1.0

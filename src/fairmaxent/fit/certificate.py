@@ -14,7 +14,7 @@ import numpy as np
 
 from fairmaxent.data.draws import check_count
 from fairmaxent.data.quotas import quotas
-from fairmaxent.document import Block, Paragraph, Table
+from fairmaxent.document import Block, Paragraph
 from fairmaxent.document.text import to_text
 from fairmaxent.document.words import more, percent, times
 from fairmaxent.errors import KEEP_COLUMNS, Option, cut, spelled
@@ -173,7 +173,7 @@ class Certificate(Facts):
             return
         yield from self._cost_blocks()
         yield rates_table([*self.rate_lines], _HEADS)
-        yield from self._mean_blocks()
+        yield from statements.mean_blocks(self.means)
         yield from statements.decision_blocks(self.decisions)
         yield from statements.estimate_blocks(self.estimate)
         yield Paragraph(
@@ -210,16 +210,6 @@ class Certificate(Facts):
         if self.copied_share:
             drawn = f"About {percent(self.copied_share)} of drawn rows"
             yield Paragraph(statements.copies_sentence(drawn, self.redrawn))
-
-    def _mean_blocks(self) -> Iterator[Block]:
-        rows = tuple(
-            (f"mean of {mean.group}", f"{mean.before:.5g}", f"{mean.after:.5g}")
-            for mean in self.means
-        )
-        if rows:
-            heads = ("wanted equal", "before", "achieved")
-            yield Table("Means of groups", heads, rows[:_LINES])
-        yield from map(Paragraph, more(len(rows), _LINES, "mean"))
 
     def _model_rates(self) -> Iterator[RateLine]:
         """Rates of the decisions of a student, and of a model, if they are known."""

@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 
 from fairmaxent.data.reading import RedrawnValues
-from fairmaxent.data.roles import Roles
 from fairmaxent.document import Block, Note, Paragraph, Table
 from fairmaxent.document.words import capital, counted, more, percent, times
 from fairmaxent.errors import Option
@@ -21,7 +20,6 @@ from fairmaxent.privacy.budget import Ledger
 
 REACHED = 1e-6  # solvers stop a little short of an exact rate
 SHOWN_GROUPS = 12
-_NOTHING = 1e-6  # a difference that is the solver's, relative to the largest mean
 # by the way of a table that was made for a student: what it does to the rows
 _LIKELY = (
     "Rows count partly for each outcome, by how likely it is: outcomes, and rows to"
@@ -71,8 +69,9 @@ _MEANINGS = {
         ),
     ),
 }
-# what is shown if there is little room
+# what is shown if there is little room, and if there is less
 _MAIN = ("accuracy", "auc", "by_predictions", "by_probabilities")
+FEWEST_KINDS = ("accuracy", "by_predictions")
 
 
 class Depth(Enum):
@@ -212,38 +211,17 @@ def warnings_about(costs: Iterable[str]) -> list[Block]:
     return [Note(f"Warning: {cost}") for cost in costs]
 
 
-def mean_lines(means: Sequence[GroupMean], roles: Roles) -> Iterator[str]:
-    """How far the means of each grouping are apart, if equal means were asked for."""
-    # Groups of one stratum are compared with each other; the name of a group ends with
-    # that of its stratum.
-    axes = roles.strata_axes
-    ends = [""]
-    if axes:
-        strata = np.ndindex(*(roles.attributes[axis].size for axis in axes))
-        ends = [f", {roles.describe_group(axes, stratum)}" for stratum in strata]
-    for grouping in dict.fromkeys(mean.grouping for mean in means):
-        before = []
-        after = []
-        for end in ends:
-            part = [
-                mean
-                for mean in means
-                if mean.grouping == grouping and mean.group.endswith(end)
-            ]
-            if part:
-                before.append(_spread([mean.before for mean in part]))
-                after.append(_spread([mean.after for mean in part]))
-        now = f"up to {max(after):.4g} apart"
-        if max(after) <= _NOTHING * max(abs(mean.after) for mean in means):
-            now = "equal"
-        yield (
-            f"The mean of {roles.names[0]} in the groups of {grouping}: up to"
-            f" {max(before):.4g} apart in the data, {now} by the fair weights."
-        )
-
-
-def _spread(numbers: Sequence[float]) -> float:
-    return max(numbers) - min(numbers)
+def mean_blocks(means: Sequence[GroupMean]) -> list[Block]:
+    """The mean of each group before and after, if equal means were asked for."""
+    if not means:
+        return []
+    rows = tuple(
+        (f"mean of {mean.group}", f"{mean.before:.5g}", f"{mean.after:.5g}")
+        for mean in means[:SHOWN_GROUPS]
+    )
+    heads = ("wanted equal", "before", "achieved")
+    hidden = more(len(means), SHOWN_GROUPS, "mean")
+    return [Table("Means of groups", heads, rows), *map(Paragraph, hidden)]
 
 
 def beyond_lines(decisions: Decisions | None) -> Iterator[str]:
@@ -371,7 +349,9 @@ def expected_lines(
             )
 
 
-def estimate_blocks(estimate: ModelEstimate | None, about: str = "") -> list[Block]:
+def estimate_blocks(
+    estimate: ModelEstimate | None, about: str = "", kinds: Sequence[str] = _MAIN
+) -> list[Block]:
     """What a model trained on the result is expected to do, if it was estimated."""
     if estimate is None:
         return []
@@ -379,7 +359,7 @@ def estimate_blocks(estimate: ModelEstimate | None, about: str = "") -> list[Blo
         f"expected of {estimate.student} trained on the {estimate.output}{about}; in"
         f" brackets: 95 % of measurements on {estimate.measured_on:,} other people:"
     )
-    rows = tuple((line.label, *line.texts) for line in expected_lines(estimate, _MAIN))
+    rows = tuple((line.label, *line.texts) for line in expected_lines(estimate, kinds))
     return [
         Paragraph(head),
         Table("A model trained on this", ("", "before", "after"), rows),

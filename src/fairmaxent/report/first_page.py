@@ -31,11 +31,13 @@ from fairmaxent.document.words import (
 from fairmaxent.errors import cut
 from fairmaxent.fit.groups import GroupChange
 from fairmaxent.fit.statements import (
+    FEWEST_KINDS,
     Depth,
     cost_blocks,
     decision_blocks,
     estimate_blocks,
     filled_lines,
+    mean_blocks,
     noise_of_counts,
     not_estimated,
     outcome_lines,
@@ -224,10 +226,11 @@ def _in_people(groups: Sequence[GroupChange]) -> str:
 
 def _reached(report: Report) -> Iterator[Block]:
     """The rates asked for, the ones not met first; all rates if none was asked for."""
-    yield Listing((report.verdict(), *_first(report.means, "mean")))
+    yield Paragraph(report.verdict())
     asked = [rate for rate in report.rates if rate.wanted is not None]
     by_need = sorted(asked or report.rates, key=lambda rate: bool(rate.met))
     yield rates_table(report, by_need, Depth.FIRST_PAGE)
+    yield from mean_blocks(report.certificate.means)
 
 
 def rates_table(report: Report, rates: Sequence[Reached], depth: Depth) -> Table:
@@ -297,7 +300,7 @@ def _factor(multiple: float) -> str:
 def _model(report: Report) -> Iterator[Block]:
     certificate = report.certificate
     if certificate.estimate is not None:
-        yield from estimate_blocks(certificate.estimate)
+        yield from estimate_blocks(certificate.estimate, kinds=FEWEST_KINDS)
     elif certificate.decisions is not None:
         yield from decision_blocks(certificate.decisions)
     else:

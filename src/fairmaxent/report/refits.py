@@ -28,7 +28,6 @@ from fairmaxent.fit.option_values import RateOption
 from fairmaxent.fit.pipeline import fit_frame, refit
 from fairmaxent.fit.request import Request
 from fairmaxent.fit.statements import rate_text
-from fairmaxent.progress import Progress, silent
 from fairmaxent.report.delivered import Mode, seen_mass
 from fairmaxent.report.source import FrontDoor
 
@@ -86,9 +85,7 @@ class TradeOff:
     skipped: str | None
 
 
-def trade_off(
-    fit: Certified, *, progress: Progress = silent, spell: Callable[[Option], str] = str
-) -> TradeOff:
+def trade_off(fit: Certified, *, spell: Callable[[Option], str] = str) -> TradeOff:
     """Fit again with a handful of other options; ``spell`` names them if it fails."""
     if not isinstance(fit.request, Request):
         return TradeOff(
@@ -102,10 +99,8 @@ def trade_off(
             f"each point takes another fit, and the table is large ({size:,} values,"
             f" {width:,} levels)",
         )
-    cases = list(_cases(fit.request))
     points = []
-    for number, (varied, value, request) in enumerate(cases):
-        progress("trade-off", number / len(cases))
+    for varied, value, request in _cases(fit.request):
         point = TradeOffPoint(varied, value, request == fit.request)
         other = fit
         try:

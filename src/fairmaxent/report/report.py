@@ -20,7 +20,6 @@ from fairmaxent.fit.pipeline import with_estimate
 from fairmaxent.fit.statements import (
     changed_lines,
     copies_sentence,
-    mean_lines,
     promise,
 )
 from fairmaxent.options import with_options_of
@@ -123,8 +122,6 @@ class Report:
     counting: Counting
     wishes: tuple[str, ...]
     rates: tuple[Reached, ...]
-    # how far group means of the outcome are apart; none: nobody asked for equal ones
-    means: tuple[str, ...]
     warnings: tuple[str, ...]  # everything else that a careful reader should know
     certificate: Certificate
     # as they were delivered; those of each protected column come first
@@ -312,7 +309,6 @@ def _collected(
         counting=counting(fit, delivered.table),
         wishes=tuple(wishes(fit)),
         rates=tuple(reached(fit, delivered)),
-        means=tuple(mean_lines(certificate.means, fit.roles)),
         warnings=(
             *absences(fit, delivered.table),
             *map(door.text_of, other_remarks(certificate)),

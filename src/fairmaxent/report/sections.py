@@ -130,6 +130,7 @@ def _rates(report: Report) -> Blocks:
         )
     yield Paragraph(about)
     yield rates_table(report, report.rates, Depth.ALL)
+    yield from statements.mean_blocks(report.certificate.means)
     if report.warnings:
         yield Note(
             "What you should know about these data and this fit:", report.warnings
