@@ -65,7 +65,7 @@ def test_a_private_fit_from_file_to_file(files):
     assert "| hired × sex | discrete Gaussian |" in report
     assert "### How it was made. Running it again spends another ε = 2" in report
     assert (
-        "To estimate it, which spends nothing, write a report from its model with"
+        "to estimate it, which spends nothing, write a report from its model with"
         " --estimate rows" in report
     )
     assert "with k times as many rows, the cost is k² times as high" in report
@@ -99,7 +99,7 @@ def test_nothing_is_paid_for_twice(files, monkeypatch):
     command = following.split("fairmaxent ")[1].split()
     monkeypatch.setattr(pipeline, "OpenDP", None)
     run(*command)
-    assert "An estimate for gradient boosting" in (files / command[-1]).read_text(
+    assert "Expected of gradient boosting" in (files / command[-1]).read_text(
         encoding="utf-8"
     )
     monkeypatch.setattr(pipeline, "OpenDP", lambda: Seeded(0))

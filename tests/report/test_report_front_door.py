@@ -104,7 +104,7 @@ DOORS = {
             "--compare-missing",
             "--keep-columns id",
         ),
-        *("--base-share: 0.2 (this fit)", "write the report with --estimate rows"),
+        *("--base-share: 0.2 (this fit)", "to estimate it, use --estimate rows"),
     ),
     IN_APP: (
         *(
@@ -112,7 +112,7 @@ DOORS = {
             "“Compare missing values as a group”",
         ),
         *("The larger “New combinations” is", "“New combinations”: 0.2 (this fit)"),
-        "write the report with “Estimate what a model will do”",
+        "to estimate it, use “Estimate what a model will do”",
     ),
 }
 

@@ -82,7 +82,7 @@ def test_every_form_has_every_number(report, relabelled):
     )
     for text in (page, part):
         for number in numbers:
-            assert f"{number:.3f}" in text
+            assert f"{number:.4f}" in text
         assert known.student in text
         assert "Is statistical parity all there is to fairness?" in html.unescape(text)
     assert (
@@ -110,8 +110,10 @@ def test_what_helps_is_advised_as_python_spells_it(relabelled):
     report = build_report(
         with_warning(relabelled, 0.5), mode="weights", trade_off=False
     )
-    less = "Its decisions for z0 are expected to be less fair than wanted."
-    assert report.advice == f"{less} To make the table for your model, use model."
+    assert report.advice.startswith("fair data are not enough: if a model is trained")
+    assert "its decisions for z0 is expected to be 0.50" in report.advice
+    assert report.advice.endswith(". To make the table for your model, use model")
+    assert report.advice in report.warnings
     assert report.advice in html.unescape(html_report(report))
 
 
@@ -175,7 +177,7 @@ def test_every_form_has_each_rate_and_share_with_its_interval_and_no_model_is_tr
             known.rates[0].low,
             *(share.share for share in known.shares),
         ):
-            assert f"{number:.3f}" in text
+            assert f"{number:.4f}" in text
     monkeypatch.setattr("fairmaxent.fit.pipeline.teach", None)
     points = trade_off(fit).points
     assert {point.varied for point in points} == {"base_share"}

@@ -17,7 +17,7 @@ from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Reals
 from fairmaxent.document import Block, Paragraph, Table
 from fairmaxent.document.text import sections_text
-from fairmaxent.document.words import counted
+from fairmaxent.document.words import counted, more
 from fairmaxent.errors import Option, spelled
 from fairmaxent.files.reading import STANDARD, TableFile
 from fairmaxent.files.write import Staging
@@ -30,6 +30,7 @@ from fairmaxent.inspection.proposals import known_levels, propose_favourable
 from fairmaxent.progress import Progress, silent
 from fairmaxent.report import Source, build_report
 from fairmaxent.report import delivered as deliveries
+from fairmaxent.report.shares import by_outcome
 from fairmaxent.report.source import written_file
 from fairmaxent.report.writer import save_report
 
@@ -276,10 +277,10 @@ def make_report(
 def result_text(result: Result, wanted: OutputOptions, following: str) -> str:
     """The costs, rates before and after, what to know, what was written, what next."""
     certificate = result.fit.certificate
-    notes = [f"Note: {note}" for note in result.notes[:_SHOWN]]
-    if len(result.notes) > _SHOWN:
-        more = len(result.notes) - _SHOWN
-        notes.append(f"Note: and {more} more; --json shows them all")
+    notes = [
+        *result.notes[:_SHOWN],
+        *more(len(result.notes), _SHOWN, "note", "; --json shows them all"),
+    ]
     about = ""
     if len(certificate.measure.favourable) == 1:
         about = f", for {certificate.compared_outcomes[0].outcome}"
@@ -291,12 +292,12 @@ def result_text(result: Result, wanted: OutputOptions, following: str) -> str:
         statements.changed_blocks(certificate.costs),
         _costs(result, wanted),
         [statements.rates_table(rates, ("wanted", "before", "after"))],
-        _paragraphs(statements.mean_lines(certificate.means, result.fit.roles)),
+        statements.mean_blocks(certificate.means),
         [_groups(result)],
         statements.decision_blocks(certificate.decisions),
         statements.estimate_blocks(certificate.estimate, about),
         _paragraphs(_not_estimated(result, wanted)),
-        _paragraphs(notes),
+        _paragraphs(f"Note: {note}" for note in notes),
         _paragraphs(wanted.written(result.rows, result.fit.contents)),
     ]
     return "\n\n".join(filter(None, [sections_text(sections), following]))
@@ -308,16 +309,16 @@ def _paragraphs(lines: Iterable[str]) -> list[Block]:
 
 def _groups(result: Result) -> Table:
     """How often each group has each outcome, outcome by outcome."""
-    by_outcome: dict[tuple[str, str], list[tuple[str, ...]]] = {}
-    for change in group_changes(result.fit, result.table):
-        row = (
+    grouped = by_outcome(group_changes(result.fit, result.table))
+    rows = tuple(
+        (
             change.name,
             change.about,
             statements.rate_text(change.rate_before),
             statements.rate_text(change.rate_after),
         )
-        by_outcome.setdefault((change.column, change.about), []).append(row)
-    rows = tuple(chain.from_iterable(by_outcome.values()))
+        for change in chain.from_iterable(grouped.values())
+    )
     return Table("Groups", ("group", "", "before", "after"), rows)
 
 
@@ -334,11 +335,7 @@ def _not_estimated(result: Result, wanted: OutputOptions) -> Iterator[str]:
         and result.fit.certificate.decisions is None
     )
     if wanted.estimate is None and is_possible:
-        how = Option("estimate", "weights" if wanted.mode == "weights" else "rows")
-        yield (
-            "How a model trained on this will treat people was not estimated; to"
-            f" estimate it, use {as_typed(how)}"
-        )
+        yield statements.not_estimated(wanted.mode, as_typed)
 
 
 def _rate_lines(result: Result) -> Iterator[statements.RateLine]:
@@ -373,19 +370,16 @@ def _rate_lines(result: Result) -> Iterator[statements.RateLine]:
 def _costs(result: Result, wanted: OutputOptions) -> list[Block]:
     """The outcomes before and after, each group, and the worst cell."""
     costs = result.costs
-    lines = _paragraphs(statements.outcome_lines(costs.outcomes))
-    if costs.worst_cell is None:
-        return lines
+    last = [costs.about_one(wanted.mode)]
     if result.delivered is None:
         last = ["largest weight", "expected copies"]
-    elif wanted.mode == "weights":
-        last = ["largest weight"]
-    else:
-        last = ["most copies" if costs.counted else "expected copies"]
-    blocks = statements.cost_blocks(
-        costs.groups, costs.worst_cell, last, "; --json shows them all"
-    )
-    return [*lines, *blocks, *_paragraphs(statements.filled_lines(costs.filled))]
+    return [
+        *_paragraphs(statements.outcome_lines(costs.outcomes)),
+        *statements.cost_blocks(
+            costs.groups, costs.worst_cell, last, "; --json shows them all"
+        ),
+        *_paragraphs(statements.filled_lines(costs.filled)),
+    ]
 
 
 def _sharing(result: Result) -> Iterator[str]:

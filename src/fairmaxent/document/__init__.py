@@ -8,6 +8,8 @@ names.
 
 from dataclasses import dataclass, replace
 
+from fairmaxent.document.words import capital
+
 
 @dataclass(frozen=True)
 class Heading:
@@ -54,7 +56,7 @@ class Table:
         rows = tuple(tuple(cell.strip() or "–" for cell in row) for row in self.rows)
         return replace(
             self,
-            heads=tuple(head[:1].upper() + head[1:] for head in self.heads),
+            heads=tuple(map(capital, self.heads)),
             rows=rows,
         )
 
@@ -108,16 +110,16 @@ class Section:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Document:
     """A first page, which fits on one sheet, and an appendix."""
 
     kind: str  # e.g. "Fairness report"
     title: str
-    filing: tuple[tuple[str, str], ...]  # what it is filed under: names and values
+    filing: tuple[tuple[str, str], ...] = ()  # what it is filed under: names and values
     summary: str
     first_page: tuple[Section, ...]
-    appendix: tuple[Section, ...]
-    footer: str
+    appendix: tuple[Section, ...] = ()
+    footer: str = "Written by fairmaxent."
     # less than 1 if the first page needs smaller print to fit on a sheet
     print_size: float = 1.0

@@ -89,6 +89,22 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def more(count: int, shown: int, noun: str, where: str = "") -> list[str]:
+    """A line that counts what there is no room for, if there is anything.
+
+    >>> more(14, 12, "group", ": see the appendix."), more(12, 12, "group")
+    (['and 2 more groups: see the appendix.'], [])
+    """
+    if count <= shown:
+        return []
+    return [f"and {counted(count - shown, f'more {noun}')}{where}"]
+
+
+def capital(text: str) -> str:
+    """A text with a capital letter at its beginning."""
+    return text[:1].upper() + text[1:]
+
+
 def numeric_columns(rows: Sequence[Sequence[str]], count: int) -> tuple[bool, ...]:
     """Which columns of texts hold numbers, ranges of them, or nothing.
 

@@ -14,16 +14,15 @@ import numpy as np
 
 from fairmaxent.data.draws import check_count
 from fairmaxent.data.quotas import quotas
-from fairmaxent.document import Block, Paragraph, Table
+from fairmaxent.document import Block, Paragraph
 from fairmaxent.document.text import to_text
-from fairmaxent.document.words import percent, times
+from fairmaxent.document.words import more, percent, times
 from fairmaxent.errors import KEEP_COLUMNS, Option, cut, spelled
-from fairmaxent.fairness.rates import ByGrouping, rates_of_many
+from fairmaxent.fairness.rates import rates_of_many
 from fairmaxent.fit import statements
 from fairmaxent.fit.costs import FEWEST_ROWS, MOST_TIMES, GroupCost
 from fairmaxent.fit.facts import (
     Facts,
-    ModelScores,
     OutcomeShare,
     UnderivedFacts,
     facts_of,
@@ -56,8 +55,6 @@ _CELLS = 200_000  # which have this many cells together, as they take some time
 
 _HEADS = ("wanted", "before", "achieved")
 _COPIES_AND_WEIGHT = ("largest weight", "most copies")
-# What helps if a model is not fair enough.
-REMEDY: Remark = (". To make the table for your model, use ", Option("model"))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -147,6 +144,7 @@ class Certificate(Facts):
                 wanted=self.wanted[kind][name],
                 before=self.before[kind][name],
                 reached=self.achieved[kind][name],
+                slack=REACHED,
             )
 
     def blocks(self, depth: Depth = Depth.ALL) -> Iterator[Block]:
@@ -160,11 +158,10 @@ class Certificate(Facts):
         yield from map(Paragraph, statements.privacy_lines(self.privacy))
         yield from statements.warnings_about(self._spelled(cost_remarks(self)))
         yield from statements.changed_blocks(self.costs)
-        outcomes = outcome_lines(self.compared_outcomes)
+        outcomes = [*outcome_lines(self.compared_outcomes)]
         if is_headline:
-            yield from _first(outcomes, "outcomes")
-        else:
-            yield from map(Paragraph, outcomes)
+            outcomes = _first(outcomes, "outcome")
+        yield from map(Paragraph, outcomes)
         if self.privacy is None:
             yield Paragraph(
                 "the fair weights carry as much information as"
@@ -175,8 +172,8 @@ class Certificate(Facts):
             yield from self._headline_blocks()
             return
         yield from self._cost_blocks()
-        yield rates_table(list(self._judged_rates()), _HEADS)
-        yield from self._mean_blocks()
+        yield rates_table([*self.rate_lines], _HEADS)
+        yield from statements.mean_blocks(self.means)
         yield from statements.decision_blocks(self.decisions)
         yield from statements.estimate_blocks(self.estimate)
         yield Paragraph(
@@ -184,7 +181,8 @@ class Certificate(Facts):
             f" {self.residual:.1e}; distance to prior {self.distance['to_prior']:.4f},"
             f" from data {self.distance['from_data']:.4f}"
         )
-        yield from _first(self._spelled(other_remarks(self)), "warnings")
+        remarks = [*self._spelled(other_remarks(self))]
+        yield from map(Paragraph, _first(remarks, "warning"))
 
     def __str__(self) -> str:
         return to_text(self.blocks())
@@ -197,10 +195,10 @@ class Certificate(Facts):
                 f"one row counts up to {times(worst.most_weight)} times as much as the"
                 f" average row ({worst.name})"
             )
-        rates = [*self._judged_rates(), *self._model_rates()]
+        rates = [*self.rate_lines, *self._model_rates()]
         shown = [replace(rate, label=cut(rate.label)) for rate in rates[:_LINES]]
         yield rates_table(shown, _HEADS)
-        yield from _more(len(rates), "rates")
+        yield from map(Paragraph, more(len(rates), _LINES, "rate"))
 
     def _cost_blocks(self) -> Iterator[Block]:
         """What each group rests on, and how many drawn rows are copies."""
@@ -212,19 +210,6 @@ class Certificate(Facts):
         if self.copied_share:
             drawn = f"About {percent(self.copied_share)} of drawn rows"
             yield Paragraph(statements.copies_sentence(drawn, self.redrawn))
-
-    def _mean_blocks(self) -> Iterator[Block]:
-        rows = tuple(
-            (f"mean of {mean.group}", f"{mean.before:.5g}", f"{mean.after:.5g}")
-            for mean in self.means
-        )
-        if rows:
-            heads = ("wanted equal", "before", "achieved")
-            yield Table("Means of groups", heads, rows[:_LINES])
-        yield from _more(len(rows), "means")
-
-    def _judged_rates(self) -> Iterator[RateLine]:
-        return (replace(rate, slack=REACHED) for rate in self.rate_lines)
 
     def _model_rates(self) -> Iterator[RateLine]:
         """Rates of the decisions of a student, and of a model, if they are known."""
@@ -251,16 +236,9 @@ class Certificate(Facts):
         return (spelled(remark, str) for remark in remarks)
 
 
-def _first(lines: Iterable[str], what: str) -> list[Block]:
-    """The first lines, and how many there are more."""
-    blocks = [*map(Paragraph, lines)]
-    return [*blocks[:_LINES], *_more(len(blocks), what)]
-
-
-def _more(count: int, what: str) -> list[Block]:
-    if count > _LINES:
-        return [Paragraph(f"and {count - _LINES} more {what}")]
-    return []
+def _first(lines: list[str], noun: str) -> list[str]:
+    """The first lines, and one that counts the others."""
+    return [*lines[:_LINES], *more(len(lines), _LINES, noun)]
 
 
 def certify(solved: Solved, told: UnderivedFacts) -> Certificate:
@@ -418,12 +396,12 @@ def cost_remarks(facts: Facts) -> Iterator[Remark]:
         else:
             yield (statement, *remedy)
         remedies.append(remedy)
-    more = len(groups) - _GROUPS
-    if more > 0:
-        rest = "group rests" if more == 1 else "groups rest"
+    others = len(groups) - _GROUPS
+    if others > 0:
+        rest = "group rests" if others == 1 else "groups rest"
         yield (
             (
-                f"{more:,} more {rest} on fewer than {FEWEST_ROWS} effective rows, or"
+                f"{others:,} more {rest} on fewer than {FEWEST_ROWS} effective rows, or"
                 f" on a person who counts more than {MOST_TIMES} times."
             ),
         )
@@ -565,25 +543,18 @@ def unfair_decisions(facts: Facts) -> Iterator[Remark]:
                 " group, so equal rates of its decisions mean nothing"
             ),
         )
-    for name in less_fair(estimate.after, facts.wanted_of_decisions):
-        rate = estimate.after.by_predictions[name]
+    for name, rate in estimate.after.by_predictions.items():
+        wanted = facts.wanted_of_decisions[name]
+        if rate is None or wanted is None or rate >= wanted - SLACK:
+            continue
         span = estimate.after.ranges["by_predictions"][name]
         between = "" if span is None else ", between {:.2f} and {:.2f}".format(*span)
         yield (
             (
                 "fair data are not enough: if a model is trained on them, the"
                 f" statistical rate of its decisions for {name} is expected to be"
-                f" {rate:.2f}{between} (wanted {facts.wanted_of_decisions[name]:.2f})"
+                f" {rate:.2f}{between} (wanted {wanted:.2f}). To make the table for"
+                " your model, use "
             ),
-            *REMEDY,
+            Option("model"),
         )
-
-
-def less_fair(scores: ModelScores, wanted: ByGrouping) -> list[str]:
-    """Groupings for which a model's decisions will stay well below the wanted rate."""
-    found = []
-    for name, rate in scores.by_predictions.items():
-        least = wanted[name]
-        if rate is not None and least is not None and rate < least - SLACK:
-            found.append(name)
-    return found

@@ -1,7 +1,7 @@
 """Statements: the sentences and tables of a certificate, a command and a report."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from itertools import groupby
 from typing import NamedTuple
@@ -9,9 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from fairmaxent.data.reading import RedrawnValues
-from fairmaxent.data.roles import Roles
 from fairmaxent.document import Block, Note, Paragraph, Table
-from fairmaxent.document.words import counted, percent, times
+from fairmaxent.document.words import capital, counted, more, percent, times
 from fairmaxent.errors import Option
 from fairmaxent.fit.costs import Costs, GroupCost
 from fairmaxent.fit.facts import GroupMean, ModelEstimate, OutcomeShare, Range
@@ -21,7 +20,6 @@ from fairmaxent.privacy.budget import Ledger
 
 REACHED = 1e-6  # solvers stop a little short of an exact rate
 SHOWN_GROUPS = 12
-_NOTHING = 1e-6  # a difference that is the solver's, relative to the largest mean
 # by the way of a table that was made for a student: what it does to the rows
 _LIKELY = (
     "Rows count partly for each outcome, by how likely it is: outcomes, and rows to"
@@ -71,14 +69,16 @@ _MEANINGS = {
         ),
     ),
 }
-# what is shown if there is little room
+# what is shown if there is little room, and if there is less
 _MAIN = ("accuracy", "auc", "by_predictions", "by_probabilities")
+FEWEST_KINDS = ("accuracy", "by_predictions")
 
 
 class Depth(Enum):
-    """How much is told: what a fit shows of itself, or everything."""
+    """How much is told: what a fit shows of itself, what fits a sheet, or all."""
 
     HEADLINE = auto()
+    FIRST_PAGE = auto()
     ALL = auto()
 
 
@@ -120,11 +120,11 @@ def rates_table(lines: Sequence[RateLine], heads: tuple[str, str, str]) -> Table
     return Table("Rates, 1 is equal", tuple(shown), tuple(rows))
 
 
-def rate_text(value: float | None, digits: int = 4, *, nothing: str = "–") -> str:
+def rate_text(value: float | None, nothing: str = "–") -> str:
     """Write a rate, with no sign before a zero; a dash, say, if there is none."""
     if value is None or np.isnan(value):
         return nothing
-    return f"{round(value, digits) + 0.0:.{digits}f}"
+    return f"{round(value, 4) + 0.0:.4f}"
 
 
 # ---------------------------------------------------------------- costs
@@ -132,42 +132,38 @@ def rate_text(value: float | None, digits: int = 4, *, nothing: str = "–") -> 
 
 def cost_blocks(
     groups: Sequence[GroupCost],
-    worst_cell: GroupCost,
+    worst_cell: GroupCost | None,
     last: Sequence[str],
-    more: str = "",
+    where: str = "",
+    most: int = SHOWN_GROUPS,
 ) -> list[Block]:
-    """A row for each group, and for the worst cell.
+    """A row for each group, and for the worst cell; nothing if it is not known.
 
     Of many groups, those with the fewest effective rows are shown. ``last`` are the
-    columns about one person: the "largest weight", or copies; ``more`` says where other
-    groups are.
+    columns about one person: the "largest weight", or copies; ``where`` says where
+    other groups are.
     """
+    if worst_cell is None:
+        return []
     by_rows = sorted(range(len(groups)), key=lambda index: groups[index].effective_rows)
-    shown = [groups[index] for index in sorted(by_rows[:SHOWN_GROUPS])]
-    rows = [cost_row(cost.name, cost, last) for cost in shown]
-    rows.append(cost_row(f"worst cell: {worst_cell.name}", worst_cell, last))
+    shown = [groups[index] for index in sorted(by_rows[:most])]
+    named_cell = replace(worst_cell, name=f"worst cell: {worst_cell.name}")
+    rows = []
+    for cost in (*shown, named_cell):
+        ends = {"largest weight": cost.most_weight}
+        rows.append(
+            (
+                cost.name,
+                f"{cost.rows:,}",
+                percent(cost.before),
+                percent(cost.after),
+                times(cost.effective_rows),
+                *(times(ends.get(head, cost.most_copies)) for head in last),
+            )
+        )
     heads = ("group", "rows", "before", "after", "effective rows", *last)
-    blocks: list[Block] = [Table("Costs by group", heads, tuple(rows))]
-    hidden = len(groups) - len(shown)
-    if hidden:
-        blocks.append(Paragraph(f"and {hidden:,} more groups{more}"))
-    return blocks
-
-
-def cost_row(name: str, cost: GroupCost, last: Sequence[str]) -> tuple[str, ...]:
-    """What a group, or a cell, rests on."""
-    ends = [
-        times(cost.most_weight if column == "largest weight" else cost.most_copies)
-        for column in last
-    ]
-    return (
-        name,
-        f"{cost.rows:,}",
-        percent(cost.before),
-        percent(cost.after),
-        times(cost.effective_rows),
-        *ends,
-    )
+    hidden = more(len(groups), most, "group", where)
+    return [Table("Costs by group", heads, tuple(rows)), *map(Paragraph, hidden)]
 
 
 def outcome_lines(shares: Sequence[OutcomeShare]) -> Iterator[str]:
@@ -215,38 +211,17 @@ def warnings_about(costs: Iterable[str]) -> list[Block]:
     return [Note(f"Warning: {cost}") for cost in costs]
 
 
-def mean_lines(means: Sequence[GroupMean], roles: Roles) -> Iterator[str]:
-    """How far the means of each grouping are apart, if equal means were asked for."""
-    # Groups of one stratum are compared with each other; the name of a group ends with
-    # that of its stratum.
-    axes = roles.strata_axes
-    ends = [""]
-    if axes:
-        strata = np.ndindex(*(roles.attributes[axis].size for axis in axes))
-        ends = [f", {roles.describe_group(axes, stratum)}" for stratum in strata]
-    for grouping in dict.fromkeys(mean.grouping for mean in means):
-        before = []
-        after = []
-        for end in ends:
-            part = [
-                mean
-                for mean in means
-                if mean.grouping == grouping and mean.group.endswith(end)
-            ]
-            if part:
-                before.append(_spread([mean.before for mean in part]))
-                after.append(_spread([mean.after for mean in part]))
-        now = f"up to {max(after):.4g} apart"
-        if max(after) <= _NOTHING * max(abs(mean.after) for mean in means):
-            now = "equal"
-        yield (
-            f"The mean of {roles.names[0]} in the groups of {grouping}: up to"
-            f" {max(before):.4g} apart in the data, {now} by the fair weights."
-        )
-
-
-def _spread(numbers: Sequence[float]) -> float:
-    return max(numbers) - min(numbers)
+def mean_blocks(means: Sequence[GroupMean]) -> list[Block]:
+    """The mean of each group before and after, if equal means were asked for."""
+    if not means:
+        return []
+    rows = tuple(
+        (f"mean of {mean.group}", f"{mean.before:.5g}", f"{mean.after:.5g}")
+        for mean in means[:SHOWN_GROUPS]
+    )
+    heads = ("wanted equal", "before", "achieved")
+    hidden = more(len(means), SHOWN_GROUPS, "mean")
+    return [Table("Means of groups", heads, rows), *map(Paragraph, hidden)]
 
 
 def beyond_lines(decisions: Decisions | None) -> Iterator[str]:
@@ -290,17 +265,12 @@ def decision_blocks(decisions: Decisions | None) -> list[Block]:
         f" decides for {percent(decisions.decided)} of them (found in"
         f" {counted(decisions.trainings, 'training')}):"
     )
-    return [Paragraph(head), decisions_table(decisions)]
-
-
-def decisions_table(decisions: Decisions, digits: int = 4) -> Table:
-    """The rate of each grouping, and the share of each group that was decided for."""
     rows = [
         (
             f"rate of {rate.grouping}",
-            rate_text(rate.wanted, digits, nothing="any"),
-            rate_text(rate.rate, digits),
-            _interval(rate, digits),
+            rate_text(rate.wanted, nothing="any"),
+            rate_text(rate.rate),
+            _interval(rate),
             "",
         )
         for rate in decisions.rates
@@ -309,20 +279,21 @@ def decisions_table(decisions: Decisions, digits: int = 4) -> Table:
         (
             f"{share.outcome} for {share.group}",
             "",
-            rate_text(share.share, digits),
-            _interval(share, digits),
-            rate_text(share.taught, digits),
+            rate_text(share.share),
+            _interval(share),
+            rate_text(share.taught),
         )
         for share in decisions.shares
     ]
     heads = ("", "wanted", "expected", "95 % interval", "in the table")
-    return Table("Decisions about people it has not seen", heads, tuple(rows))
+    table = Table("Decisions about people it has not seen", heads, tuple(rows))
+    return [Paragraph(head), table]
 
 
-def _interval(part: DecidedRate | DecidedShare, digits: int) -> str:
+def _interval(part: DecidedRate | DecidedShare) -> str:
     if part.low is None or part.high is None:
         return ""
-    return f"{part.low:.{digits}f} to {part.high:.{digits}f}"
+    return f"{part.low:.4f} to {part.high:.4f}"
 
 
 # -------------------------------------------- what a model trained on it will do
@@ -338,20 +309,14 @@ class Expected(NamedTuple):
     values: tuple[float | None, ...]
     ranges: tuple[Range | None, ...]  # None: not known
 
-    def texts(self, digits: int) -> Iterator[str]:
-        """Write both numbers with their ranges."""
+    @property
+    def texts(self) -> Iterator[str]:
+        """Both numbers with their ranges."""
         for value, span in zip(self.values, self.ranges, strict=True):
-            text = rate_text(value, digits)
+            text = rate_text(value)
             if value is not None and span is not None:
-                text += f" ({range_text(span)})"
+                text += f" ({span[0]:.2f} to {span[1]:.2f})"
             yield text
-
-
-def range_text(span: Range | None) -> str:
-    """Write a range."""
-    if span is None:
-        return "–"
-    return f"{span[0]:.2f} to {span[1]:.2f}"
 
 
 def expected_lines(
@@ -384,7 +349,9 @@ def expected_lines(
             )
 
 
-def estimate_blocks(estimate: ModelEstimate | None, about: str = "") -> list[Block]:
+def estimate_blocks(
+    estimate: ModelEstimate | None, about: str = "", kinds: Sequence[str] = _MAIN
+) -> list[Block]:
     """What a model trained on the result is expected to do, if it was estimated."""
     if estimate is None:
         return []
@@ -392,13 +359,20 @@ def estimate_blocks(estimate: ModelEstimate | None, about: str = "") -> list[Blo
         f"expected of {estimate.student} trained on the {estimate.output}{about}; in"
         f" brackets: 95 % of measurements on {estimate.measured_on:,} other people:"
     )
-    rows = tuple(
-        (line.label, *line.texts(4)) for line in expected_lines(estimate, _MAIN)
-    )
+    rows = tuple((line.label, *line.texts) for line in expected_lines(estimate, kinds))
     return [
         Paragraph(head),
         Table("A model trained on this", ("", "before", "after"), rows),
     ]
+
+
+def not_estimated(mode: str, spell: Callable[[Option], str], how: str = "use") -> str:
+    """How to estimate what a model will do, if nobody did."""
+    option = Option("estimate", "weights" if mode == "weights" else "rows")
+    return (
+        "How a model trained on this will treat people was not estimated; to estimate"
+        f" it, {how} {spell(option)}"
+    )
 
 
 # ---------------------------------------------------------------- what may be shared
@@ -432,8 +406,7 @@ def promise(ledger: Ledger) -> str:
 def privacy_lines(ledger: Ledger | None) -> Iterator[str]:
     """What a private fit promises, and what its numbers are."""
     if ledger is not None:
-        sentence = promise(ledger)
-        yield f"{sentence[:1].upper()}{sentence[1:]}"
+        yield capital(promise(ledger))
         yield (
             f"{len(ledger.spent)} looks at the table spent ρ = {ledger.rho:.6g} of"
             f" {ledger.privacy.rho:.6g}; counts, and all numbers before, are noisy"

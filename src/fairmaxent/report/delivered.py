@@ -170,7 +170,7 @@ def weighted_table(fit: Certified, weights: Reals) -> Reals:
 
 
 def _shaped(fit: Certified, cells: Reals) -> Reals:
-    return np.asarray(cells / cells.sum()).reshape(fit.roles.blocks.shape(0))
+    return (cells / cells.sum()).reshape(fit.roles.blocks.shape(0))
 
 
 def unless_nan(number: float) -> float | None:
@@ -406,7 +406,7 @@ def _lazy_copies(fit: Certified, data: Lazy, sample: Any) -> Reals:
     joined = new.join(
         counts, on=names, how="left", nulls_equal=True, maintain_order="left"
     )
-    return np.asarray(joined[counted].fill_null(0).to_numpy(), dtype=np.float64)
+    return joined[counted].fill_null(0).cast(polars.Float64).to_numpy()
 
 
 # ---------------------------------------------------------------- costs
@@ -424,6 +424,12 @@ class DeliveredCosts:
     # how often a real row's values come, shared by the rows that have them; otherwise
     # expected
     counted: bool
+
+    def about_one(self, mode: Mode) -> str:
+        """What is known of one person in a group: the head of a column."""
+        if mode == "weights":
+            return "largest weight"
+        return "most copies" if self.counted else "expected copies"
 
 
 def costs_of(fit: Certified, delivered: Delivered | None, data: Any) -> DeliveredCosts:
@@ -486,7 +492,7 @@ def _delivered_groups(
             copies = most[0]
         elif most is not None:
             others = tuple(axis - 1 for axis in every[1:] if axis not in axes)
-            copies = np.asarray(most[1].max(axis=others))
+            copies = most[1].max(axis=others)
         for group in np.ndindex(shares.shape):
             times = None if copies is None else float(copies[group])
             yield fit.roles.describe_group(axes, group), (float(shares[group]), times)

@@ -4,10 +4,9 @@ It must fit on one sheet of paper, so each answer shows a few lines; the appendi
 the rest.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import zip_longest
-from typing import TypeVar
 
 import numpy as np
 
@@ -21,65 +20,69 @@ from fairmaxent.document import (
     Table,
 )
 from fairmaxent.document.words import (
-    counted,
+    capital,
+    more,
     percent,
     rounded,
     short_name,
     shortened,
     times,
 )
-from fairmaxent.errors import Option, cut
-from fairmaxent.fit.facts import ModelEstimate
+from fairmaxent.errors import cut
 from fairmaxent.fit.groups import GroupChange
 from fairmaxent.fit.statements import (
-    cost_row,
-    expected_lines,
+    FEWEST_KINDS,
+    Depth,
+    cost_blocks,
+    decision_blocks,
+    estimate_blocks,
     filled_lines,
+    mean_blocks,
     noise_of_counts,
+    not_estimated,
     outcome_lines,
-    range_text,
     rate_text,
 )
+from fairmaxent.report.rates import Reached
 from fairmaxent.report.report import Report
 from fairmaxent.report.shares import outcome_table
 
-_EFFECTIVE = (
+EFFECTIVE = (
     "Effective rows: how many equally weighted rows would say as much about a group as"
     " its real rows do with their fair weights."
 )
 _RANGE = "95% range: where the rate among all such people lies, with 95% confidence."
 _NOISE = "These rates and counts are noisy, because the fit is private."
-_MODEL = "What a model trained on this will do"
-# lines shown of each
-_DRAWN = 12
-_ALERTS = 3
-_WISHES = 5
-_RATES = 4
-_GROUPS = 4
-_CHANGES = 4
-_GROUPINGS = 2
+_ELSEWHERE = ": see the appendix."
+# shown of each: lines of an answer, rows of a table, groups, and copies
+_LINES = 4
+_ROWS = 6
+_DRAWN = 11
+_COPIES = 2
 # characters of the title, a line and a warning
 _TITLE = 100
 _LINE = 220
 _ALERT = 440
 _MOST = 2500  # characters in all that fit on a sheet in normal print
 
-Item = TypeVar("Item")
-
 
 def first_page(report: Report) -> Document:
     """The report without its appendix: warnings, answers, and what identifies it."""
     people, groups = _groups(report)
-    answers = (
-        groups,
-        *_warning(report),
-        _asked(report),
-        _reached(report),
-        _costs(report),
-        _model(report),
-        _answer("copies", "Copies of real people", [*_copies(report)]),
-        _answer("not-for", "Do not use this", [*_prohibitions(report)]),
-    )
+    answers = [
+        Section("groups", "Before and after", "Groups", groups),
+        _answer("asked", "What was asked and done", _asked(report)),
+        _answer("reached", "What was reached", _reached(report)),
+        _answer("costs", "What it cost, and whom", _costs(report)),
+        _answer("model", "What a model trained on this will do", _model(report)),
+        _answer(
+            "copies", "Copies of real people", [Listing(copy_lines(report)[:_COPIES])]
+        ),
+        _answer("not-for", "Do not use this", [Listing(tuple(_prohibitions(report)))]),
+    ]
+    if report.alerts:
+        warning = Note("This result rests on very few people:", report.alerts)
+        answers.insert(1, _answer("warning", "Warning", [warning]))
     title = f"{report.favourable}, by {', '.join(report.protected)}"
     page = Document(
         kind="Fairness report",
@@ -109,58 +112,48 @@ def _print_size(page: Document, answers: Sequence[Section]) -> float:
     return min(1.0, float((_MOST / sum(map(len, texts))) ** 0.5))
 
 
-# ---------------------------------------------------------------- parts of an answer
+def _answer(key: str, question: str, blocks: Iterable[Block]) -> Section:
+    """What a sheet has room for: few rows and lines, each of them cut."""
+    shown: list[Block] = []
+    for block in blocks:
+        match block:
+            case Table():
+                rows = tuple(
+                    (short_name(name, _LINE), *cells)
+                    for name, *cells in block.rows[:_ROWS]
+                )
+                shown.append(replace(block, rows=rows).titled())
+                shown += _hidden(len(block.rows), _ROWS, "row")
+            case Note(lead, items):
+                shown.append(Note(lead, _first(items, "warning", _ALERT)))
+            case Listing((line,)):
+                shown.append(Paragraph(line))
+            case Paragraph(text):
+                shown.append(Paragraph(shortened(capital(text), _ALERT)))
+            case _:
+                shown.append(block)
+    return Section(key, question, question, tuple(shown))
 
 
-def _answer(
-    key: str,
-    question: str,
-    lines: Sequence[str],
-    table: Table | None = None,
-    notes: Sequence[str] = (),
-) -> Section:
-    """One sentence, or several as a list; then a table, and what is said below it."""
-    blocks: list[Block] = [Paragraph("".join(lines))]
-    if len(lines) > 1:
-        blocks = [Listing(tuple(lines))]
-    if table is not None:
-        blocks.append(table)
-    blocks += map(Paragraph, notes)
-    return Section(key, question, question, tuple(blocks))
+def _hidden(count: int, shown: int, noun: str) -> list[Paragraph]:
+    lines = more(count, shown, noun, _ELSEWHERE)
+    return [Paragraph(capital(line)) for line in lines]
 
 
-def _first(
-    items: Sequence[Item], room: int, what: str
-) -> tuple[Sequence[Item], tuple[str, ...]]:
-    """The first items, and a line that counts the others, which are at least two."""
-    if len(items) <= room:
-        return items, ()
-    left = len(items) - room + 1
-    return items[: room - 1], (f"{counted(left, f'more {what}')}: see the appendix.",)
-
-
-def _all(lines: Sequence[str], room: int, what: str) -> tuple[str, ...]:
-    kept, more = _first(lines, room, what)
-    return (*kept, *more)
+def _first(lines: Sequence[str], noun: str, longest: int = _LINE) -> tuple[str, ...]:
+    """The first lines, each of them cut, and one that counts the others."""
+    kept = [shortened(line, longest) for line in lines[:_LINES]]
+    return (*kept, *more(len(lines), _LINES, noun, _ELSEWHERE))
 
 
 # ---------------------------------------------------------------- answers
 
 
-def _warning(report: Report) -> Iterator[Section]:
-    if report.alerts:
-        alerts = _all(report.alerts, _ALERTS, "warning")
-        shown = tuple(shortened(alert, _ALERT) for alert in alerts)
-        note = Note("This result rests on very few people:", shown)
-        yield Section("warning", "Warning", "Warning", (note,))
+def _asked(report: Report) -> Iterator[Block]:
+    yield Listing((*_first(report.wishes, "point"), report.summary()))
 
 
-def _asked(report: Report) -> Section:
-    wishes = [shortened(wish, _LINE) for wish in _all(report.wishes, _WISHES, "point")]
-    return _answer("asked", "What was asked and done", [*wishes, report.summary()])
-
-
-def _groups(report: Report) -> tuple[str, Section]:
+def _groups(report: Report) -> tuple[str, tuple[Block, ...]]:
     """How often groups have an outcome: said of people, and drawn.
 
     The outcome is the rarest of those compared in the first protected column.
@@ -175,16 +168,15 @@ def _groups(report: Report) -> tuple[str, Section]:
     # the largest group of each column, then the second largest, …
     ranks = zip_longest(*by_column.values())
     ranked = [change for rank in ranks for change in rank if change is not None]
-    kept, more = _first(ranked, max(_DRAWN, 2 * len(by_column) + 1), "group")
+    room = max(_DRAWN, 2 * len(by_column))
     label = f"How often each group has {short_name(outcome)}"
-    shown = [change for change in groups if change in kept]
-    left = len({change.about for change in report.groups}) - 1
-    if left:
-        more += (f"{counted(left, 'more outcome')}: see the appendix.",)
-    blocks: list[Block] = [outcome_table(label, shown, _about_groups(report))]
-    blocks += map(Paragraph, more)
-    section = Section("groups", "Before and after", "Groups", tuple(blocks))
-    return _in_people(by_column[column]), section
+    shown = [change for change in groups if change in ranked[:room]]
+    outcomes = {change.about for change in report.groups}
+    return _in_people(by_column[column]), (
+        outcome_table(label, shown, _about_groups(report)),
+        *_hidden(len(ranked), room, "group"),
+        *_hidden(len(outcomes), 1, "outcome"),
+    )
 
 
 def _known_rate(change: GroupChange) -> float:
@@ -223,75 +215,68 @@ def _in_people(groups: Sequence[GroupChange]) -> str:
         before = f"{rounded(people * group.rate_before, 0):,.0f}"
         after = f"{rounded(people * group.rate_after, 0):,.0f}"
         parts.append(
-            f"f {people:,} people with {short_name(group.name)}, {before}{have} in the"
+            f"of {people:,} people with {short_name(group.name)}, {before}{have} in the"
             f" data and {after} in the result"
         )
         have = ""  # what they have is said once
     if parts:
-        return f"O{'; o'.join(parts)}."
+        return f"{capital('; '.join(parts))}."
     return ""
 
 
-def _reached(report: Report) -> Section:
+def _reached(report: Report) -> Iterator[Block]:
     """The rates asked for, the ones not met first; all rates if none was asked for."""
+    yield Paragraph(report.verdict())
     asked = [rate for rate in report.rates if rate.wanted is not None]
     by_need = sorted(asked or report.rates, key=lambda rate: bool(rate.met))
-    rates, more = _first(by_need, _RATES, "rate")
+    yield rates_table(report, by_need, Depth.FIRST_PAGE)
+    yield from mean_blocks(report.certificate.means)
+
+
+def rates_table(report: Report, rates: Sequence[Reached], depth: Depth) -> Table:
+    """Each rate wanted, before and as it was delivered; all that there is has more."""
+    heads = ["1 means equal", "Wanted", "Before", report.delivered_name, "State"]
+    if depth is Depth.ALL:
+        heads += ["Achieved", "Worst before"]
+        if report.mode == "rows":
+            heads.append("Independent draws")
     rows = []
     states = []
     for rate in rates:
-        grouping = short_name(rate.grouping)
-        name = f"How equal in size the groups of {grouping} are (representation rate)"
-        if rate.outcome is not None:
-            name = (
-                f"How equally common {short_name(rate.outcome)} is in the groups of"
-                f" {grouping} (statistical rate)"
-            )
-        before = f"{rate.before:.4f}"
         state, words = report.state(rate)
-        rows.append((name, rate.wanted_text, before, rate_text(rate.delivered), words))
+        cells = (
+            rate.name,
+            rate.wanted_text,
+            rate_text(rate.before),
+            rate_text(rate.delivered),
+            words,
+            rate_text(rate.achieved),
+            rate.worst_before,
+            rate.interval_text,
+        )
+        rows.append(cells[: len(heads)])
         states.append(state)
-    table = Table(
-        "Rates that were reached",
-        ("1 means equal", "Wanted", "Data", report.delivered_name, "State"),
-        tuple(rows),
-        state=4,
-        states=tuple(states),
-    )
-    lines = (report.verdict(), *(shortened(line, _LINE) for line in report.means))
-    return _answer("reached", "What was reached", lines, table, more)
+    return Table("Rates", tuple(heads), tuple(rows), state=4, states=tuple(states))
 
 
-def _costs(report: Report) -> Section:
-    by_rows = sorted(report.costs.groups, key=lambda group: group.effective_rows)
-    chosen, notes = _first(by_rows, _GROUPS, "group")
-    table = None
-    if chosen:
-        heads = ("Group", "Rows", "Share before", "Share after", "Effective rows")
-        rows = tuple(
-            cost_row(short_name(group.name), group, [report.last_cost])
-            for group in report.costs.groups
-            if group in chosen
-        )
-        table = Table(
-            "What it cost each group", (*heads, report.last_cost.capitalize()), rows
-        )
-        notes = (_EFFECTIVE, *notes)
-    return _answer(
-        "costs", "What it cost, and whom", tuple(_cost_lines(report)), table, notes
+def _costs(report: Report) -> Iterator[Block]:
+    costs = report.costs
+    yield Listing(tuple(_cost_lines(report)))
+    yield from cost_blocks(
+        costs.groups, costs.worst_cell, [costs.about_one(report.mode)], _ELSEWHERE, 3
     )
+    if costs.groups:
+        yield Paragraph(EFFECTIVE)
 
 
 def _cost_lines(report: Report) -> Iterator[str]:
     if len(report.costs.outcomes) == 1:
-        (share,) = report.costs.outcomes
-        yield from outcome_lines([replace(share, outcome=short_name(share.outcome))])
+        yield from outcome_lines(report.costs.outcomes)
     most = report.counting["most"]
     least = report.counting["least"]
     if report.changed:
-        for change in _all(report.changed, _CHANGES, "group"):
-            end = "" if change.endswith(".") else "."
-            yield f"Outcomes were changed for {shortened(change, _LINE)}{end}"
+        for change in _first(report.changed, "group"):
+            yield f"Outcomes were changed for {change}"
     elif _factor(most.times) == _factor(least.times):
         yield "Everyone counts the same as in the data."
     else:
@@ -312,96 +297,66 @@ def _factor(multiple: float) -> str:
     return f"{rounded(multiple, 2):.2f}"
 
 
-def _model(report: Report) -> Section:
-    estimate = report.certificate.estimate
-    decisions = report.certificate.decisions
-    if estimate is not None:
-        return _estimated(report, estimate)
-    if decisions is not None:
-        outcome = short_name(report.favourable)
-        lines = tuple(
-            f"It is made for {decisions.student}: among people it has not seen, the"
-            f" statistical rate of its decisions for {short_name(rate.grouping)}"
-            f" ({outcome}) is expected to be {rate_text(rate.rate, 3)}."
-            for rate in decisions.rates[:_GROUPINGS]
-        )
-        return _answer("model", _MODEL, lines)
-    how = "write the report"
-    if report.promise is not None:
-        how = "which spends nothing, write a report from its model"
-    parts = (
-        f"This was not estimated for this fit. To estimate it, {how} with ",
-        Option("estimate", "weights" if report.mode == "weights" else "rows"),
-        ".",
-    )
-    return _answer("model", _MODEL, (report.source.front_door.text_of(parts),))
-
-
-def _estimated(report: Report, estimate: ModelEstimate) -> Section:
-    """How equal a model's predictions will be, and how often they will be right."""
-    rates = list(expected_lines(estimate, ["by_predictions"]))
-    compared, notes = _first(rates, _GROUPINGS, "rate")
-    rows = []
-    for line in (*compared, *expected_lines(estimate, ["accuracy"])):
-        name = line.label
-        if line.grouping is not None:
-            name = (
-                f"How equally often it predicts {short_name(report.favourable)} in the"
-                f" groups of {short_name(line.grouping)} (1 means equal)"
-            )
-        before, after = (rate_text(value, 3) for value in line.values)
-        rows.append((name, before, after, range_text(line.ranges[1])))
-    trained = "new rows" if estimate.output == "rows" else "weighted rows"
-    heads = (
-        "Expected",
-        "Trained on the data",
-        f"On the {trained}",
-        f"95% range, {trained}",
-    )
-    table = Table("What a model is expected to do", heads, tuple(rows))
-    head = f"An estimate for {estimate.student}, on people that it has not seen:"
+def _model(report: Report) -> Iterator[Block]:
+    certificate = report.certificate
+    if certificate.estimate is not None:
+        yield from estimate_blocks(certificate.estimate, kinds=FEWEST_KINDS)
+    elif certificate.decisions is not None:
+        yield from decision_blocks(certificate.decisions)
+    else:
+        how = "use"
+        if report.promise is not None:
+            how = "which spends nothing, write a report from its model with"
+        spell = report.source.front_door.spell
+        yield Paragraph(not_estimated(report.mode, spell, how))
     if report.advice is not None:
-        notes = (shortened(report.advice, _ALERT), *notes)
-    return _answer("model", _MODEL, (head,), table, notes)
+        yield Paragraph(report.advice)
 
 
-def _copies(report: Report) -> Iterator[str]:
-    """How many rows are real ones, and what to do about that."""
+def copy_lines(report: Report) -> tuple[str, ...]:
+    """How many rows are real ones, or why there is nothing to count."""
     copies = report.copies
     if report.promise is not None:
-        yield (
+        return (
             "No row of the data was used to draw the new rows, only noisy counts. A new"
             " row that equals a real one does so by chance, and that cannot be told"
-            " without the data."
+            " without the data.",
         )
-        return
     if copies is None:
         reason = "none had to be added"
         if report.mode == "weights":
             reason = "only weights were added"
             if report.relabelled:
                 reason = "each appears once per outcome, with a weight"
-        yield f"All rows are real: {reason}. Sharing them means sharing the data."
-        return
+        return (f"All rows are real: {reason}. Sharing them means sharing the data.",)
     new = "added" if report.mode == "top-up" else "new"
     rows = f"{copies.rows:,} {new} rows"
     if copies.rows < report.new_rows:
         rows = f"the first {rows}"
-    if copies.same_values is None or copies.same_values_as_one is None:
-        yield (
-            f"About {percent(copies.same_levels)} of {rows} have the same levels as a"
-            " real row in every column. Exact copies were not counted, because the"
-            " data were not given."
+    shares = {
+        "have exactly the values of a real row in every column": copies.same_values,
+        "have exactly the values of a real row that occurs once, which may point to a"
+        " person": copies.same_values_as_one,
+        "have the same levels as a real row in every column": copies.same_levels,
+    }
+    lines = [
+        f"{percent(share)} of {rows} ({round(share * copies.rows):,}) {what}"
+        for what, share in shares.items()
+        if share is not None
+    ]
+    if copies.same_values is None:
+        lines.insert(
+            0, "Exact copies were not counted, because the data were not given."
         )
-    else:
-        yield (
-            f"{percent(copies.same_values)} of {rows}"
-            f" ({round(copies.same_values * copies.rows):,}) have exactly the values of"
-            f" a real row; {percent(copies.same_values_as_one)} have those of a row"
-            " that occurs only once, which may point to a person."
+    lines.append(
+        f"{percent(copies.expected_same_levels)} is the exact expectation of that share"
+    )
+    if copies.twins_in_data is not None:
+        lines.append(
+            f"{percent(copies.twins_in_data)} of the real rows have exactly the values"
+            " of another real row, for comparison"
         )
-    if copies.same_levels > 0:
-        yield "Treat the new rows the way you would treat the data."
+    return tuple(lines)
 
 
 def _prohibitions(report: Report) -> Iterator[str]:
@@ -413,8 +368,8 @@ def _prohibitions(report: Report) -> Iterator[str]:
         )
     else:
         yield (
-            "as anonymous data, and do not share it more widely than the data:"
-            f" {_likeness(report)}."
+            "as anonymous data, and do not share it more widely than the data: rows are"
+            " real ones, or may be copies of them."
         )
     what = "shares and rates were changed"
     if report.relabelled:
@@ -422,44 +377,17 @@ def _prohibitions(report: Report) -> Iterator[str]:
     yield (
         f"for statistics about the real world, or to judge a person: {what} on purpose."
     )
-    tiny = [
-        short_name(group.name) for group in report.costs.groups if group.beyond_line
-    ]
-    if tiny:
-        who = tiny[0]
-        if len(tiny) > 1:
-            who += f" and {counted(len(tiny) - 1, 'more group')}"
-        yield f"to say anything about {who}: too much rests on too few people."
+    if report.alerts:
+        yield (
+            "to say anything about the groups in the warning: too much rests on too few"
+            " people."
+        )
     yield (
-        f"as proof that a model trained on it is fair{_least_expected(report)}: test"
-        " the decisions of your own model on people it has not seen."
+        "as proof that a model trained on it is fair: test the decisions of your own"
+        " model on people it has not seen."
     )
     columns = short_name(", ".join(report.protected))
     yield (
         f"to claim fairness in general: only the groups of {columns} were compared, and"
         " only by how often they have the outcome."
     )
-
-
-def _likeness(report: Report) -> str:
-    """How many rows are real ones, or look like real ones."""
-    if report.copies is None:
-        return "every row is a real one"
-    if report.copies.same_values is None:
-        alike = percent(report.copies.same_levels)
-        return f"{alike} of the rows are like real ones in every column"
-    same = percent(report.copies.same_values)
-    return f"{same} of the rows are copies of real ones"
-
-
-def _least_expected(report: Report) -> str:
-    """The lowest statistical rate that a model's decisions are expected to have."""
-    estimate = report.certificate.estimate
-    if estimate is None:
-        return ""
-    expected = estimate.after.by_predictions.items()
-    rates = [(rate, short_name(name)) for name, rate in expected if rate is not None]
-    if not rates:
-        return ""
-    rate, name = min(rates, key=lambda pair: pair[0])
-    return f" (expected: {rate:.3f} for {name})"

@@ -121,11 +121,31 @@ class Reached:
     costly: bool
 
     @property
+    def name(self) -> str:
+        """What it compares, in words."""
+        if self.outcome is None:
+            return (
+                f"How equal in size the groups of {self.grouping} are (representation"
+                " rate)"
+            )
+        return (
+            f"How equally common {self.outcome} is in the groups of {self.grouping}"
+            " (statistical rate)"
+        )
+
+    @property
     def nearly_met(self) -> bool:
         """Whether only rounding to whole rows keeps what was delivered from it."""
         is_small = self.gap is not None and self.gap < _SMALL_GAP
         is_rounding = self.rounded and is_small
         return bool(self.met_exactly) and self.met is False and is_rounding
+
+    @property
+    def interval_text(self) -> str:
+        """Where independent draws would fall, as it is shown."""
+        if self.interval is None:
+            return "–"
+        return "{:.3f} – {:.3f}".format(*self.interval)
 
     @property
     def wanted_text(self) -> str:

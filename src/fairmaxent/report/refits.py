@@ -28,7 +28,6 @@ from fairmaxent.fit.option_values import RateOption
 from fairmaxent.fit.pipeline import fit_frame, refit
 from fairmaxent.fit.request import Request
 from fairmaxent.fit.statements import rate_text
-from fairmaxent.progress import Progress, silent
 from fairmaxent.report.delivered import Mode, seen_mass
 from fairmaxent.report.source import FrontDoor
 
@@ -86,9 +85,7 @@ class TradeOff:
     skipped: str | None
 
 
-def trade_off(
-    fit: Certified, *, progress: Progress = silent, spell: Callable[[Option], str] = str
-) -> TradeOff:
+def trade_off(fit: Certified, *, spell: Callable[[Option], str] = str) -> TradeOff:
     """Fit again with a handful of other options; ``spell`` names them if it fails."""
     if not isinstance(fit.request, Request):
         return TradeOff(
@@ -102,10 +99,8 @@ def trade_off(
             f"each point takes another fit, and the table is large ({size:,} values,"
             f" {width:,} levels)",
         )
-    cases = list(_cases(fit.request))
     points = []
-    for number, (varied, value, request) in enumerate(cases):
-        progress("trade-off", number / len(cases))
+    for varied, value, request in _cases(fit.request):
         point = TradeOffPoint(varied, value, request == fit.request)
         other = fit
         try:
@@ -294,7 +289,7 @@ def evaluation_blocks(judged: Evaluated | None) -> Iterator[Block]:
         " it and attacked. A risk of 0 means that an attack does no better on people"
         " in the table than on those set aside, and 1 that it always succeeds."
     )
-    risks = risk_table(evaluation).titled()
+    risks = risk_table(evaluation)
     about = {name: success for name, (_, success) in ATTACKS.items()}
     heads = (
         "Attack",
@@ -320,10 +315,10 @@ def evaluation_blocks(judged: Evaluated | None) -> Iterator[Block]:
             "The same model trained on the new and on the real rows, judged on the"
             " people set aside."
         )
-        yield utility_table(evaluation, evaluation.utility).titled()
+        yield utility_table(evaluation, evaluation.utility)
     yield Paragraph(
         "The share of rows that would have to change. By chance: the same for rows"
         " drawn at random from the real ones. A fair table differs on purpose, in the"
         " outcome and in what goes with it."
     )
-    yield fidelity_table(evaluation).titled()
+    yield fidelity_table(evaluation)

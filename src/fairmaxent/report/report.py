@@ -9,11 +9,10 @@ from typing import Any
 
 from fairmaxent.errors import InputError
 from fairmaxent.fit.certificate import (
-    REMEDY,
     Certificate,
     cost_remarks,
-    less_fair,
     other_remarks,
+    unfair_decisions,
 )
 from fairmaxent.fit.certified import Certified
 from fairmaxent.fit.groups import GroupChange, changes_by_column
@@ -21,7 +20,6 @@ from fairmaxent.fit.pipeline import with_estimate
 from fairmaxent.fit.statements import (
     changed_lines,
     copies_sentence,
-    mean_lines,
     promise,
 )
 from fairmaxent.options import with_options_of
@@ -124,8 +122,6 @@ class Report:
     counting: Counting
     wishes: tuple[str, ...]
     rates: tuple[Reached, ...]
-    # how far group means of the outcome are apart; none: nobody asked for equal ones
-    means: tuple[str, ...]
     warnings: tuple[str, ...]  # everything else that a careful reader should know
     certificate: Certificate
     # as they were delivered; those of each protected column come first
@@ -259,13 +255,6 @@ class Report:
         rows = self.delivered_name.lower()
         return "short", f"met by the distribution, but the {rows} {by}"
 
-    @property
-    def last_cost(self) -> str:
-        """What is known of one person in a group."""
-        if self.mode == "weights":
-            return "largest weight"
-        return "most copies" if self.costs.counted else "expected copies"
-
 
 @with_options_of(ReportRequest)
 def build_report(fit: Certified, request: ReportRequest) -> Report:
@@ -320,7 +309,6 @@ def _collected(
         counting=counting(fit, delivered.table),
         wishes=tuple(wishes(fit)),
         rates=tuple(reached(fit, delivered)),
-        means=tuple(mean_lines(certificate.means, fit.roles)),
         warnings=(
             *absences(fit, delivered.table),
             *map(door.text_of, other_remarks(certificate)),
@@ -340,7 +328,7 @@ def _collected(
         evaluation=_evaluation(fit, request, data, door),
         seed=delivered.seed,
         source=source,
-        advice=_advice(certificate, door),
+        advice=next(map(door.text_of, unfair_decisions(certificate)), None),
         promise=None if certificate.privacy is None else promise(certificate.privacy),
         call=call(fit, delivered, source),
         versions=_versions(fit.domain.library),
@@ -359,19 +347,6 @@ def _evaluation(
     if not request.evaluate:
         return None
     return evaluated(fit, data, mode=request.mode, iid=request.iid, spell=door.spell)
-
-
-def _advice(certificate: Certificate, door: FrontDoor) -> str | None:
-    """What to try if a model's decisions are expected to stay less fair than wanted."""
-    if certificate.estimate is None:
-        return None
-    unfair = less_fair(certificate.estimate.after, certificate.wanted_of_decisions)
-    if not unfair:
-        return None
-    return (
-        f"Its decisions for {unfair[0]} are expected to be less fair than"
-        f" wanted{door.text_of(REMEDY)}."
-    )
 
 
 def _versions(library: str) -> dict[str, str]:

@@ -16,12 +16,16 @@ from fairmaxent.document import (
     Section,
     Table,
 )
-from fairmaxent.document.words import percent
 from fairmaxent.errors import BASE_SHARE
 from fairmaxent.fit import statements
 from fairmaxent.fit.facts import ModelEstimate
-from fairmaxent.report.first_page import first_page
-from fairmaxent.report.rates import Reached
+from fairmaxent.fit.statements import Depth
+from fairmaxent.report.first_page import (
+    EFFECTIVE,
+    copy_lines,
+    first_page,
+    rates_table,
+)
 from fairmaxent.report.refits import evaluation_blocks, trade_off_blocks
 from fairmaxent.report.report import Report
 from fairmaxent.report.shares import (
@@ -89,7 +93,7 @@ _ABOUT_COPIES = (
 def report_document(report: Report) -> Document:
     """The report as a document."""
     sections = [
-        Section(key, title, short, tuple(make(report)))
+        Section(key, title, short, tuple(make(report))).titled()
         for key, title, short, make in _SECTIONS
     ]
     if report.certificate.privacy is not None:
@@ -107,62 +111,30 @@ def report_document(report: Report) -> Document:
 
 
 def _rates(report: Report) -> Blocks:
-    measured = report.delivered_name
     about = (
         "The representation rate is the size of the smallest group divided by that of"
         " the largest. The statistical rate is the lowest rate of an outcome in any"
         " group divided by the highest. A rate of 1 means that all groups are equal."
         " Achieved rates are exact: they are computed from the fitted distribution,"
-        f" not estimated. The next column is counted in the {measured.lower()}"
+        " not estimated."
     )
-    heads = ["Rate", "Wanted", "Before", "Achieved", measured, "State", "Worst before"]
-    drawn = report.mode == "rows"
-    if drawn:
-        heads.insert(6, "Independent draws")
+    if report.mode == "rows":
         about += (
-            "; the same number of independent draws would fall into the interval 95% of"
-            " the time"
+            " The same number of independent draws would fall into the interval 95% of"
+            " the time."
         )
-    about += "."
     if any(rate.met_exactly and not rate.met for rate in report.rates):
         about += (
             " A row cannot be split, and independent draws vary, so a rate of rows can"
             " be below the exact one."
         )
     yield Paragraph(about)
-    states = [report.state(rate) for rate in report.rates]
-    yield Table(
-        "Rates",
-        tuple(heads),
-        tuple(
-            tuple(_rate_row(rate, words, drawn=drawn))
-            for rate, (_, words) in zip(report.rates, states, strict=True)
-        ),
-        state=5,
-        states=tuple(kind for kind, _ in states),
-    )
+    yield rates_table(report, report.rates, Depth.ALL)
+    yield from statements.mean_blocks(report.certificate.means)
     if report.warnings:
         yield Note(
             "What you should know about these data and this fit:", report.warnings
         )
-
-
-def _rate_row(rate: Reached, state: str, *, drawn: bool) -> Iterator[str]:
-    name = f"{rate.kind.replace('_', ' ').capitalize()} of {rate.grouping}"
-    if rate.outcome is not None:
-        name += f", {rate.outcome}"
-    yield name
-    yield rate.wanted_text
-    yield f"{rate.before:.4f}"
-    yield f"{rate.achieved:.4f}"
-    yield statements.rate_text(rate.delivered)
-    yield state
-    if drawn:
-        span = "–"
-        if rate.interval is not None:
-            span = "{:.3f} – {:.3f}".format(*rate.interval)
-        yield span
-    yield rate.worst_before
 
 
 def _costs(report: Report) -> Blocks:
@@ -180,19 +152,15 @@ def _costs(report: Report) -> Blocks:
         yield Listing(report.changed)
     if costs.worst_cell is None:
         return
-    last = report.last_cost
+    last = costs.about_one(report.mode)
     yield Paragraph(
         "Before: the share of the data. After: the share in the"
-        f" {report.delivered_name.lower()}. Effective rows is the number of equally"
-        " weighted rows that carry as much information as the fair weights of the"
-        " group. The worst cell is the combination of outcome and groups in which one"
-        f" person counts most. {_LAST[last]}"
+        f" {report.delivered_name.lower()}. {EFFECTIVE} The worst cell is the"
+        " combination of outcome and groups in which one person counts most."
+        f" {_LAST[last]}"
     )
-    blocks = statements.cost_blocks(
+    yield from statements.cost_blocks(
         costs.groups, costs.worst_cell, [last], " in the JSON report"
-    )
-    yield from (
-        block.titled() if isinstance(block, Table) else block for block in blocks
     )
 
 
@@ -204,14 +172,13 @@ def _model(report: Report) -> Blocks:
     )
     decisions = report.certificate.decisions
     estimate = report.certificate.estimate
-    if decisions is not None:
-        yield from map(Paragraph, statements.beyond_lines(decisions))
-        yield statements.decisions_table(decisions, digits=3).titled()
+    yield from map(Paragraph, statements.beyond_lines(decisions))
+    yield from statements.decision_blocks(decisions)
     if estimate is None:  # the first page says how to estimate it
         return
     yield Paragraph(_how_it_was_estimated(report, estimate))
     lines = statements.expected_lines(estimate, favourable=report.favourable)
-    rows = tuple((line.label, *line.texts(3), line.meaning) for line in lines)
+    rows = tuple((line.label, *line.texts, line.meaning) for line in lines)
     yield Table(
         "A model trained on this", ("Expected", "Before", "After", "Meaning"), rows
     )
@@ -287,26 +254,9 @@ def _privacy(report: Report) -> Blocks:
 
 
 def _copies(report: Report) -> Blocks:
-    copies = report.copies
-    if copies is None:  # the first page says why
+    if report.copies is None:  # the first page says why
         return
-    new = "added" if report.mode == "top-up" else "drawn"
-    exact = f"of the {new} rows have exactly the values of a real row"
-    lines = {
-        f"{exact} in every column": copies.same_values,
-        f"{exact} that occurs once": copies.same_values_as_one,
-        (
-            "of the real rows have exactly the values of another real row, for"
-            " comparison"
-        ): copies.twins_in_data,
-        (
-            f"of {copies.rows:,} {new} rows have the same levels as a real row in"
-            " every column"
-        ): copies.same_levels,
-        "is the exact expectation of that share": copies.expected_same_levels,
-    }
-    known = {what: share for what, share in lines.items() if share is not None}
-    yield Listing(tuple(f"{percent(share)} {what}" for what, share in known.items()))
+    yield Listing(copy_lines(report))
     yield Paragraph(report.source.front_door.text_of(_ABOUT_COPIES))
 
 

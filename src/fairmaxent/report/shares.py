@@ -224,13 +224,24 @@ def _chance(fit: Certified, chosen: Sequence[int], in_data: _Joint) -> Reals:
     # Without a relation, χ² is (r − 1)(c − 1) on average, so V is about √((max(r, c) −
     # 1) / n) for n effective rows.
     degrees = np.maximum(np.maximum.outer(levels, levels) - 1, 0)
-    copied = fit.certificate.copied_share
-    share = 1.0 if copied is None or fit.certificate.privacy is not None else copied
+    share = fit.certificate.copied_share
+    if fit.certificate.privacy is not None:
+        share = 1.0
     before, after = (
         np.sqrt(degrees / rows)
         for rows in (fit.table.worth, fit.certificate.effective_rows)
     )
     return np.minimum(np.maximum(before, share * after), 1.0)
+
+
+def by_outcome(
+    changes: Sequence[GroupChange],
+) -> dict[tuple[str, str], list[GroupChange]]:
+    """Groups by their column and outcome."""
+    found: dict[tuple[str, str], list[GroupChange]] = {}
+    for change in changes:
+        found.setdefault((change.column, change.about), []).append(change)
+    return found
 
 
 def group_blocks(changes: Sequence[GroupChange]) -> Iterator[Block]:
@@ -239,10 +250,7 @@ def group_blocks(changes: Sequence[GroupChange]) -> Iterator[Block]:
         "Before: in the data, and where the rate among all such people lies. After: in"
         " what was delivered."
     )
-    by_outcome: dict[tuple[str, str], list[GroupChange]] = {}
-    for change in changes:
-        by_outcome.setdefault((change.column, change.about), []).append(change)
-    for (column, about), own in by_outcome.items():
+    for (column, about), own in by_outcome(changes).items():
         kept = sorted(own, key=lambda change: -change.rows)[:_GROUPS]
         hidden = ""
         if len(own) > _GROUPS:
@@ -311,10 +319,13 @@ def column_blocks(columns: Sequence[Marginal]) -> Iterator[Block]:
 
 def _column_table(column: Marginal) -> Table:
     """The share of each level; small ones are added up if there are many."""
-    kept, hidden = _largest_shifts(column.shifts, _LEVELS)
-    if hidden:
-        before = sum(shift.before for shift in hidden)
-        after = sum(shift.after for shift in hidden)
+    kept = list(column.shifts)
+    if len(kept) > _LEVELS + 1:  # one more takes no more room than to say so
+        by_size = sorted(kept, key=lambda shift: -max(shift.before, shift.after))
+        hidden = set(by_size[_LEVELS:])
+        before = sum(shift.before for shift in kept if shift in hidden)
+        after = sum(shift.after for shift in kept if shift in hidden)
+        kept = [shift for shift in kept if shift not in hidden]
         kept.append(Shift(counted(len(hidden), "more level"), before, after))
     about = (
         f"{column.kind}, {len(column.shifts)} levels, distance"
@@ -326,23 +337,8 @@ def _column_table(column: Marginal) -> Table:
         (shift.label, percent(shift.before), percent(shift.after)) for shift in kept
     )
     heads = ("Level", "Before", "After")
-    return Table(column.name, heads, rows, shares=_shares(kept), about=about)
-
-
-def _largest_shifts(
-    shifts: Sequence[Shift], room: int
-) -> tuple[list[Shift], list[Shift]]:
-    """As many of the largest as there is room for, and the others, if at least two."""
-    if len(shifts) <= room + 1:
-        return list(shifts), []
-    sizes = [max(shift.before, shift.after) for shift in shifts]
-    largest = set(sorted(range(len(shifts)), key=lambda index: -sizes[index])[:room])
-    kept = [shift for index, shift in enumerate(shifts) if index in largest]
-    return kept, [shift for index, shift in enumerate(shifts) if index not in largest]
-
-
-def _shares(shifts: Sequence[Shift]) -> tuple[tuple[float, float], ...]:
-    return tuple((shift.before, shift.after) for shift in shifts)
+    shares = tuple((shift.before, shift.after) for shift in kept)
+    return Table(column.name, heads, rows, shares=shares, about=about)
 
 
 def pair_blocks(pairs: Associations, door: FrontDoor) -> Iterator[Block]:

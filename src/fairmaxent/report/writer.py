@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 from fairmaxent.document import Code, Document, Listing, Note, Section, Table
 from fairmaxent.document.html import to_page
 from fairmaxent.document.text import to_markdown
+from fairmaxent.document.words import capital
 from fairmaxent.errors import StorageError
 from fairmaxent.files.write import write_whole
 from fairmaxent.fit.certified import Certified
@@ -81,26 +82,24 @@ def write_raking_report(
     source = source or Source()
     certificate = raking.certificate
     warnings = [*map(source.front_door.text_of, certificate.few_rows())]
-    costs = Listing(
-        tuple(f"{line[:1].upper()}{line[1:]}." for line in certificate.summary())
-    )
+    costs = Listing(tuple(f"{capital(line)}." for line in certificate.summary()))
     margins = [
         _margin(number, margin) for number, margin in enumerate(certificate.margins)
     ]
-    page = _OnePage(
+    page = Document(
         kind="Raking report",
         title="Weights for known margins",
         summary=_raking_summary(certificate),
-        notes=Note(
-            "What you should know about these weights:", (*warnings, *certificate.notes)
-        ),
-        sections=(
+        first_page=(
             Section("costs", "What the weights cost", "Costs", (costs,)),
             *margins,
         ),
-        numbers={"certificate": certificate.to_dict() | {"warnings": warnings}},
     )
-    _save_page(path, page, source, filing)
+    notes = Note(
+        "What you should know about these weights:", (*warnings, *certificate.notes)
+    )
+    numbers = {"certificate": certificate.to_dict() | {"warnings": warnings}}
+    _save_page(path, page, notes, numbers, source, filing)
 
 
 def write_inspection_report(
@@ -118,15 +117,15 @@ def write_inspection_report(
     source = source or Source()
     spell = source.front_door.spell
     sections = inspection_sections(inspection, spell, _LEVELS)
-    page = _OnePage(
+    page = Document(
         kind="Inspection report",
         title="Is this table fair?",
         summary=" ".join(answers(inspection, spell)),
-        notes=Note("What to watch out for:", cautions(inspection, spell)),
-        sections=tuple(section.titled() for section in sections),
-        numbers={"inspection": inspection.to_dict(spell)},
+        first_page=tuple(section.titled() for section in sections),
     )
-    _save_page(path, page, source, filing)
+    notes = Note("What to watch out for:", cautions(inspection, spell))
+    numbers = {"inspection": inspection.to_dict(spell)}
+    _save_page(path, page, notes, numbers, source, filing)
 
 
 def check_path(path: str | os.PathLike[str]) -> None:
@@ -146,52 +145,42 @@ def check_path(path: str | os.PathLike[str]) -> None:
         find_browser()
 
 
-@dataclass(frozen=True)
-class _OnePage:
-    """A report without an appendix."""
-
-    kind: str
-    title: str  # unless it is filed under another
-    summary: str
-    notes: Note
-    sections: tuple[Section, ...]
-    numbers: Mapping[str, Any]
-
-
 def _save_page(
     path: str | os.PathLike[str],
-    page: _OnePage,
+    page: Document,
+    notes: Note,
+    numbers: Mapping[str, Any],
     source: Source,
     filing: Mapping[str, Any],
 ) -> None:
-    """Save a page with what it is filed under, where it comes from, and the command."""
+    """Save a page with what it is filed under, where it comes from, and the command.
+
+    A page has no appendix.
+    """
     own = filed(**filing)
     own = replace(own, title=own.title or page.title)
     pairs = own.pairs
     if not filing:  # nobody could say who wrote it, and what for
         pairs = own.pairs[1:2]
-    sections = [*page.sections]
-    if page.notes.items:
-        sections.insert(0, Section("warning", "Note", "Note", (page.notes,)))
+    sections = [*page.first_page]
+    if notes.items:
+        sections.insert(0, Section("warning", "Note", "Note", (notes,)))
     record = source.section({"fairmaxent": version("fairmaxent")})
     if source.command is not None:
         record = replace(record, blocks=(*record.blocks, Code(source.command)))
-    document = Document(
-        kind=page.kind,
+    document = replace(
+        page,
         title=own.title or "",
         filing=pairs,
-        summary=page.summary,
         first_page=(*sections, record),
-        appendix=(),
-        footer="Written by fairmaxent.",
     )
-    numbers = {
+    stated = {
         **asdict(own),
         "version": version("fairmaxent"),
         "source": source.to_dict(),
-        **page.numbers,
+        **numbers,
     }
-    _save(path, document, numbers)
+    _save(path, document, stated)
 
 
 def _save(
