@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+Values = dict[str, Any]  # as JSON holds them, by name
+
 # Control characters but tab and line feed, marks that change the direction of text,
 # invisible ones, lone surrogates. The joiners U+200C and U+200D stay, because Persian,
 # Hindi and emoji need them.

@@ -24,7 +24,6 @@ EXAMPLES = {
 }
 _REMEMBERED = 20  # jobs that can still be asked about
 Result = TypeVar("Result")
-Values = dict[str, Any]  # what the page and the session tell each other
 
 
 class SupersededError(Exception):

@@ -6,7 +6,6 @@ from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any, TypeVar
 
-from fairmaxent.app.jobs import Values
 from fairmaxent.cli.options import repeated
 from fairmaxent.cli.output import OutputOptions
 from fairmaxent.cli.reading import DomainOptions, ReadingOptions
@@ -15,6 +14,7 @@ from fairmaxent.cli.values import as_typed
 from fairmaxent.errors import KEEP_COLUMNS, InputError, Option, did_you_mean, shown
 from fairmaxent.fit.request import Request
 from fairmaxent.options import NOTHING, OptionInfo, TypedOption, typed_options
+from fairmaxent.plain_text import Values
 from fairmaxent.report.source import FrontDoor
 from fairmaxent.values import has_null, value_of
 

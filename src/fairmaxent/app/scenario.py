@@ -10,7 +10,7 @@ from typing import Any
 
 import narwhals
 
-from fairmaxent.app.jobs import StaleError, Values
+from fairmaxent.app.jobs import StaleError
 from fairmaxent.app.page_options import (
     FILING_NAMES,
     READING_NAMES,
@@ -35,6 +35,7 @@ from fairmaxent.fit.certified import Certified
 from fairmaxent.fit.option_values import OutputOption
 from fairmaxent.fit.pipeline import read_frame
 from fairmaxent.fit.request import Request
+from fairmaxent.plain_text import Values
 from fairmaxent.privacy.refusals import about_exact_rows
 from fairmaxent.privacy.spending import Spending, spent_so_far
 from fairmaxent.progress import Progress, silent

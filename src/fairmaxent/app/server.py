@@ -20,8 +20,9 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from fairmaxent.app.guard import Guard
-from fairmaxent.app.jobs import EXAMPLES, StaleError, SupersededError, Values, explained
+from fairmaxent.app.jobs import EXAMPLES, StaleError, SupersededError, explained
 from fairmaxent.errors import InputError
+from fairmaxent.plain_text import Values
 
 if TYPE_CHECKING:
     from fairmaxent.app.session import Session

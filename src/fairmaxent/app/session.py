@@ -17,7 +17,6 @@ from fairmaxent.app.jobs import (
     LatestOnly,
     StaleError,
     SupersededError,
-    Values,
     explained,
 )
 from fairmaxent.app.page_options import forms
@@ -40,7 +39,7 @@ from fairmaxent.files.formats import COMPRESSED, FORMATS, SUFFIXES
 from fairmaxent.files.write import remove
 from fairmaxent.fit.pipeline import fit_read, with_estimate
 from fairmaxent.fit.request import Request
-from fairmaxent.plain_text import plain_json, visible
+from fairmaxent.plain_text import Values, plain_json, visible
 from fairmaxent.progress import Progress
 
 MOST_PINS = 3

@@ -13,7 +13,6 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from fairmaxent.app.jobs import Values
 from fairmaxent.app.page_options import KEPT, as_labelled, page_options
 from fairmaxent.app.scenario import COLUMN_NAMES, ROLE_NAMES, OpenedTable
 from fairmaxent.cli.inspect import inspected
@@ -45,7 +44,7 @@ from fairmaxent.fit.statements import (
 from fairmaxent.inspection.findings import ColumnSummary, GroupingRates
 from fairmaxent.inspection.hints import NOTABLE
 from fairmaxent.metrics.group_rates import group_text
-from fairmaxent.plain_text import plain_json, visible
+from fairmaxent.plain_text import Values, plain_json, visible
 from fairmaxent.progress import Progress, silent
 
 _LEVELS = 40  # of a column, shown

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from fairmaxent.app.jobs import Values
 from fairmaxent.app.page_options import IN_APP
 from fairmaxent.app.scenario import Fitted
 from fairmaxent.cli.options import command_line
@@ -13,6 +12,7 @@ from fairmaxent.cli.output import OutputOptions, source_of
 from fairmaxent.cli.result import make_report, make_result
 from fairmaxent.files.write import Staging
 from fairmaxent.options import python_lines
+from fairmaxent.plain_text import Values
 from fairmaxent.progress import Progress
 from fairmaxent.report.browser import find_browser
 from fairmaxent.report.source import Source, reading_lines

@@ -262,7 +262,6 @@ def _base(
     A private fit has its tree already, which then lends all of it.
     """
     if isinstance(data, PrivateReading):
-        assert data.tree is not None
         tree = rerooted(data.tree, root, problem.rules)
         return tree, np.ones(problem.blocks.levels[0])
 
@@ -345,8 +344,20 @@ def with_estimate(
 
 def _reading(fit: Certified) -> Reading:
     """The reading that a fit was made from."""
-    if fit.certificate.privacy is not None:
-        return _private_reading(fit)
+    ledger = fit.certificate.privacy
+    if ledger is not None:
+        # its rows were drawn from a private model, which is the prior of its fits
+        prior = fit.optimum.dual.prior
+        assert isinstance(prior, Tree)
+        return PrivateReading(
+            columns=fit.columns,
+            roles=fit.roles,
+            table=fit.table,
+            design=None,
+            weight_column=None,
+            tree=prior,
+            ledger=ledger,
+        )
 
     return Reading(
         columns=fit.columns,
@@ -358,19 +369,4 @@ def _reading(fit: Certified) -> Reading:
         redrawn=fit.certificate.redrawn,
         weight_scale=fit.weight_scale,
         left_out=fit.certificate.left_out_columns,
-    )
-
-
-def _private_reading(fit: Certified) -> PrivateReading:
-    """The rows that were drawn from a private model, which is the prior of its fits."""
-    prior = fit.optimum.dual.prior
-    assert isinstance(prior, Tree)
-    return PrivateReading(
-        columns=fit.columns,
-        roles=fit.roles,
-        table=fit.table,
-        design=None,
-        weight_column=None,
-        tree=prior,
-        ledger=fit.certificate.privacy,
     )

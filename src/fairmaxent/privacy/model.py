@@ -426,12 +426,12 @@ def check_visible(model: PrivateModel, roles: Roles) -> None:
             )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class PrivateReading(Reading):
     """A table whose rows were drawn from a private model, with that and its cost."""
 
-    tree: Tree | None = None  # None: rows were relabelled since
-    ledger: Ledger | None = None
+    tree: Tree
+    ledger: Ledger
 
 
 def private_reading(
