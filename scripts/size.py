@@ -59,7 +59,7 @@ REASONS = {
     "estimate": (11, "made by the pipeline, shown by each telling; two refuse it"),
     "favourable": (16, "each question about outcomes has it, in records of its own"),
     "forbid": (
-        8,
+        7,
         "a rule for cells, for rows and for labels; each names it if it fails",
     ),
     "missing": (6, "each count of groups decides about the unknown; two give advice"),

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from fairmaxent.data import frames
+from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.reading import encode_table
 from fairmaxent.data.roles import Roles, read_columns
@@ -28,6 +29,7 @@ from fairmaxent.maxent.features import attribute_features
 from fairmaxent.maxent.optimum import maximise_entropy
 from fairmaxent.maxent.priors.bases import build_base
 from fairmaxent.maxent.priors.mixture import Mixture
+from fairmaxent.maxent.priors.protocol import Prior
 from fairmaxent.maxent.priors.rows import Rows
 from fairmaxent.maxent.solvers import Newton, NewtonCG, Solver
 
@@ -58,18 +60,14 @@ def fit(
     protected column as z = 0. Columns that look like identifiers are left out unless
     ``keep_columns`` names them.
     """
-    for role, name in (("outcome", outcome), ("protected", protected)):
-        if not isinstance(name, str):
-            raise ColumnError(
-                f"{role} is {name!r}; pass the name of one column, or use"
-                " fairmaxent.debias for more"
-            )
+    _check_column("outcome", outcome)
+    _check_column("protected", protected)
     check_choice("prior", prior, PriorName)
     check_choice("theta", theta, ThetaName)
     check_rate("tau", tau)
     share = check_share("C", C)
-    favourable = frames.plain_option("favourable", favourable)
     method = _solver(solver)
+    favourable = frames.plain_option("favourable", favourable)
     opened = frames.open_frame(frame)
     named = frames.plain_option("keep_columns", keep_columns) or []
     kept = [outcome, protected, *read_columns("keep_columns", named)]
@@ -77,13 +75,13 @@ def fit(
     domain = encoded.domain
     left_out = tuple(name for name in opened.columns if name not in domain.names)
     roles = Roles.of(domain, outcome, [protected])
-    attribute = roles.attributes[1]
-    if attribute.size != 2:
-        raise LevelError(
-            f"Algorithm 1 is stated for two groups, and {attribute.name!r} has"
-            f" {attribute.size}: {', '.join(attribute.labels[:8])}. Merge them into"
-            " two, or use fairmaxent.debias."
-        )
+    _check_groups(roles.attributes[1])
+    representation = {"d": None, "b": 1.0, "w": tau}[theta]
+    measure = Measure.of(roles, favourable=favourable)
+    table = roles.compress(encoded.codes)
+    # The statistical rate is that of Algorithm 1's weights, whatever τ (Lemma 7.2).
+    problem = Problem(roles, table, measure, (representation,), (1.0,))
+    _check_cells(problem)
     request = PaperRequest(
         outcome,
         protected,
@@ -94,42 +92,78 @@ def fit(
         solver=str(solver),
         favourable=favourable,
     )
-    representation = {"d": None, "b": 1.0, "w": tau}[theta]
-    measure = Measure.of(roles, favourable=favourable)
-    table = roles.compress(encoded.codes)
-    # The statistical rate is that of Algorithm 1's weights, whatever τ (Lemma 7.2).
-    problem = Problem(roles, table, measure, (representation,), (1.0,))
-    blocks = problem.blocks
-    empty = np.argwhere(problem.empirical <= 0).tolist()
-    if empty:
-        cell = roles.describe_cell(empty[0])
-        raise InfeasibleError(
-            f"Algorithm 1 needs rows in every cell, and {cell} has none. Merge levels,"
-            " or use fairmaxent.debias."
-        )
-    fair = algorithm_1(problem.empirical, tau)
-    weighted = reweigh(table, fair.ravel())
-    levels = _expectation(theta, problem, weighted)
-    if prior == "d":
-        weighted = table.reweighed(np.full(blocks.levels[0], 1 / table.total))
-    base = build_base("uniform", blocks, table, weighted, root=fair.ravel())
-    rows = Rows.of(blocks, weighted.collect())
-    mixture = Mixture.of((share, 1 - share), (base, rows))
-    features = attribute_features(blocks, problem.moment_scores, levels)
+    solved = _solved(problem, request, share, method, opened.columns)
+    underived = UnderivedFacts(left_out_columns=left_out)
+    return Fit(**vars(solved), certificate=certify(solved, underived))
+
+
+def _solved(
+    problem: Problem,
+    request: PaperRequest,
+    share: float,
+    solver: Solver,
+    columns: Sequence[str],
+) -> Solved:
+    """From the weights of Algorithm 1 to p*."""
+    table = problem.table
+    fair = algorithm_1(problem.empirical, request.tau).ravel()
+    weighted = reweigh(table, fair)
+    levels = _expectation(request.theta, problem, weighted)
+    if request.prior == "d":
+        equal = np.full(problem.blocks.levels[0], 1 / table.total)
+        weighted = table.reweighed(equal)
     optimum = maximise_entropy(
-        mixture, features, levels, describe=roles.describe_level, solver=method
+        _prior(problem, weighted, fair, share),
+        attribute_features(problem.blocks, problem.moment_scores, levels),
+        levels,
+        describe=problem.roles.describe_level,
+        solver=solver,
     )
-    solved = Solved(
+    domain = problem.roles.domain
+    return Solved(
         request=request,
-        columns=tuple(name for name in opened.columns if name not in left_out),
+        columns=tuple(name for name in columns if name in domain.names),
         problem=problem,
         weighted=weighted,
         target=levels,
         optimum=optimum,
         distribution=Distribution.of(domain, optimum),
     )
-    certificate = certify(solved, UnderivedFacts(left_out_columns=left_out))
-    return Fit(**vars(solved), certificate=certificate)
+
+
+def _prior(problem: Problem, weighted: Counted, fair: Reals, share: float) -> Prior:
+    """q_C: the uniform base, with share C, and the weighted rows."""
+    blocks = problem.blocks
+    base = build_base("uniform", blocks, problem.table, weighted, root=fair)
+    rows = Rows.of(blocks, weighted.collect())
+    return Mixture.of((share, 1 - share), (base, rows))
+
+
+def _check_column(role: str, name: object) -> None:
+    if not isinstance(name, str):
+        raise ColumnError(
+            f"{role} is {name!r}; pass the name of one column, or use"
+            " fairmaxent.debias for more"
+        )
+
+
+def _check_groups(protected: Attribute) -> None:
+    if protected.size != 2:
+        raise LevelError(
+            f"Algorithm 1 is stated for two groups, and {protected.name!r} has"
+            f" {protected.size}: {', '.join(protected.labels[:8])}. Merge them into"
+            " two, or use fairmaxent.debias."
+        )
+
+
+def _check_cells(problem: Problem) -> None:
+    empty = np.argwhere(problem.empirical <= 0).tolist()
+    if empty:
+        cell = problem.roles.describe_cell(empty[0])
+        raise InfeasibleError(
+            f"Algorithm 1 needs rows in every cell, and {cell} has none. Merge levels,"
+            " or use fairmaxent.debias."
+        )
 
 
 def _solver(solver: SolverName | Solver) -> Solver:
@@ -155,7 +189,7 @@ def divergence_from_raw(fitted: Fit, *, epsilon: float = 1e-7) -> float:
     return float(divergence + np.log(raw.sum()))
 
 
-def _expectation(theta: ThetaName, problem: Problem, weighted: Counted) -> Reals:
+def _expectation(theta: str, problem: Problem, weighted: Counted) -> Reals:
     """θ^d, θ^b (both from the data) or θ^w, as the wanted share of each level."""
     blocks = problem.blocks
     levels = level_means(blocks, weighted if theta == "w" else problem.table)

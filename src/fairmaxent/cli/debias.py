@@ -91,14 +91,13 @@ def debias_command(
     if asked.has("epsilon"):
         wanted = wanted.keeping_model()
     asked.check(roles)
-    # With a seed, a report can say how to repeat the draws.
-    if wanted.mode != "weights" and not asked.has("random_state"):
-        asked = AskedOptions(asked.values | {"random_state": secrets.randbelow(2**32)})
+    if wanted.mode != "weights":
+        asked = _with_seed(asked)
     repeat = resolved(ctx, seed=asked.values["random_state"])
     ledger = _ledger(data, asked, wanted)
     if ledger is not None:
-        model = Path(wanted.model or "").absolute()
-        asked.values["ledger"] = Spending(ledger, repeat, str(model))
+        model = str(Path(wanted.model or "").absolute())
+        asked.values["ledger"] = Spending(ledger, repeat, model)
     wanted.check(data)
     with (
         contextlib.ExitStack() as paid,
@@ -112,12 +111,11 @@ def debias_command(
             roles = roles.checked(source, data)
             wanted = wanted.in_form(source)
             with bar(f"fitting {data}") as progress:
-                frame = source.frame
                 domain = columns_as.declaration or columns_as.domain(
-                    frame, roles.weight
+                    source.frame, roles.weight
                 )
                 request = asked.request(roles, domain, progress)
-                fit = _fit(frame, request, wanted, staging, paid)
+                fit = _fit(source.frame, request, wanted, staging, paid)
             with bar("writing") as progress:
                 result = told.make_result(fit, source, wanted, staging, progress)
         with bar("writing"):
@@ -128,9 +126,9 @@ def debias_command(
                 wanted.write(result.frame, source, staging)
         # Here, because it asks for rows, which are out of reach once the client of a
         # cluster is closed.
-        following = ctx.meta.get(NEXT) or told.after_debias(
-            data, wanted, repeat, result
-        )
+        following = ctx.meta.get(NEXT)
+        if following is None:
+            following = told.after_debias(data, wanted, repeat, result)
         if request.privacy is not None:
             following = f"{_spent(ledger, request.privacy.delta)}\n\n{following}"
         if wanted.as_json:
@@ -138,6 +136,13 @@ def debias_command(
         else:
             text = told.result_text(result, wanted, following)
     echo(text, err=wanted.output == STANDARD)
+
+
+def _with_seed(asked: AskedOptions) -> AskedOptions:
+    """The same with a seed, so that a report can say how to repeat the draws."""
+    if asked.has("random_state"):
+        return asked
+    return AskedOptions(asked.values | {"random_state": secrets.randbelow(2**32)})
 
 
 def _ledger(data: str, asked: AskedOptions, wanted: OutputOptions) -> str | None:

@@ -1,6 +1,7 @@
 """The evaluation of new rows before they are shared."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from fairmaxent.data.frames import checked_progress
 from fairmaxent.data.roles import ColumnNames
 from fairmaxent.errors import ColumnError, InputError, Option
 from fairmaxent.evaluation import attacks as risk
-from fairmaxent.evaluation.pooled import TableName, nearest, pool
+from fairmaxent.evaluation.pooled import Nearest, Pooled, TableName, nearest, pool
 from fairmaxent.evaluation.quality import fidelity, utility
 from fairmaxent.evaluation.result import Evaluation, Risks
 from fairmaxent.evaluation.singling_out import singling_out
@@ -90,13 +91,9 @@ def evaluate(
     check_confidence(confidence)
     _check_whole("attacks", attacks, least=1)
     _check_whole("random_state", random_state, least=0)
-    for name, given in (("protected", protected), ("favourable", favourable)):
-        if outcome is None and given is not None:
-            raise ColumnError(
-                Option(name),
-                " was given without an outcome; name that with ",
-                Option("outcome"),
-            )
+    if outcome is None:
+        _refuse_without_outcome("protected", protected)
+        _refuse_without_outcome("favourable", favourable)
     tables: dict[TableName, Any] = {"real": real, "new": new}
     if control is not None:
         tables["control"] = control
@@ -104,15 +101,7 @@ def evaluate(
     guessed = risk.read_secrets(pooled, secrets)
     halves = risk.read_parts(pooled, parts)
     report = checked_progress(progress)
-    # Each measure draws from its own stream, so that its result does not depend on the
-    # others.
-    generators = np.random.default_rng(random_state).spawn(len(_SHARES))
-    streams = dict(zip(_SHARES, generators, strict=True))
-
-    def stream(stage: str) -> np.random.Generator:
-        report(stage, _SHARES[stage])
-        return streams[stage]
-
+    stream = _streams(random_state, report)
     compared = fidelity(pooled, rng=stream("fidelity"))
     learned = None
     if outcome is not None:
@@ -131,33 +120,8 @@ def evaluate(
     closest = risk.closest_record(
         pooled, min(_CLOSEST, attacks), rng=stream("distances")
     )
-    rng = stream("attacks")
-    candidates = pooled.shuffled("new", rng)
-    begin = _SHARES["attacks"]
-    targets = [name for name in pooled.parts if name != "new"]
-    attacked = []
-    for number, table in enumerate(targets):
-
-        def done(share: float, before: int = number) -> None:
-            report("attacks", begin + (1 - begin) * (before + share) / len(targets))
-
-        people = pooled.shuffled(table, rng, attacks)
-        attacked.append(
-            nearest(pooled, people, candidates, parts=halves, others=guessed, done=done)
-        )
-    report("attacks", 1.0)
-    linkability = None
-    if halves:
-        # who is linked: the same new row is nearest to both parts
-        linked = [near.linked for near in attacked]
-        linkability = risk.Risk.of_hits(linked, confidence)
-    inference = None
-    if guessed:
-        inference = risk.inference(pooled, guessed, attacked, confidence=confidence)
-    membership = None
-    if control is not None:
-        distances = [near.distance for near in attacked]
-        membership = risk.membership(*distances, confidence=confidence)
+    attack = partial(nearest, pooled, parts=halves, others=guessed)
+    attacked = _attacked(pooled, attack, attacks, stream("attacks"), report)
     return Evaluation(
         real_rows=pooled.rows("real"),
         new_rows=pooled.rows("new"),
@@ -170,12 +134,84 @@ def evaluate(
         risks=Risks(
             copies=copies,
             singling_out=singled,
-            linkability=linkability,
-            inference=inference,
-            membership=membership,
+            **_risks_of_nearest(pooled, halves, guessed, attacked, confidence),
             closest_record=closest,
         ),
     )
+
+
+def _refuse_without_outcome(name: str, given: object) -> None:
+    if given is not None:
+        raise ColumnError(
+            Option(name),
+            " was given without an outcome; name that with ",
+            Option("outcome"),
+        )
+
+
+def _streams(seed: int, report: Progress) -> Callable[[str], np.random.Generator]:
+    """What tells that a stage begins, and gives it a generator of its own.
+
+    So the result of a measure does not depend on the others.
+    """
+    generators = np.random.default_rng(seed).spawn(len(_SHARES))
+    streams = dict(zip(_SHARES, generators, strict=True))
+
+    def stream(stage: str) -> np.random.Generator:
+        report(stage, _SHARES[stage])
+        return streams[stage]
+
+    return stream
+
+
+def _attacked(
+    pooled: Pooled,
+    attack: Callable[..., Nearest],
+    people: int,
+    rng: np.random.Generator,
+    report: Progress,
+) -> list[Nearest]:
+    """The new rows that are nearest to people of the real table, and of the control."""
+    candidates = pooled.shuffled("new", rng)
+    begin = _SHARES["attacks"]
+    targets = [name for name in pooled.parts if name != "new"]
+    attacked = []
+    for number, table in enumerate(targets):
+
+        def done(share: float, before: int = number) -> None:
+            report("attacks", begin + (1 - begin) * (before + share) / len(targets))
+
+        asked = pooled.shuffled(table, rng, people)
+        attacked.append(attack(asked, candidates, done=done))
+    report("attacks", 1.0)
+    return attacked
+
+
+def _risks_of_nearest(
+    pooled: Pooled,
+    halves: Any,
+    guessed: Any,
+    attacked: Sequence[Nearest],
+    confidence: float,
+) -> dict[str, Any]:
+    """What the nearest new rows give away; None: it was not tried."""
+    linkability = None
+    if halves:
+        # who is linked: the same new row is nearest to both parts
+        linked = [near.linked for near in attacked]
+        linkability = risk.Risk.of_hits(linked, confidence)
+    inference = None
+    if guessed:
+        inference = risk.inference(pooled, guessed, attacked, confidence=confidence)
+    membership = None
+    if "control" in pooled.parts:
+        distances = [near.distance for near in attacked]
+        membership = risk.membership(*distances, confidence=confidence)
+    return {
+        "linkability": linkability,
+        "inference": inference,
+        "membership": membership,
+    }
 
 
 def _check_whole(name: str, value: object, *, least: int) -> None:

@@ -61,13 +61,15 @@ class Risks:
 
     def tried(self) -> dict[str, attacks.Risk]:
         """The attacks that were tried, with their risk; of inference, the average."""
-        risks = {
+        risks: dict[str, attacks.Risk | None] = {
             "copies": self.copies.risk,
             "singling out": self.singling_out,
             "linkability": self.linkability,
-            "inference": self.inference and self.inference.average,
-            "membership": self.membership and self.membership.risk,
         }
+        if self.inference is not None:
+            risks["inference"] = self.inference.average
+        if self.membership is not None:
+            risks["membership"] = self.membership.risk
         return {name: risk for name, risk in risks.items() if risk is not None}
 
     def judgements(self) -> dict[str, attacks.Judgement]:
@@ -149,6 +151,11 @@ def verdict(measured: Evaluation) -> Iterator[str]:
             if name != "copies":
                 yield _reason(name, measured)
         return
+    yield from _unflagged(measured, copied=copied)
+
+
+def _unflagged(measured: Evaluation, *, copied: bool) -> Iterator[str]:
+    """What is known, and what is not, where no risk is above its limit."""
     unsure = measured.risks.judged_as("uncertain")
     if copied and "copies" in unsure:
         unsure.remove("copies")

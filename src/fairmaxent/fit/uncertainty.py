@@ -27,6 +27,7 @@ from fairmaxent.fairness.rates import (
     group_table,
     outcome_rates,
 )
+from fairmaxent.fit.option_values import PaperRequest
 from fairmaxent.fit.problem import HALF_A_ROW, Problem
 from fairmaxent.fit.request import Request
 from fairmaxent.fit.solved import Solved
@@ -110,6 +111,7 @@ def measure_uncertainty(
     fit: Solved, *, replicates: int, confidence: float, rng: np.random.Generator
 ) -> Uncertainty:
     """Make many tables like the data's, make each of them fair, and take quantiles."""
+    _check_request(fit.request)
     check_confidence(confidence)
     count = check_count(replicates)
     fewest = int(np.ceil(2 / (1 - confidence)))
@@ -119,19 +121,6 @@ def measure_uncertainty(
             f" is too few for a confidence of {confidence}; use {fewest} or more, 200"
             " is usual",
         )
-    if not isinstance(fit.request, Request):
-        raise InputError(
-            "uncertainty() is available for fits made by debias(), not for the paper's"
-            " own configurations"
-        )
-    if fit.request.training is not None:
-        raise InputError(
-            "uncertainty() is not available with ",
-            Option("model"),
-            ", because every replicate would have to train it again; the certificate"
-            " has intervals of what it decides",
-        )
-
     problem = fit.problem
     cells = _cells(problem)
     before = [problem.data_table]
@@ -162,6 +151,22 @@ def measure_uncertainty(
         replicates=feasible,
         infeasible=count - feasible,
     )
+
+
+def _check_request(request: Request | PaperRequest) -> None:
+    """Refuse fits whose table cannot be made again from other rows."""
+    if not isinstance(request, Request):
+        raise InputError(
+            "uncertainty() is available for fits made by debias(), not for the paper's"
+            " own configurations"
+        )
+    if request.training is not None:
+        raise InputError(
+            "uncertainty() is not available with ",
+            Option("model"),
+            ", because every replicate would have to train it again; the certificate"
+            " has intervals of what it decides",
+        )
 
 
 def _cells(problem: Problem) -> Table:

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+_FILE = Path(__file__).with_name("papers.toml")
+
 
 @dataclass(frozen=True)
 class Kind:
@@ -19,7 +21,6 @@ class Kind:
     head: dict[str, Any] = field(default_factory=dict)  # of the file, for programs
 
 
-_FILE = Path(__file__).with_name("papers.toml")
 KINDS = {
     name: Kind(**section)
     for name, section in tomllib.loads(_FILE.read_text(encoding="utf-8")).items()

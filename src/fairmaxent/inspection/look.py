@@ -56,9 +56,7 @@ def inspect(
     >>> look.outcome, look.favourable, look.protected
     ('hired', ('yes',), ('sex',))
     """
-    given: Sequence[str] = ()
-    if protected is not None:
-        given = read_columns("protected", protected)
+    given = [] if protected is None else read_columns("protected", protected)
     check_roles("" if outcome is None else outcome, given, weight)
     opened = frames.open_frame(frame)
     design = frames.read_weights(opened, weight)
@@ -67,7 +65,6 @@ def inspect(
     encoded = encode_table(opened, domain, weight=weight, weights=design)
     domain = encoded.domain
     codes = encoded.codes
-
     proposals: list[Proposal] = []
     if outcome is None:
         proposals += propose_outcome(domain, given)
@@ -96,13 +93,14 @@ def inspect(
         return found
 
     roles = Roles.of(domain, outcome, names)
+    compared = roles.groupings(groups)
+    groupings = [
+        _rates(frame, roles, axes, good, weight, confidence) for axes in compared
+    ]
     return replace(
         found,
         hints=(*found.hints, *role_hints(roles, codes, design)),
-        groupings=tuple(
-            _rates(frame, roles, axes, good, weight, confidence)
-            for axes in roles.groupings(groups)
-        ),
+        groupings=tuple(groupings),
         proxies=tuple(proxies(roles, codes, design)),
         empty_cells=tuple(_empty_cells(roles, codes)),
         cost=cost(roles, codes),
