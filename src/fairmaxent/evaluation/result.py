@@ -65,8 +65,8 @@ class Risks:
             "copies": self.copies.risk,
             "singling out": self.singling_out,
             "linkability": self.linkability,
-            "inference": self.inference and self.inference.average,
-            "membership": self.membership and self.membership.risk,
+            "inference": None if self.inference is None else self.inference.average,
+            "membership": None if self.membership is None else self.membership.risk,
         }
         return {name: risk for name, risk in risks.items() if risk is not None}
 
