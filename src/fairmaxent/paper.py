@@ -4,7 +4,6 @@ Celis, Keswani, Vishnoi, "Data preprocessing to mitigate bias: a maximum entropy
 approach", ICML 2020.
 """
 
-from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -13,7 +12,7 @@ from fairmaxent.data import frames
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.reading import encode_table
-from fairmaxent.data.roles import Roles, read_columns
+from fairmaxent.data.roles import ColumnNames, Roles, read_columns
 from fairmaxent.data.table import Counted, Reals
 from fairmaxent.debiasing import Fit
 from fairmaxent.errors import ColumnError, InfeasibleError, LevelError, check_choice
@@ -50,7 +49,7 @@ def fit(
     solver: SolverName | Solver = "newton",
     favourable: object = None,
     domain: Domain | None = None,
-    keep_columns: str | Sequence[str] | None = None,
+    keep_columns: ColumnNames | None = None,
 ) -> Fit:
     """Fit p* for the prior q_C^w or q_C^d and the expectation θ^d, θ^b or θ^w.
 

@@ -17,6 +17,7 @@ from fairmaxent.data import frames
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain, bound
 from fairmaxent.data.levels import cell_text, value_text
+from fairmaxent.data.roles import ColumnNames
 from fairmaxent.data.table import Codes
 from fairmaxent.document.text import table_lines
 from fairmaxent.document.words import percent
@@ -235,7 +236,7 @@ class MethodComparison:
 def compare(
     frame: Any,
     outcome: str,
-    protected: str | Sequence[str],
+    protected: ColumnNames,
     *,
     folds: int = 3,
     classifier: ClassifierName = "tree",

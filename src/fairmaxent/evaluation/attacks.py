@@ -27,7 +27,7 @@ from typing import Literal
 
 import numpy as np
 
-from fairmaxent.data.roles import read_columns
+from fairmaxent.data.roles import ColumnNames, read_columns
 from fairmaxent.data.table import Mask, Reals, tally
 from fairmaxent.errors import ColumnError, InputError
 from fairmaxent.evaluation.pooled import Nearest, Pooled, TableName, nearest
@@ -320,7 +320,7 @@ def _average(right: Mask, confidence: float) -> SuccessRate:
     return SuccessRate(mean, error, mean)
 
 
-def read_secrets(pooled: Pooled, given: str | Sequence[str] | None) -> tuple[int, ...]:
+def read_secrets(pooled: Pooled, given: ColumnNames | None) -> tuple[int, ...]:
     """The columns to guess, by position: by default all, or the first of very many.
 
     There are none if there is only one column.

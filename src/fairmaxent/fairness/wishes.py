@@ -24,6 +24,7 @@ from fairmaxent.fairness.rates import Grouping, Levels, group_table
 Cell = tuple[int, ...]
 Cells = Indices
 DescribeCell = Callable[[Cell], str]
+Describe = Callable[[int], str]  # names a cell by its number
 Targets = Mapping[int, Reals]  # wanted marginals, by axis; axis 0 is the outcome
 
 
@@ -300,7 +301,7 @@ def supported(
     allowed: Mask,
     floor: Reals,
     fill: float,
-    describe: Callable[[int], str],
+    describe: Describe,
     joint: bool,
     levels: Sequence[Mask] = (),
     groups: Indices | None = None,
@@ -349,7 +350,7 @@ def _impossible(
     conditions: Conditions,
     floor: Reals,
     forbidden: Mask,
-    describe: Callable[[int], str],
+    describe: Describe,
 ) -> InfeasibleError:
     """Name the forbidden cells that are in the way, if that is the reason."""
     needed = fewest_cells(conditions, floor, forbidden)
@@ -367,7 +368,7 @@ def _impossible(
     )
 
 
-def _list(cells: Indices, describe: Callable[[int], str]) -> str:
+def _list(cells: Indices, describe: Describe) -> str:
     """Name up to three cells."""
     names = "; ".join(describe(int(cell)) for cell in cells[:3])
     if len(cells) > 3:

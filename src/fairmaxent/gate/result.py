@@ -13,6 +13,7 @@ from fairmaxent.document.text import to_markdown, to_text
 from fairmaxent.errors import UnfairError
 from fairmaxent.gate.policy import PROJECT, Policy
 from fairmaxent.metrics.group_rates import Rate, left_out_text
+from fairmaxent.metrics.groups import Columns
 from fairmaxent.metrics.intervals import interval_text
 from fairmaxent.plain_text import json_text, visible
 
@@ -30,7 +31,7 @@ class Finding:
     """One limit and the rate that it is for."""
 
     kind: str
-    columns: tuple[str, ...]
+    columns: Columns
     limit: float
     rate: Rate
     answer: Answer

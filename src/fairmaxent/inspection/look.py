@@ -9,7 +9,14 @@ import numpy as np
 from fairmaxent.data import frames
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.reading import encode_table
-from fairmaxent.data.roles import GroupsOption, Roles, check_roles, listed, read_columns
+from fairmaxent.data.roles import (
+    ColumnNames,
+    GroupsOption,
+    Roles,
+    check_roles,
+    listed,
+    read_columns,
+)
 from fairmaxent.data.table import Codes, tally
 from fairmaxent.inspection.cost import cost
 from fairmaxent.inspection.findings import ColumnSummary, GroupingRates, Inspection
@@ -30,7 +37,7 @@ from fairmaxent.metrics.groups import Comparison
 def inspect(
     frame: Any,
     outcome: str | None = None,
-    protected: str | Sequence[str] | None = None,
+    protected: ColumnNames | None = None,
     *,
     favourable: object = None,
     groups: GroupsOption = "each",

@@ -28,6 +28,7 @@ from fairmaxent.data.levels import DEFAULT_BINS
 Role = Literal["outcome", "favourable", "protected"]
 Confidence = Literal["likely", "guess", "candidate"]
 Meaning = Literal["good", "bad", "yes", "no", "high", "low"]
+GoodLevels = tuple[Meaning, Confidence, str]  # what they say, how sure, and why
 
 # Points of a candidate for the outcome: from how many on it is proposed, and by how
 # many it must lead.
@@ -271,7 +272,7 @@ def _meanings(levels: Sequence[str]) -> list[Meaning | None]:
     return meanings
 
 
-def _readings(name: str) -> list[tuple[Meaning, Confidence, str]]:
+def _readings(name: str) -> list[GoodLevels]:
     """Which levels are good, by what the name of the outcome says.
 
     Of yes and no, and of high and low.
@@ -279,18 +280,17 @@ def _readings(name: str) -> list[tuple[Meaning, Confidence, str]]:
     bad = named_in(name, "bad_outcomes")
     good = named_in(name, "good_outcomes")
     money = named_in(name, "money")
-    clear: tuple[Meaning, Confidence, str] = ("good", "likely", "its name")
+    clear: GoodLevels = ("good", "likely", "its name")
     if bad is not None and good is None:
         return [
             clear,
             ("no", "likely", f"{bad!r} is bad to have"),
             ("low", "guess", f"{bad!r} is bad to have"),
         ]
-    yes: tuple[Meaning, Confidence, str]
-    yes = ("yes", "guess", "yes is usually the good outcome")
+    yes: GoodLevels = ("yes", "guess", "yes is usually the good outcome")
     if good is not None:
         yes = ("yes", "likely", f"{good!r} is good to have")
-    high: tuple[Meaning, Confidence, str] = ("high", "guess", "more is usually better")
+    high: GoodLevels = ("high", "guess", "more is usually better")
     if money is not None:
         high = ("high", "likely", f"more {money} is better")
     return [clear, yes, high]

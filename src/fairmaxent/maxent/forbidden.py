@@ -8,6 +8,8 @@ import numpy as np
 from fairmaxent.data.table import Blocks, Codes, Mask, Reals
 from fairmaxent.errors import ForbiddenError, Option
 
+Rules = Sequence["Rule"]
+
 
 @dataclass(frozen=True, eq=False)
 class Rule:
@@ -51,9 +53,6 @@ class Rule:
         for block, level in self.others:
             broken = broken & (pooled[:, block] == level)
         return broken
-
-
-Rules = Sequence[Rule]
 
 
 def break_any(rules: Rules, pooled: Codes) -> Mask:

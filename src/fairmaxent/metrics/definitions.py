@@ -14,6 +14,7 @@ from fairmaxent.fairness.rates import MissingOption
 from fairmaxent.metrics import group_rates as rates
 from fairmaxent.metrics.group_rates import GroupedTable, Number, Rate, worst_ratio
 from fairmaxent.metrics.groups import (
+    Columns,
     Comparison,
     GroupedRows,
     Label,
@@ -320,7 +321,7 @@ class GroupDisparity:
     Strata in which there is none are left out.
     """
 
-    columns: tuple[str, ...]
+    columns: Columns
     group: Label
     value: float
     strata: tuple[tuple[StratumLevels, float], ...]

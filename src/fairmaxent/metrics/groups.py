@@ -12,6 +12,7 @@ from fairmaxent.data.columns import factorize
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import value_text
 from fairmaxent.data.roles import (
+    ColumnNames,
     GroupsOption,
     WithinOption,
     listed,
@@ -120,7 +121,7 @@ class GroupedRows(MeasuredRows):
 class Comparison:
     """Which groups of which rows are compared: the options that the metrics share."""
 
-    protected: str | Sequence[str]
+    protected: ColumnNames
     groups: GroupsOption
     # a column, one number per row, or sums, if each row of the frame stands for several
     weight: Any
