@@ -4,6 +4,7 @@ Celis, Keswani, Vishnoi, "Data preprocessing to mitigate bias: a maximum entropy
 approach", ICML 2020.
 """
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np

@@ -278,6 +278,15 @@ def test_an_arrow_stream_is_read_as_a_file_is(compression, tmp_path):
         assert read.form.format == "arrow"
 
 
+def test_an_arrow_stream_that_is_called_parquet_is_read(tmp_path):
+    table = pa.table({"n": [1, 2]})
+    path = tmp_path / "table.parquet"
+    with pa.ipc.new_stream(path, table.schema) as writer:
+        writer.write_table(table)
+    read = read_table(path, FileReading(input_format="parquet"))
+    assert read.frame.to_dict(as_series=False) == {"n": [1, 2]}
+
+
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
 def test_the_delimiter_is_found(delimiter, put):
     other = ";" if delimiter == "," else ","

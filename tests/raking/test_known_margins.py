@@ -72,6 +72,17 @@ TABLES = {
 }
 
 
+@pytest.mark.parametrize("cell", ["", None])
+def test_a_column_without_a_name_has_a_margin_in_a_line_without_one(cell):
+    frame = pd.DataFrame({"": ["F", "M", "M", "M"]})
+    margins = pl.DataFrame(
+        {"columns": [cell, cell], "level": ["F", "M"], "value": [0.5, 0.5]},
+        schema_overrides={"columns": pl.String},
+    )
+    weights = fairmaxent.rake(frame, margins).weights()
+    assert weights == pytest.approx([2, 2 / 3, 2 / 3, 2 / 3])
+
+
 @pytest.mark.parametrize("form", TABLES)
 def test_margins_in_all_forms_mean_the_same(form):
     raked = weights(TABLES[form])

@@ -23,11 +23,18 @@ from fairmaxent.data.levels import (
     ColumnOptions,
     FeatureKind,
     Kind,
+    Notes,
     group_values,
     unique_labels,
     value_key,
 )
-from fairmaxent.data.table import Codes, Indices, Mask, Reals
+from fairmaxent.data.table import (
+    Codes,
+    Indices,
+    Mask,
+    Names,
+    Reals,
+)
 from fairmaxent.errors import (
     InputError,
     LevelError,
@@ -46,7 +53,7 @@ class Attribute:
     name: str
     kind: Kind
     # one text per level, for people; unique within the attribute
-    labels: tuple[str, ...]
+    labels: Names
     features: FeatureKind
     # raw values in the column's own dtype, sorted by level; the missing one last, if
     # any
@@ -162,7 +169,7 @@ class Attribute:
                 f"column {self.name!r} has no value in {text}; name a range that has"
                 " some"
             )
-        return np.asarray(inside)
+        return inside
 
     def level_counts(self) -> Reals:
         """Return the total weight of the rows with each level."""
@@ -228,7 +235,7 @@ class Attribute:
         """The position of each value in `values`, -1 if it is not there."""
         keys = map(value_key, values.to_list())
         found = [self._positions_by_key.get(key, -1) for key in keys]
-        return np.array(found, dtype=np.intp)
+        return np.array(found, dtype=int)
 
     def _is_unknown(self, value: object) -> str:
         return (
@@ -247,7 +254,7 @@ class Attribute:
                 f" {values.dtype}; convert it back",
                 column=self.name,
             )
-        return np.array(numbers, dtype=np.float64)
+        return np.array(numbers, dtype=float)
 
     def column_of(self, codes: Codes) -> Column:
         """Return codes as raw values if each level is one, otherwise as labels."""
@@ -288,11 +295,12 @@ class Attribute:
 
     def _label_level(self, value: object) -> int:
         """Return the level with this label; refuse a value that was never seen."""
-        if isinstance(value, str) and value in self.labels:
-            return self.labels.index(value)
+        level = self.level(value)
+        if self.labels[level] == value:
+            return level
         raise LevelError(
             f"column {self.name!r} never holds {shown(value)}; name a value that was"
-            f" seen, or its level, {self.labels[self.level(value)]!r}"
+            f" seen, or its level, {self.labels[level]!r}"
         )
 
     @cached_property
@@ -329,7 +337,7 @@ class EncodedColumn:
     # why there are no positions although they were wanted: which value the attribute
     # does not know
     unknown: str = ""
-    notes: tuple[str, ...] = ()  # of a column that was learned
+    notes: Notes = ()  # of a column that was learned
     present: int = 0  # its rows that have a value
 
 
@@ -420,12 +428,12 @@ def _check_times(column: Column, values: Column) -> None:
 def _value_weights(distinct: DistinctValues, weights: Reals | None) -> Reals:
     """The total weight of each distinct value and, last, of the rows without one."""
     if weights is None:
-        return np.append(distinct.counts, distinct.missing).astype(np.float64)
+        return np.append(distinct.counts, distinct.missing).astype(float)
     size = len(distinct.counts) + 1
     return np.roll(np.bincount(distinct.codes + 1, weights, minlength=size), -1)
 
 
-def _notes(attribute: Attribute, note: str | None) -> tuple[str, ...]:
+def _notes(attribute: Attribute, note: str | None) -> Notes:
     notes = []
     if note:
         notes.append(note)

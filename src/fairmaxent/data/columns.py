@@ -79,7 +79,7 @@ def distinct_values(column: Column) -> DistinctValues:
         ranks_of = LIBRARIES[library_of(column)]
         codes, counts = _close_gaps(ranks_of(column.to_native(), column.name))
         # one more, at -1, for missing
-        rows = np.full(len(counts) + 1, -1, dtype=np.intp)
+        rows = np.full(len(counts) + 1, -1)
         # the first few thousand rows nearly always show every value
         for size in (4096, len(codes)):
             head = codes[:size]
@@ -109,26 +109,29 @@ def _close_gaps(ranks: Codes) -> tuple[Indices, Indices]:
 
     -1, which is missing, stays.
     """
-    shifted = ranks + np.ones((), dtype=np.intp)
+    shifted = ranks + np.ones((), dtype=int)
     counts = np.bincount(shifted)[1:]  # [0]: missing
     seen = counts > 0
     if seen.all():
-        return ranks.astype(np.intp, copy=False), counts
+        return ranks.astype(int, copy=False), counts
     return np.append(-1, np.cumsum(seen) - 1)[shifted], counts[seen]
 
 
 def _rank_numbers(numbers: Array, missing: Mask) -> Codes:
-    """Rank by size; integers in a narrow range are their own ranks, up to a shift."""
+    """Rank by size; NaN is missing, too."""
+    if numbers.dtype.kind == "f":
+        missing = missing | np.isnan(numbers)
     if missing.all():
         return np.full(len(numbers), -1)
     if not missing.any():
         return _rank_present(numbers)
-    ranks = np.full(len(numbers), -1, dtype=np.intp)
+    ranks = np.full(len(numbers), -1)
     ranks[~missing] = _rank_present(numbers[~missing])
     return ranks
 
 
 def _rank_present(numbers: Array) -> Codes:
+    """Rank by size; integers in a narrow range are their own ranks, up to a shift."""
     kind = numbers.dtype.kind
     if kind == "b":
         return numbers.astype(np.int8)
@@ -138,7 +141,7 @@ def _rank_present(numbers: Array) -> Codes:
             # In eight bits, 127 - -128 is -1, which is missing.
             wide = np.dtype(f"{kind}8")
             shifted = np.subtract(numbers, numbers.min(), dtype=wide)
-            return np.asarray(shifted, dtype=np.intp)
+            return np.asarray(shifted, dtype=int)
     return np.unique(numbers, return_inverse=True)[1]
 
 
@@ -149,7 +152,7 @@ def _rank_values(indices: Codes, values: Sequence[Any]) -> Indices:
     compared by type, then first appearance.
     """
     types = [type(value).__name__ for value in values]
-    ranks = np.full(len(values) + 1, -1, dtype=np.intp)  # the last serves index -1
+    ranks = np.full(len(values) + 1, -1)  # the last serves index -1
     for keys in (values, list(zip(types, values, strict=True)), types):
         with contextlib.suppress(TypeError):
             order = sorted(range(len(values)), key=keys.__getitem__)
@@ -185,7 +188,7 @@ def _pandas_ranks(native: Any, name: str) -> Codes:
     if dtype.kind in "mM":
         return _rank_numbers(native.array.asi8, native.isna().to_numpy())
     if dtype.kind in "biuf":
-        return _rank_floats(_pandas_numbers(native), native.isna().to_numpy())
+        return _rank_numbers(_pandas_numbers(native), native.isna().to_numpy())
     try:
         indices, values = native.array.factorize()
         if isinstance(dtype, np.dtypes.ObjectDType) and not all(
@@ -209,14 +212,7 @@ def _factorized_objects(cells: Any) -> tuple[Indices, list[Any]]:
             key = (isinstance(cell, bool | np.bool_), cell)
             place = places.setdefault(key, len(places))
         indices.append(place)
-    return np.array(indices, dtype=np.intp), [cell for _, cell in places]
-
-
-def _rank_floats(numbers: Array, missing: Mask) -> Codes:
-    """Rank numbers of which NaN is missing, too."""
-    if numbers.dtype.kind == "f":
-        missing = missing | np.isnan(numbers)
-    return _rank_numbers(numbers, missing)
+    return np.array(indices, dtype=int), [cell for _, cell in places]
 
 
 def _pandas_numbers(native: Any) -> Array:
@@ -251,7 +247,7 @@ def _polars_ranks(native: Any, name: str) -> Codes:
         present = native.drop_nulls().unique()
         physical = present.to_physical().to_numpy()
         texts = present.cast(polars.String).to_list()
-        ranks = np.full(int(physical.max()) + 2, -1, dtype=np.intp)
+        ranks = np.full(int(physical.max()) + 2, -1)
         ranks[physical] = _rank_values(np.arange(len(physical)), texts)
         codes = native.to_physical().fill_null(len(ranks) - 1)
         return ranks[codes.to_numpy()]
@@ -269,8 +265,8 @@ def _polars_ranks(native: Any, name: str) -> Codes:
         or kind in (polars.Int128, getattr(polars, "UInt128", polars.Int128))
     ):
         dense = native.rank("dense").fill_null(0)
-        return dense.to_numpy().astype(np.intp) - 1
-    return _rank_floats(numbers.fill_null(0).to_numpy(), missing)
+        return dense.to_numpy().astype(int) - 1
+    return _rank_numbers(numbers.fill_null(0).to_numpy(), missing)
 
 
 def _pyarrow_ranks(native: Any, name: str) -> Codes:
@@ -298,9 +294,8 @@ def _pyarrow_ranks(native: Any, name: str) -> Codes:
         native = _one_array(native).view(integer)
     is_boolean = types.is_boolean(kind)
     if is_boolean or types.is_integer(native.type) or types.is_floating(kind):
-        missing = native.is_null(nan_is_null=True)
         filled = native.fill_null(False if is_boolean else 0)
-        return _rank_numbers(_numpy(filled), _numpy(missing))
+        return _rank_numbers(_numpy(filled), _numpy(native.is_null()))
     array = _one_array(native.dictionary_encode())
     return _rank_values(_indices(array), array.dictionary.to_pylist())
 

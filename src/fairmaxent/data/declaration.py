@@ -47,7 +47,10 @@ from fairmaxent.data.levels import (
     value_key,
     value_text,
 )
-from fairmaxent.data.table import Mask
+from fairmaxent.data.table import (
+    Mask,
+    Names,
+)
 from fairmaxent.errors import (
     ColumnError,
     InputError,
@@ -94,7 +97,7 @@ class Declaration:
 
     levels: Lists
     edges: Lists
-    missing: tuple[str, ...]
+    missing: Names
     decimal: DecimalMark = "."  # of numbers that are written as text
     # whether 1/2/2025 is in February or in January; None: dates are 2025-02-01
     dates: DateOrder | None = None
@@ -151,7 +154,7 @@ class Declaration:
         return cls(levels, edges, tuple(missing), decimal, dates)
 
     @property
-    def names(self) -> tuple[str, ...]:
+    def names(self) -> Names:
         """The columns that are declared."""
         return (*self.levels, *self.edges)
 
@@ -281,21 +284,17 @@ class Declaration:
 
 
 def _within_edges(value: Any) -> Any:
-    """A number or date of Python's own type, of a column that has edges."""
+    """A number or date of Python's own type; a moment is in UTC without saying so."""
+    if isinstance(value, datetime.datetime):
+        if value.tzinfo is not None:
+            value = value.astimezone(datetime.UTC)
+        seconds = datetime.datetime(*value.timetuple()[:6])
+        return seconds.replace(microsecond=value.microsecond)
     if isinstance(value, datetime.date):
-        return _utc(value)
+        return value
     if isinstance(value, int) and abs(value) < _WHOLE:
         return value
     return float(value)
-
-
-def _utc(moment: datetime.date) -> datetime.date:
-    """A date, or a moment in UTC without saying so."""
-    if not isinstance(moment, datetime.datetime):
-        return moment
-    if moment.tzinfo is not None:
-        moment = moment.astimezone(datetime.UTC)
-    return datetime.datetime(*moment.timetuple()[:6], moment.microsecond)
 
 
 def _spelled_number(text: str) -> float:
@@ -360,16 +359,21 @@ def _declared_column(
     Each distinct cell is read once.
     """
     name = column.name
-    if name in declaration.edges and _has_type_of_edges(column, declaration):
+    dtype = column.dtype
+    has_dates = declaration.has_dates(name)
+    is_as_edges = dtype.is_numeric()
+    if has_dates:
+        is_as_edges = dtype == nw.Date or dtype == nw.Datetime
+    if name in declaration.edges and is_as_edges:
         numbers = to_numbers(column)
         # Python has no dates beyond these.
         strange = (numbers < _FIRST_TIME) | (numbers > _LAST_TIME)
-        if declaration.has_dates(name) and strange.any():
+        if has_dates and strange.any():
             column = number_column(name, numbers, column)
         return column, np.isnan(numbers) & (name not in declaration.missing)
 
     # objects may be anything, also what cannot be compared
-    if column.dtype == nw.Object:
+    if dtype == nw.Object:
         cells = column.to_list()
         codes = np.arange(len(column))
     else:
@@ -384,20 +388,13 @@ def _declared_column(
     start = len(known)
     known += [None if value is UNDECLARED else value for value in values]
     if any(isinstance(value, datetime.datetime) for value in known):
-        known = [_at_midnight(value) for value in known]
+        known = [at_midnight(value) for value in known]
     listed = _column(name, known, library_of(column))
     places = np.where(codes < 0, len(known) - 1, codes + start)
     return take(listed, places), unknown[codes]
 
 
-def _has_type_of_edges(column: Column, declaration: Declaration) -> bool:
-    dtype = column.dtype
-    if declaration.has_dates(column.name):
-        return dtype == nw.Date or dtype == nw.Datetime
-    return dtype.is_numeric()
-
-
-def _at_midnight(value: Any) -> Any:
+def at_midnight(value: Any) -> Any:
     """A day as a moment; other values stay."""
     if type(value) is datetime.date:
         return datetime.datetime.combine(value, datetime.time())

@@ -39,9 +39,16 @@ from fairmaxent.data.levels import (
     ColumnOptions,
     FeatureKind,
     Kind,
+    Notes,
 )
 from fairmaxent.data.limits import check_columns
-from fairmaxent.data.table import Codes, Positions, Reals
+from fairmaxent.data.table import (
+    Axes,
+    Codes,
+    Names,
+    Positions,
+    Reals,
+)
 from fairmaxent.errors import ColumnError, InputError, LevelError, did_you_mean
 from fairmaxent.plain_text import visible
 
@@ -52,8 +59,8 @@ class Domain:
 
     attributes: tuple[Attribute, ...]
     # what a user should know about the columns, in complete sentences
-    notes: tuple[str, ...]
-    identifiers: tuple[str, ...] = ()
+    notes: Notes
+    identifiers: Names = ()
     """Columns that look as if they named people or rows; `debias` leaves them out
     unless they are to be kept.
     """
@@ -187,7 +194,7 @@ class Domain:
 
     def without_identifiers(
         self, keep: Collection[str] | None
-    ) -> "tuple[Domain, tuple[str, ...]]":
+    ) -> "tuple[Domain, Names]":
         """Leave out the columns that look like identifiers, whose names come last.
 
         Those to ``keep`` (None: all) stay, with a note.
@@ -204,7 +211,7 @@ class Domain:
         return replace(narrowed, notes=(*narrowed.notes, *kept)), left_out
 
     @property
-    def names(self) -> tuple[str, ...]:
+    def names(self) -> Names:
         """Column names, in order."""
         return tuple(attribute.name for attribute in self.attributes)
 
@@ -214,7 +221,7 @@ class Domain:
         return library_of(self.attributes[0].values)
 
     @property
-    def sizes(self) -> tuple[int, ...]:
+    def sizes(self) -> Axes:
         """Number of levels of each attribute."""
         return tuple(attribute.size for attribute in self.attributes)
 
@@ -296,7 +303,7 @@ class EncodedTable:
     # of the columns whose levels stand for several values; None: some value is unknown
     positions: Positions | None
     unknown: str  # which value that is
-    left_out: tuple[str, ...] = ()  # columns that look like identifiers
+    left_out: Names = ()  # columns that look like identifiers
 
     @classmethod
     def of(cls, domain: Domain, columns: Sequence[EncodedColumn]) -> "EncodedTable":

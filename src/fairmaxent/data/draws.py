@@ -42,7 +42,7 @@ class Choice:
         running = np.cumsum(share)
         before = np.concatenate(([0.0], running))[starts]
         bounds = np.clip(running - before[group], 0.0, 1.0)
-        last = np.full(len(starts), len(share), dtype=np.intp)
+        last = np.full(len(starts), len(share))
         positive = np.flatnonzero(share > 0)
         last[group[positive]] = positive  # later assignments win
         # A group's interval ends at its last positive share.
@@ -60,10 +60,8 @@ class Choice:
         share = np.where(
             running < totals, running / np.where(totals > 0, totals, 1.0), 1.0
         )
-        bounds = (share + np.arange(groups, dtype=np.float64)[:, None]).ravel()
-        return cls(
-            bounds, np.arange(groups, dtype=np.intp) * size, _guide(bounds, groups)
-        )
+        bounds = (share + np.arange(float(groups))[:, None]).ravel()
+        return cls(bounds, np.arange(groups) * size, _guide(bounds, groups))
 
     def draw(self, groups: Codes, rng: Generator, *, spread: bool = False) -> Indices:
         """Draw one item from each group, numbered from 0.
@@ -75,7 +73,7 @@ class Choice:
         else:
             point = rng.random(len(groups))
         buckets = self.guide.shape[1]
-        bucket = (point * buckets).astype(np.intp) + groups * np.intp(buckets)
+        bucket = (point * buckets).astype(int) + groups * np.intp(buckets)
         # g + u may round up to g + 1, which belongs to the next group.
         below = np.nextafter(np.arange(1.0, len(self.starts) + 1.0), 0.0)
         point = np.minimum(point + groups, below.take(groups))
@@ -118,7 +116,7 @@ def _guide(bounds: Reals, groups: int) -> Indices:
     # An item ends at or before the beginnings from its upper end on, rounded up;
     # counting those searches for them all.
     size = groups * buckets
-    upper = np.ceil(bounds * buckets).astype(np.intp)
+    upper = np.ceil(bounds * buckets).astype(int)
     ended = np.cumsum(np.bincount(upper, minlength=size + 1))
     return np.minimum(ended[:size], len(bounds) - 1).reshape(groups, buckets)
 
@@ -132,9 +130,9 @@ def largest_remainders(shares: Reals, count: int) -> Indices:
     # Rounded to 9 digits, so that an exact 0.3·10 that float64 sees as
     # 2.9999999999999996 counts as 3.
     wanted = np.round(shares / shares.sum() * count, 9)
-    whole = np.floor(wanted).astype(np.intp)
+    whole = np.floor(wanted).astype(int)
     whole[np.argsort(whole - wanted, kind="stable")[: count - int(whole.sum())]] += 1
-    return np.asarray(whole)
+    return whole
 
 
 def cells_of(table: Reals, count: int, rng: Generator, *, independent: bool) -> Indices:
@@ -144,7 +142,7 @@ def cells_of(table: Reals, count: int, rng: Generator, *, independent: bool) -> 
     """
     if independent:
         return Choice.rows_of(table.reshape(1, -1)).draw(
-            np.zeros(count, dtype=np.intp), rng
+            np.zeros(count, dtype=int), rng
         )
     return shuffled_cells(quota(table, count, rng), rng)
 

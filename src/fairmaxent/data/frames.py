@@ -106,9 +106,8 @@ def column(frame: Frame, name: str) -> Column:
 
 def is_table(data: Any) -> bool:
     """Whether this is a table of a library that we read."""
-    return nw.dependencies.is_into_dataframe(
-        data
-    ) or nw.dependencies.is_polars_lazyframe(data)
+    kinds = nw.dependencies
+    return kinds.is_into_dataframe(data) or kinds.is_polars_lazyframe(data)
 
 
 def columns_of(data: Any, backend: Any) -> list[Column]:
@@ -174,7 +173,7 @@ def arrange(frame: Any, order: Sequence[str], ones: Column | None) -> Any:
     """Put the columns of a decoded table in order, with ``ones`` for every row."""
     columns = {column.name: column for column in columns_of(frame, None)}
     if ones is not None:
-        columns[ones.name] = take(ones, np.zeros(len(frame), dtype=np.intp))
+        columns[ones.name] = take(ones, np.zeros(len(frame), dtype=int))
     return build({name: columns[name] for name in order})
 
 
@@ -300,7 +299,7 @@ def number_of(value: object) -> float | None:
 
 def numbers_of(values: Iterable[object]) -> Reals:
     """Return the numbers behind values; NaN: it has none."""
-    return np.array([number_of(value) for value in values], dtype=np.float64)
+    return np.array([number_of(value) for value in values], dtype=float)
 
 
 def to_numbers(column: Column) -> Reals:
@@ -334,7 +333,7 @@ def _floats(column: Column) -> Reals:
     # objects: Decimal, or pandas' own missing value
     if numbers.dtype.kind not in "biuf" and not exact:
         numbers = column.cast(nw.Float64).to_numpy()
-    return np.asarray(numbers, dtype=np.float64)
+    return np.asarray(numbers, dtype=float)
 
 
 def is_foreign(problem: BaseException) -> bool:
@@ -391,7 +390,7 @@ def in_range(weights: Reals) -> Reals:
 def check_weights(weights: Any, rows: int, *, what: str = "weight") -> Reals:
     """Refuse weights that make no sense."""
     try:
-        numbers = np.asarray(weights, dtype=np.float64)
+        numbers = np.asarray(weights, dtype=float)
     except (TypeError, ValueError) as problem:
         raise WeightError(
             f"{what} must be a column, or numbers, one per row"

@@ -181,9 +181,17 @@ class _Column:
         persons = sum(map(_is_person, texts)) if of_people else 0
         if len(texts) >= enough and 2 * persons > len(texts):
             return True
-        return _name_people(
-            texts, often=self.has_more_than(_OFTEN), mostly=self.has_more_than(_MOSTLY)
-        )
+        undated = [text for text in texts if not _pattern("date").fullmatch(text)]
+        if 2 * sum(map(_is_contact, undated)) > len(texts):
+            return True
+        if not self.has_more_than(_OFTEN):
+            return False
+        # if most rows have their own, anything undated names people
+        if self.has_more_than(_MOSTLY) and 2 * len(undated) > len(texts):
+            return True
+        persons = sum(map(_is_person, undated))
+        keys = sum(_pattern("key").fullmatch(text) is not None for text in undated)
+        return _are_notes(texts) or 1.4 * max(persons, keys) > len(texts)
 
 
 def _is_long_number(text: str) -> bool:
@@ -202,27 +210,16 @@ def _is_person(text: str) -> bool:
     return not (words[0][0].islower() or words[-1][0].islower())
 
 
-def _name_people(texts: Sequence[str], *, often: bool, mostly: bool) -> bool:
-    """Whether most texts are contacts; if there are many, also names, keys and notes.
+def _is_contact(text: str) -> bool:
+    is_contact = _pattern("contact").fullmatch(text.strip())
+    return bool(is_contact or _pattern("email").search(text))
 
-    If most rows have their own, anything undated names people.
-    """
-    undated = [text for text in texts if not _pattern("date").fullmatch(text)]
-    contacts = (
-        _pattern("contact").fullmatch(text.strip()) or _pattern("email").search(text)
-        for text in undated
-    )
-    if 2 * sum(contact is not None for contact in contacts) > len(texts):
-        return True
-    if not often or (mostly and 2 * len(undated) > len(texts)):
-        return often
-    persons = sum(map(_is_person, undated))
-    keys = sum(_pattern("key").fullmatch(text) is not None for text in undated)
-    are_notes = (
-        np.median([len(text) for text in texts]) >= 30
-        and np.median([len(text.split()) for text in texts]) >= 5
-    )
-    return bool(are_notes) or 1.4 * max(persons, keys) > len(texts)
+
+def _are_notes(texts: Sequence[str]) -> bool:
+    """Whether most texts are long, and of several words."""
+    letters = np.median([len(text) for text in texts])
+    words = np.median([len(text.split()) for text in texts])
+    return bool(letters >= 30 and words >= 5)
 
 
 def _are_handed_out(numbers: Reals, rows: int, different: int) -> bool:

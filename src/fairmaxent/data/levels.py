@@ -13,7 +13,12 @@ import narwhals as nw
 import numpy as np
 
 from fairmaxent.data.frames import Column, number_of, numbers_of, take, to_numbers
-from fairmaxent.data.table import Indices, Mask, Reals
+from fairmaxent.data.table import (
+    Indices,
+    Mask,
+    Names,
+    Reals,
+)
 from fairmaxent.document.text import on_one_line
 from fairmaxent.errors import (
     ColumnError,
@@ -28,6 +33,7 @@ from fairmaxent.errors import (
 Kind = Literal["categorical", "ordered", "boolean", "numeric", "date"]
 FeatureKind = Literal["indicator", "moment"]
 Bins = int | Sequence[Any]
+Notes = tuple[str, ...]  # complete sentences for the user
 
 # Sums of weights that are not whole numbers depend on their scale in the last digits;
 # the edges of bins must not.
@@ -100,7 +106,9 @@ class ColumnOptions:
             natural = "ordered"
             possible = ("categorical", "ordered")
         kind = self.kinds.get(name, natural)
-        is_truth = kind == "boolean" and natural == "numeric" and _are_truths(values)
+        is_truth = False
+        if kind == "boolean" and natural == "numeric":
+            is_truth = bool(np.isin(to_numbers(values), (0, 1)).all())
         if kind not in possible and not is_truth:
             hint = ""
             if kind == "ordered":
@@ -172,10 +180,6 @@ def _natural_kind(column: Column, values: Column) -> Kind:
     return "ordered" if ordered else "categorical"
 
 
-def _are_truths(values: Column) -> bool:
-    return bool(np.isin(to_numbers(values), (0, 1)).all())
-
-
 @dataclass(frozen=True, eq=False)
 class LevelsOfValues:
     """Which level each distinct value belongs to, and what the levels are called."""
@@ -225,7 +229,7 @@ def _in_declared_order(values: Column, order: Sequence[Any]) -> LevelsOfValues:
                 f"column {name!r} holds {shown(value)}, which is not in its order; add"
                 " it there"
             )
-    levels = np.array([level_of[key] for key in keys], dtype=np.intp)
+    levels = np.array([level_of[key] for key in keys], dtype=int)
     return LevelsOfValues(levels, [value_text(value) for value in order])
 
 
@@ -237,7 +241,7 @@ def _lump_rare(values: Column, counts: Reals, max_levels: int) -> LevelsOfValues
     # without the last digits, for the same ties
     size = np.round(counts / max(counts.max(), np.finfo(float).tiny), 12)
     kept = np.sort(np.argsort(-size, kind="stable")[: max_levels - 1])
-    levels = np.full(len(values), max_levels - 1, dtype=np.intp)
+    levels = np.full(len(values), max_levels - 1)
     levels[kept] = np.arange(len(kept))
     share = 0.0
     if counts.any():
@@ -270,7 +274,7 @@ def _group_numbers(values: Column, counts: Reals, bins: Bins) -> LevelsOfValues:
         distinct = take(values, first)
     if len(numbers) <= bins:
         return LevelsOfValues(rank, _texts(distinct))
-    weights = np.bincount(rank, counts).astype(np.float64)
+    weights = np.bincount(rank, counts).astype(float)
     begins, alone = _equal_weight_bins(weights, bins)
     edges = numbers[begins[1:]]
     for bin_number, begin in enumerate(begins[1:]):
@@ -470,7 +474,7 @@ def _rounded_text(value: float, digits: int) -> str:
     return value_text(float(f"{value:.{digits}g}"))
 
 
-def unique_labels(labels: Sequence[str]) -> tuple[str, ...]:
+def unique_labels(labels: Sequence[str]) -> Names:
     """Number repeated labels: missing, missing (2)."""
     unique: dict[str, None] = {}
     for label in labels:

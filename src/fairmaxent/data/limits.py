@@ -181,7 +181,7 @@ def sound(
             f" {array.max()}"
         )
     if kind == "f":
-        return array.astype(np.float64, copy=False)
+        return array.astype(float, copy=False)
     return array
 
 

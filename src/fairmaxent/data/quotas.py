@@ -36,6 +36,7 @@ J.-C. Deville, Y. Tillé, "Efficient balanced sampling: the cube method", Biomet
 (2004).
 """
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import lru_cache
@@ -44,10 +45,16 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from fairmaxent.data.table import Codes, Indices, Mask, Reals
+from fairmaxent.data.table import (
+    Axes,
+    Codes,
+    Indices,
+    Mask,
+    Reals,
+)
 
 # the axes of the totals, ascending; those of a column are of one axis
-Sums = Collection[tuple[int, ...]]
+Sums = Collection[Axes]
 Shares = Reals | Indices
 
 # Counts start as multiples of 2^-32. So a total that is a whole number by itself is hit
@@ -246,9 +253,8 @@ class _Walk:
         low = np.concatenate([self.low, self.least])
         high = np.concatenate([self.high, self.most])
         end = np.where(there > here, low, high)  # that each cell or total moves to
-        room = np.divide(
-            here - end, there - end, out=np.ones_like(here), where=there != end
-        )
+        room = np.ones_like(here)
+        np.divide(here - end, there - end, out=room, where=there != end)
         share = float(np.clip(room.min(), 0, 1))
         if share > 1 - _CLOSE:
             return 1.0
@@ -286,7 +292,7 @@ def whole_table(
 
 
 @lru_cache(maxsize=8)
-def _totals(shape: tuple[int, ...], sums: tuple[tuple[int, ...], ...]) -> Any:
+def _totals(shape: Axes, sums: tuple[Axes, ...]) -> Any:
     """A sparse matrix that adds the cells up to totals over some axes."""
     from scipy.sparse import csr_array
 
@@ -294,10 +300,10 @@ def _totals(shape: tuple[int, ...], sums: tuple[tuple[int, ...], ...]) -> Any:
     used = 0
     for axes in sums:
         sizes = [size if axis in axes else 1 for axis, size in enumerate(shape)]
-        numbers = used + np.arange(np.prod(sizes, dtype=np.intp)).reshape(sizes)
+        numbers = used + np.arange(math.prod(sizes)).reshape(sizes)
         rows.append(np.broadcast_to(numbers, shape).ravel())
         used += numbers.size
-    cells = np.arange(np.prod(shape, dtype=np.intp))
+    cells = np.arange(math.prod(shape))
     places = np.concatenate(rows), np.tile(cells, len(rows))
     return csr_array((np.ones(len(places[0])), places), shape=(used, len(cells)))
 
@@ -315,11 +321,12 @@ def _along_chains(wanted: Reals, count: int, draws: int, rng: Generator) -> Indi
     # differences add up to the total, and zeros stay zero
     bits = np.rint(running * (1 << _BITS)).astype(np.int64)
     cells = np.diff(bits, prepend=0).reshape(wanted.shape)
-    flows = np.tile(network.flows(cells), (draws, 1))
+    sums = [cells.sum(axis=axes).ravel() for axes in network.summed]
+    flows = np.tile(np.concatenate([cells.ravel(), *sums]), (draws, 1))
     for bit in range(_BITS):
         network.round_off(flows, 1 << bit, rng)
     rounded = (flows[:, : wanted.size] >> _BITS).reshape(draws, *wanted.shape)
-    return np.asarray(whole + rounded, dtype=np.intp)
+    return np.asarray(whole + rounded, dtype=int)
 
 
 @dataclass(frozen=True, eq=False)
@@ -330,7 +337,7 @@ class _Network:
     """
 
     # the axes that are summed over, for each step of each chain
-    summed: tuple[tuple[int, ...], ...]
+    summed: tuple[Axes, ...]
     flow: Indices  # of each end
     other: Indices  # the other end of the same flow
     # whether the flow enters a sum at this end; at its other end it leaves one
@@ -344,13 +351,11 @@ class _Network:
         }
         return {*sums} <= {(), tuple(every), *kept}
 
-    def flows(self, cells: Codes) -> Codes:
-        """The cells and all sums of them."""
-        sums = [cells.sum(axis=axes).ravel() for axes in self.summed]
-        return np.concatenate([cells.ravel(), *sums])
-
     def round_off(self, flows: Codes, bit: int, rng: Generator) -> None:
         """Turn the flows of each draw from multiples of a bit to those of the next."""
+        from scipy.sparse import csr_array
+        from scipy.sparse.csgraph import connected_components
+
         is_odd = ((flows & bit) != 0).take(self.flow, axis=1)  # by draw and end
         draw, end = np.nonzero(is_odd)
         # Odd ends are numbered across all draws, and `other` is the number of the end
@@ -360,8 +365,12 @@ class _Network:
         # Ends are listed sum by sum, and at each sum an even number are odd, so
         # neighbours are at the same sum. A tour comes out at one end of a flow, goes in
         # at the neighbour, and comes out at the other end of that flow.
-        neighbour = np.arange(len(other)) ^ 1  # of 0 is 1, of 1 is 0, of 2 is 3
-        tour = _cycles(other.take(neighbour))
+        size = len(other)
+        neighbour = np.arange(size) ^ 1  # of 0 is 1, of 1 is 0, of 2 is 3
+        following = other.take(neighbour)
+        starts = np.arange(size + 1, dtype=np.int32)
+        graph = csr_array((np.ones(size), following, starts), shape=(size, size))
+        tour = connected_components(graph, connection="strong")[1]
         # Backwards, it is another tour with a coin of its own: the higher one wins.
         coin = rng.random(int(tour.max(initial=-1)) + 1).take(tour)
         push = np.where(coin > coin.take(other), bit, -bit)
@@ -370,27 +379,14 @@ class _Network:
         flows[draw[enters], self.flow.take(end[enters])] += push[enters]
 
 
-def _cycles(following: Codes) -> Codes:
-    """Number the cycles of a permutation: the cycle of each element."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components
-
-    size = len(following)
-    graph = csr_array(
-        (np.ones(size), following, np.arange(size + 1, dtype=np.int32)),
-        shape=(size, size),
-    )
-    return connected_components(graph, connection="strong")[1]
-
-
 @lru_cache(maxsize=8)
-def _network(shape: tuple[int, ...]) -> _Network:
+def _network(shape: Axes) -> _Network:
     """The two chains of sums over a table.
 
     Flows go from the groups through the cells to the outcomes.
     """
     columns = sorted(range(1, len(shape)), key=lambda axis: shape[axis])
-    cells = np.arange(np.prod(shape, dtype=np.intp)).reshape(shape)
+    cells = np.arange(math.prod(shape)).reshape(shape)
     summed = []
     ends = []
     used = cells.size
@@ -399,7 +395,7 @@ def _network(shape: tuple[int, ...]) -> _Network:
         for depth in range(1, len(shape)):
             kept = chain[:depth]
             sizes = [size if axis in kept else 1 for axis, size in enumerate(shape)]
-            sums = used + np.arange(np.prod(sizes, dtype=np.intp)).reshape(sizes)
+            sums = used + np.arange(math.prod(sizes)).reshape(sizes)
             ends += [(sums, above, rising), (sums, sums, not rising)]
             summed.append(tuple(axis for axis in range(len(shape)) if axis not in kept))
             above = sums

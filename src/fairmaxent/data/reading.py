@@ -5,7 +5,7 @@ have about equal weight; the levels of each column; which columns look like iden
 and the codes of the others. A lazy frame is read in `engines`, where its rows are.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +16,13 @@ from fairmaxent.data.domain import Domain, EncodedTable, fitting, learn_columns
 from fairmaxent.data.frames import Column, Frame, one_like, open_frame, read_weights
 from fairmaxent.data.levels import ColumnOptions
 from fairmaxent.data.roles import DetailOption, Roles
-from fairmaxent.data.table import Counted, Positions, Reals
+from fairmaxent.data.table import (
+    Counted,
+    NameList,
+    Names,
+    Positions,
+    Reals,
+)
 from fairmaxent.errors import InputError, Option
 from fairmaxent.progress import Progress, silent
 
@@ -25,7 +31,7 @@ from fairmaxent.progress import Progress, silent
 class RedrawnValues:
     """Columns whose raw values are drawn again within their levels, and the reason."""
 
-    columns: tuple[str, ...]
+    columns: Names
     reason: str | None  # None: that was asked for
 
 
@@ -34,7 +40,7 @@ class Reading:
     """A table as every fit sees it, wherever its rows are."""
 
     # all columns of the table, in order, the weight column too
-    columns: tuple[str, ...]
+    columns: Names
     roles: Roles
     table: Counted  # distinct rows as block codes
     # one per input row, 1 on average; None: there are none, or an engine keeps the rows
@@ -47,7 +53,7 @@ class Reading:
     # the average of the raw design weights, which they are divided by
     weight_scale: float = 1.0
     # columns that look like identifiers and are not to be kept; not among `columns`
-    left_out: tuple[str, ...] = ()
+    left_out: Names = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,9 +61,9 @@ class ReadingRequest:
     """How a table is to be read."""
 
     outcome: str
-    protected: Sequence[str]
-    within: Sequence[str] = ()
-    also: Sequence[str] = ()  # further outcomes
+    protected: NameList
+    within: NameList = ()
+    also: NameList = ()  # further outcomes
     weight: str | None = None
     domain: Domain | Declaration | None = None  # None: it is learned from the table
     detail: DetailOption | None = None
@@ -148,7 +154,7 @@ def encode_table(
     return replace(EncodedTable.of(narrowed, kept), left_out=left_out)
 
 
-def without(left_out: Collection[str], names: Sequence[str]) -> tuple[str, ...]:
+def without(left_out: Collection[str], names: NameList) -> Names:
     """The names of the other columns, in order."""
     return tuple(name for name in names if name not in left_out)
 

@@ -13,7 +13,15 @@ import numpy as np
 
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.table import Blocks, Codes, Reals, Table
+from fairmaxent.data.table import (
+    Axes,
+    Blocks,
+    Codes,
+    NameList,
+    Names,
+    Reals,
+    Table,
+)
 from fairmaxent.errors import (
     ColumnError,
     LevelError,
@@ -24,9 +32,8 @@ from fairmaxent.errors import (
 
 GroupsOption = Literal["each", "joint"]
 DetailOption = Literal["rows", "bins"]
-WithinOption = str | Sequence[str] | Mapping[str, object] | None
-Names = Sequence[str]
-ColumnNames = str | Sequence[str]  # of one column, or of several
+WithinOption = str | NameList | Mapping[str, object] | None
+ColumnNames = str | NameList  # of one column, or of several
 
 # The complete table of outcome, protected columns and strata is held in memory; more
 # cells than this are refused.
@@ -39,18 +46,18 @@ class Roles:
 
     domain: Domain
     outcome: int
-    protected: tuple[int, ...]
-    strata: tuple[int, ...] = ()  # columns within whose levels groups are compared
-    others: tuple[int, ...] = ()  # further outcomes
+    protected: Axes
+    strata: Axes = ()  # columns within whose levels groups are compared
+    others: Axes = ()  # further outcomes
 
     @classmethod
     def of(
         cls,
         domain: Domain,
         outcome: str,
-        protected: Names,
-        within: Names = (),
-        also: Names = (),
+        protected: NameList,
+        within: NameList = (),
+        also: NameList = (),
     ) -> "Roles":
         """Look the columns up, and refuse roles that make no sense."""
         outcomes = (outcome, *also)
@@ -103,7 +110,7 @@ class Roles:
         return Table.compress(self.blocks.pool(codes), self.blocks.levels, weight)
 
     @property
-    def root(self) -> tuple[int, ...]:
+    def root(self) -> Axes:
         """The axes of every fairness table.
 
         Outcome first, then protected attributes, other outcomes and strata.
@@ -116,32 +123,32 @@ class Roles:
         return tuple(self.domain.attributes[index] for index in self.root)
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the root's columns."""
+    def names(self) -> Names:
+        """NameList of the root's columns."""
         return tuple(attribute.name for attribute in self.attributes)
 
     @property
-    def protected_names(self) -> tuple[str, ...]:
-        """Names of the protected columns."""
+    def protected_names(self) -> Names:
+        """NameList of the protected columns."""
         return self.names[1 : 1 + len(self.protected)]
 
     @property
-    def outcome_names(self) -> tuple[str, ...]:
-        """Names of all outcomes."""
+    def outcome_names(self) -> Names:
+        """NameList of all outcomes."""
         return tuple(self.names[axis] for axis in (0, *self.other_axes))
 
     @property
-    def other_axes(self) -> tuple[int, ...]:
+    def other_axes(self) -> Axes:
         """The axes of the other outcomes in a fairness table."""
         first = 1 + len(self.protected)
         return tuple(range(first, first + len(self.others)))
 
     @property
-    def strata_axes(self) -> tuple[int, ...]:
+    def strata_axes(self) -> Axes:
         """The axes of the strata in a fairness table: the last ones."""
         return tuple(range(len(self.root) - len(self.strata), len(self.root)))
 
-    def groupings(self, groups: GroupsOption) -> tuple[tuple[int, ...], ...]:
+    def groupings(self, groups: GroupsOption) -> tuple[Axes, ...]:
         """Axes whose levels, or combinations of levels, are compared."""
         check_choice("groups", groups, GroupsOption)
         axes = range(1, 1 + len(self.protected))
@@ -178,7 +185,7 @@ class Roles:
         attribute = self.domain.attributes[blocks.members[number][0]]
         return f"{attribute.name} = {attribute.labels[within]}"
 
-    def favourable_levels(self, favourable: object, axis: int = 0) -> tuple[int, ...]:
+    def favourable_levels(self, favourable: object, axis: int = 0) -> Axes:
         """Levels of an outcome that the statistical rate is about.
 
         None means every level; a mapping has one by outcome.
@@ -205,7 +212,7 @@ class Roles:
         return tuple(sorted({attribute.exact_level(value) for value in favourable}))
 
 
-def _check_names(outcomes: Names, protected: Names, within: Names) -> None:
+def _check_names(outcomes: NameList, protected: NameList, within: NameList) -> None:
     """Refuse a column in two roles, and one that is named twice."""
     if not protected:
         raise ColumnError(
@@ -249,7 +256,7 @@ def _check_levels(role: str, attribute: Attribute) -> None:
         )
 
 
-def read_columns(option: str, names: str | Sequence[str]) -> list[str]:
+def read_columns(option: str, names: str | NameList) -> list[str]:
     """One column or several as a list; a set has no order to rely on."""
     if isinstance(names, str):
         return [names]
@@ -289,7 +296,7 @@ def listed(values: object) -> list[object]:
     return [values]
 
 
-def check_roles(outcome: str, protected: Sequence[str], weight: str | None) -> None:
+def check_roles(outcome: str, protected: NameList, weight: str | None) -> None:
     """Refuse what names no column, and a weight column that has another role."""
     for option, name in (("outcome", outcome), ("weight", weight)):
         if not isinstance(name, str | None) or (option == "outcome" and name is None):

@@ -11,7 +11,11 @@ from fairmaxent.data.columns import DistinctValues, distinct_values
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import Column, Frame, library_of, load_library, to_numbers
 from fairmaxent.data.levels import DEFAULT_BINS
-from fairmaxent.data.table import Mask, Reals
+from fairmaxent.data.table import (
+    Mask,
+    Names,
+    Reals,
+)
 from fairmaxent.errors import ColumnError, LevelError, Option, shown
 
 FEWEST_ROWS = 10  # that a value needs, to be one that many people have
@@ -23,7 +27,7 @@ def shareable(
     roles: Collection[str],
     keep: Collection[str],
     weight: str | None,
-) -> tuple[Frame, tuple[str, ...]]:
+) -> tuple[Frame, Names]:
     """Return a table without rare values, which may point to a person.
 
     It is without identifiers, too, whose names come last. Rare texts become "other". A
@@ -104,14 +108,14 @@ def _common_numbers(distinct: DistinctValues, rare: Mask) -> Reals:
     number of rows is one person's own, even rounded.
     """
     numbers = to_numbers(distinct.values)
-    counts = distinct.counts.astype(np.float64)
+    counts = distinct.counts.astype(float)
     if len(numbers) <= DEFAULT_BINS and not rare.all():
         usual = numbers[~rare]
         nearest = np.abs(numbers[:, None] - usual[None, :]).argmin(axis=1)
         return np.where(rare, usual[nearest], numbers)
     bins = max(1, min(DEFAULT_BINS, int(counts.sum()) // (2 * FEWEST_ROWS)))
     middle = np.cumsum(counts) - counts / 2  # the numbers ascend
-    bin_of = np.minimum((middle / counts.sum() * bins).astype(np.intp), bins - 1)
+    bin_of = np.minimum((middle / counts.sum() * bins).astype(int), bins - 1)
     middles = np.zeros(bins)
     for number in np.unique(bin_of):
         inside = bin_of == number

@@ -23,6 +23,10 @@ Codes = NDArray[np.integer]
 Indices = NDArray[np.intp]
 Reals = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+Names = tuple[str, ...]  # of columns, in order
+NameList = Sequence[str]  # of columns, as somebody lists them
+Axes = tuple[int, ...]  # of a table of counts, or columns by position
+Sizes = Sequence[int]  # how many levels each column has
 # of each input row's raw value in Attribute.values, by attribute
 Positions = Mapping[int, NDArray[np.unsignedinteger]]
 Summed = Literal["counts", "rows", "squares"]
@@ -37,19 +41,17 @@ _COUNTABLE = 1 << 20
 class Blocks:
     """A partition of the attributes into blocks, root first."""
 
-    sizes: tuple[int, ...]  # levels of each attribute
-    members: tuple[tuple[int, ...], ...]  # attributes of each block
+    sizes: Axes  # levels of each attribute
+    members: tuple[Axes, ...]  # attributes of each block
 
     @classmethod
-    def rooted(
-        cls, sizes: Sequence[int], root: Sequence[int], *, order: Sequence[int] = ()
-    ) -> Blocks:
+    def rooted(cls, sizes: Sizes, root: Sizes, *, order: Sizes = ()) -> Blocks:
         """Pool the ``root``, and leave others on their own, in an ``order``."""
         others = [(index,) for index in order or range(len(sizes)) if index not in root]
         return cls(tuple(sizes), (tuple(root), *others))
 
     @cached_property
-    def levels(self) -> tuple[int, ...]:
+    def levels(self) -> Axes:
         """Number of levels of each block."""
         return tuple(
             int(np.prod([self.sizes[index] for index in block]))
@@ -68,7 +70,7 @@ class Blocks:
         """Length of a vector over the levels of all blocks."""
         return sum(self.levels)
 
-    def shape(self, block: int) -> tuple[int, ...]:
+    def shape(self, block: int) -> Axes:
         """Levels of each attribute pooled in ``block``."""
         return tuple(self.sizes[index] for index in self.members[block])
 
@@ -84,28 +86,20 @@ class Blocks:
 
     def pool(self, codes: Codes) -> Codes:
         """Turn attribute codes, one column each, into block codes, one column each."""
-        pooled = np.empty(
-            (len(codes), len(self.members)),
-            dtype=np.min_scalar_type(max(self.levels)),
-            order="F",
-        )
+        pooled = empty_codes(len(codes), self.levels)
         for number, block in enumerate(self.members):
             pooled[:, number] = ravel(codes[:, list(block)], self.shape(number))
         return pooled
 
     def unpool(self, pooled: Codes) -> Codes:
         """Undo :meth:`pool`."""
-        codes = np.empty(
-            (len(pooled), len(self.sizes)),
-            dtype=np.min_scalar_type(max(self.sizes)),
-            order="F",
-        )
+        codes = empty_codes(len(pooled), self.sizes)
         for number, block in enumerate(self.members):
             column = pooled[:, number]
             if len(block) == 1:
                 codes[:, block[0]] = column
                 continue
-            digits = np.unravel_index(column.astype(np.intp), self.shape(number))
+            digits = np.unravel_index(column.astype(int), self.shape(number))
             for attribute, digit in zip(block, digits, strict=True):
                 codes[:, attribute] = digit
         return codes
@@ -121,11 +115,17 @@ class Blocks:
         return result
 
 
-def ravel(codes: Codes, shape: Sequence[int]) -> Indices:
+def empty_codes(rows: int, sizes: Sizes) -> Codes:
+    """Room for the code of each row in each column, in the smallest type."""
+    smallest = np.min_scalar_type(max(sizes))
+    return np.empty((rows, len(sizes)), smallest, order="F")
+
+
+def ravel(codes: Codes, shape: Sizes) -> Indices:
     """Number the cells of a table of ``shape`` in C order, for rows of coordinates."""
     if not len(shape):
-        return np.zeros(len(codes), dtype=np.intp)
-    flat = codes[:, 0].astype(np.intp)
+        return np.zeros(len(codes), dtype=int)
+    flat = codes[:, 0].astype(int)
     for column, size in zip(codes.T[1:], shape[1:], strict=True):
         flat *= size
         flat += column
@@ -168,8 +168,8 @@ class Counted(Protocol):
 
     def tables(
         self,
-        wanted: Sequence[tuple[int, ...]],
-        sizes: Sequence[int],
+        wanted: Sequence[Axes],
+        sizes: Sizes,
         of: Summed = "counts",
     ) -> list[Reals]:
         """Sum the rows by the levels of a few columns at a time, one axis each.
@@ -207,9 +207,7 @@ class Table(Counted):
     peaks: Reals | None = None
 
     @classmethod
-    def compress(
-        cls, codes: Codes, sizes: Sequence[int], weight: Reals | None = None
-    ) -> Table:
+    def compress(cls, codes: Codes, sizes: Sizes, weight: Reals | None = None) -> Table:
         """Merge equal rows; ``weight`` are design weights, one per row."""
         first, inverse = _distinct(*row_keys(codes, sizes))
         return cls.tallied(np.asfortranarray(codes[first]), inverse, weight)
@@ -269,8 +267,8 @@ class Table(Counted):
 
     def tables(
         self,
-        wanted: Sequence[tuple[int, ...]],
-        sizes: Sequence[int],
+        wanted: Sequence[Axes],
+        sizes: Sizes,
         of: Summed = "counts",
     ) -> list[Reals]:
         """Sum the rows by the levels of a few columns at a time, one axis each.
@@ -330,7 +328,7 @@ def effective_rows(total: ArrayLike, squares: ArrayLike) -> Reals:
 
     NaN if there is no weight.
     """
-    squares = np.asarray(squares, dtype=np.float64)
+    squares = np.asarray(squares, dtype=float)
     worth = np.full(squares.shape, np.nan)
     np.divide(np.square(total), squares, out=worth, where=squares > 0)
     return worth
@@ -385,7 +383,7 @@ def grouped_rows(groups: Indices, count: int) -> tuple[Indices, Indices]:
     return np.argsort(shifted, kind="stable")[starts[0] :], starts - starts[0]
 
 
-def row_keys(codes: Codes, sizes: Sequence[int]) -> tuple[Indices, int]:
+def row_keys(codes: Codes, sizes: Sizes) -> tuple[Indices, int]:
     """One integer per row, in the lexicographic order of rows, and its exclusive bound.
 
     Equal rows have equal ones.
@@ -403,7 +401,7 @@ def row_keys(codes: Codes, sizes: Sequence[int]) -> tuple[Indices, int]:
     return keys, span
 
 
-def match_rows(rows: Codes, codes: Codes, sizes: Sequence[int]) -> Indices:
+def match_rows(rows: Codes, codes: Codes, sizes: Sizes) -> Indices:
     """Return where each of ``codes`` is among distinct sorted ``rows``; -1: nowhere."""
     if np.array_equal(rows, codes):
         return np.arange(len(rows))
@@ -421,10 +419,10 @@ def _distinct(keys: Indices, span: int) -> tuple[Indices, Indices]:
     if span > _COUNTABLE:
         order = np.argsort(keys)  # not stable, as any row of a key will do
         is_first = np.diff(keys[order], prepend=-1) > 0
-        inverse = np.empty(len(keys), dtype=np.intp)
+        inverse = np.empty(len(keys), dtype=int)
         inverse[order] = np.cumsum(is_first) - 1
         return order[is_first], inverse
-    row_of = np.full(span, -1, dtype=np.intp)
+    row_of = np.full(span, -1)
     row_of[keys] = np.arange(len(keys))
     seen = row_of >= 0
     return row_of[seen], (np.cumsum(seen) - 1)[keys]
@@ -472,7 +470,7 @@ class Spread:
             self.total * factor, self.squares * factor**2, self.largest * factor
         )
 
-    def shaped(self, shape: Sequence[int]) -> Spread:
+    def shaped(self, shape: Sizes) -> Spread:
         """Give the cells axes."""
         return Spread(
             total=self.total.reshape(shape),
@@ -480,7 +478,7 @@ class Spread:
             largest=self.largest.reshape(shape),
         )
 
-    def over(self, axes: tuple[int, ...]) -> Spread:
+    def over(self, axes: Axes) -> Spread:
         """Merge the cells along some axes; no input row may be in two of them."""
         return Spread(
             total=self.total.sum(axis=axes),

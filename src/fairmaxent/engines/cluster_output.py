@@ -20,7 +20,12 @@ from fairmaxent.data import frames
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import largest_remainders, shuffled_cells
 from fairmaxent.data.roles import Roles
-from fairmaxent.data.table import Blocks, Indices, Reals
+from fairmaxent.data.table import (
+    Blocks,
+    Indices,
+    Names,
+    Reals,
+)
 from fairmaxent.engines.cluster_partitions import Partitions, attached, detached
 from fairmaxent.engines.cluster_tasks import gathered, results, spread
 from fairmaxent.engines.lazy_counts import unpacked, with_keys
@@ -40,7 +45,7 @@ class Delivery:
 
     domain: Domain
     blocks: Blocks
-    columns: tuple[str, ...]
+    columns: Names
     weight_column: frames.Column | None  # a 1 of the same kind as the weight column
     folder: Path
     size: int  # rows of a file at most
@@ -124,7 +129,7 @@ def _files(wanted: Indices, size: int) -> list[tuple[int, Indices]]:
         left = cells
         while left.any():
             count = min(size, int(left.sum()))
-            now = largest_remainders(left.astype(np.float64), count)
+            now = largest_remainders(left.astype(float), count)
             files.append((part, now))
             left = left - now
     return files
@@ -187,7 +192,7 @@ def weigh_rows(
             scores += part[column]
         weights = np.where(break_any(rules, codes), 0.0, np.exp(scores))
         if weight is not None:
-            weights *= frame[weight].to_numpy(dtype=np.float64) / scale
+            weights *= frame[weight].to_numpy(dtype=float) / scale
         return frame.drop(columns=keys).assign(**{name: weights})
 
     native = coded.to_native()

@@ -12,21 +12,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from operator import attrgetter, methodcaller
-from typing import Any, cast
+from typing import Any
 
-import narwhals as nw
 import numpy as np
 from numpy.random import Generator
 
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import Choice, largest_remainders
 from fairmaxent.data.table import (
+    Axes,
     Blocks,
     Broken,
     Codes,
     Counted,
     Indices,
     Reals,
+    Sizes,
     Spread,
     Summed,
     Table,
@@ -41,7 +42,7 @@ from fairmaxent.engines.cluster_tasks import (
     results,
     spread,
 )
-from fairmaxent.engines.lazy_counts import CountColumns, keyed, table_of
+from fairmaxent.engines.lazy_counts import keyed, table_of
 from fairmaxent.engines.lazy_frame import Lazy
 from fairmaxent.errors import InputError
 from fairmaxent.maxent.logspace import softmax
@@ -97,12 +98,12 @@ class Partitions(Counted):
 
     def tables(
         self,
-        wanted: Sequence[tuple[int, ...]],
-        sizes: Sequence[int],
+        wanted: Sequence[Axes],
+        sizes: Sizes,
         of: Summed = "counts",
     ) -> list[Reals]:
         """Sum the rows by the levels of a few columns at a time, on the workers."""
-        added = merged(
+        return merged(
             self.client,
             Table.tables,
             _added,
@@ -111,7 +112,6 @@ class Partitions(Counted):
             sizes=list(sizes),
             of=of,
         )
-        return cast(list[Reals], added)
 
     def without(self, broken: Broken) -> Partitions:
         """Set the count of the broken rows to zero."""
@@ -158,7 +158,7 @@ class Partitions(Counted):
 
     def spread(self, tilted: TiltedPartitions) -> Spread:
         """Spread the weights of tilted rows over the input rows, by partition."""
-        united = merged(
+        return merged(
             self.client,
             _spread,
             _united,
@@ -167,7 +167,6 @@ class Partitions(Counted):
             potentials=tilted.potentials,
             log_partition=tilted.log_partition,
         )
-        return cast(Spread, united)
 
 
 def _sums(table: Table) -> Reals:
@@ -220,17 +219,13 @@ def count_on_workers(
         totals, split_out=frame.npartitions, shuffle_method="tasks"
     )
     parts = [
-        delayed(_table)(part, columns, blocks)
+        delayed(table_of)(part, columns, blocks)
         for part in counted.reset_index().to_delayed()
     ]
     partitions = Partitions.of(client, blocks, client.compute(parts))
     if not partitions.distinct:
         raise InputError("the table has no rows; pass at least one")
     return partitions.regrouped(max(_FEWEST, -(-partitions.distinct // _ROWS)))
-
-
-def _table(counts: Any, columns: CountColumns, blocks: Blocks) -> Table:
-    return table_of(nw.from_native(counts, eager_only=True), columns, blocks)
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,7 +262,7 @@ class PartitionedRows:
 
     def tilted(self, potentials: Reals, take: Callable[[TiltedRows], Reals]) -> Weighed:
         """Apply ``take`` to each tilted partition, and mix the results by shares."""
-        mixed = merged(
+        return merged(
             self.weighted.client,
             _tilted,
             _mixed,
@@ -275,18 +270,16 @@ class PartitionedRows:
             potentials=potentials,
             take=take,
         )
-        return cast(Weighed, mixed)
 
     def log_probability(self, codes: Codes) -> Reals:
         """log w(α), −∞ off the rows; no row is in two partitions."""
-        highest = merged(
+        return merged(
             self.weighted.client,
             Rows.log_probability,
             partial(np.max, axis=0),
             self.parts,
             codes=codes,
         )
-        return np.asarray(highest)
 
     def thinned(self, rows: int) -> Prior:
         """Bring rows at equal steps of the running weight into memory."""
@@ -333,7 +326,7 @@ class TiltedPartitions:
             spread=spread,
         )
         codes = np.empty(
-            (len(roots), len(self.rows.blocks.levels)), dtype=np.intp, order="F"
+            (len(roots), len(self.rows.blocks.levels)), dtype=int, order="F"
         )
         for part, rows in zip(asked, drawn, strict=True):
             codes[chosen == part] = rows

@@ -7,7 +7,6 @@ grouped and joined.
 
 import datetime
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -20,13 +19,21 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import (
     WEIGHT_RANGE,
     WEIGHT_RULE,
-    Frame,
     load_library,
     number_of,
     take,
     to_numbers,
 )
-from fairmaxent.data.table import LARGEST_KEY, Blocks, Codes, Reals, Table, row_keys
+from fairmaxent.data.table import (
+    LARGEST_KEY,
+    Blocks,
+    Codes,
+    Reals,
+    Sizes,
+    Table,
+    empty_codes,
+    row_keys,
+)
 from fairmaxent.engines.lazy_frame import (
     Lazy,
     check_column,
@@ -44,7 +51,7 @@ _DAY = 86_400_000_000  # microseconds
 _UNITS = {"ms": 1000, "s": 1_000_000}
 
 
-def key_parts(sizes: Sequence[int]) -> list[range]:
+def key_parts(sizes: Sizes) -> list[range]:
     """Split positions into runs whose sizes have a product that fits in one integer.
 
     >>> key_parts([2**40, 2**20, 2**10, 3])
@@ -325,11 +332,12 @@ def count_rows(
     counts = collect(coded.group_by(*columns.keys).agg(*totals))
     if not len(counts) and not may_be_empty:
         raise InputError("the table has no rows; pass at least one")
-    return table_of(counts, columns, blocks)
+    return table_of(counts.to_native(), columns, blocks)
 
 
-def table_of(counts: Frame, columns: CountColumns, blocks: Blocks) -> Table:
-    """Return the distinct rows in order, from the counts of an engine."""
+def table_of(counted: Any, columns: CountColumns, blocks: Blocks) -> Table:
+    """Return the distinct rows in order, from the native counts of an engine."""
+    counts = nw.from_native(counted, eager_only=True)
     if any(counts.get_column(key).null_count() for key in columns.keys):
         raise InputError(
             "the engine has rows that belong to no level; convert its columns to"
@@ -347,11 +355,7 @@ def table_of(counts: Frame, columns: CountColumns, blocks: Blocks) -> Table:
 
 def unpacked(keys: list[Codes], blocks: Blocks) -> Codes:
     """Return the block codes that keys were packed from."""
-    codes = np.empty(
-        (len(keys[0]), len(blocks.levels)),
-        np.min_scalar_type(max(blocks.levels)),
-        order="F",
-    )
+    codes = empty_codes(len(keys[0]), blocks.levels)
     for rest, part in zip(keys, key_parts(blocks.levels), strict=True):
         for block in reversed(part):
             rest, codes[:, block] = np.divmod(rest, blocks.levels[block])
@@ -383,8 +387,7 @@ def into_engine(columns: dict[str, Any], like: Lazy) -> Lazy:
             f"fairmaxent cannot pass a table to {kind.value}; read the data with"
             " polars, DuckDB, Dask or Spark instead"
         )
-    lazy: Lazy = nw.from_native(native)
-    return lazy
+    return nw.from_native(native)
 
 
 def join_weights(
@@ -410,10 +413,11 @@ def join_weights(
     by_key = into_engine({**columns, name: weights}, lazy)
     # Polars keeps the rows in their order if it is told to.
     if lazy.implementation.is_polars():
-        native = coded.to_native().join(
-            by_key.to_native(), on=keys, how="left", maintain_order="left"
+        joined: Lazy = nw.from_native(
+            coded.to_native().join(
+                by_key.to_native(), on=keys, how="left", maintain_order="left"
+            )
         )
-        joined: Lazy = nw.from_native(native)
     else:
         joined = coded.join(by_key, on=keys, how="left")
     joined = joined.drop(*keys)

@@ -16,7 +16,7 @@ import narwhals as nw
 import numpy as np
 
 from fairmaxent.data.attribute import Attribute
-from fairmaxent.data.columns import factorize
+from fairmaxent.data.columns import distinct_values
 from fairmaxent.data.domain import Domain, learn_columns
 from fairmaxent.data.frames import Frame, library_errors, load_library, to_numbers
 from fairmaxent.data.identifiers import looks_like_identifier
@@ -47,23 +47,24 @@ def open_lazy(frame: Any) -> Lazy | None:
         return None
     if not isinstance(opened, nw.LazyFrame):
         return None
-    names = opened.collect_schema().names()
+    names = names_of(opened)
     if not names:
         raise InputError("the table has no columns; pass at least one")
+    engine = ""
+    syntax = ""
     if opened.implementation.is_spark_like():
-        _check_marks(names, "Spark", ".`")
+        engine = "Spark"
+        syntax = ".`"
     elif opened.implementation.is_duckdb():
-        _check_marks(names, "DuckDB", ".")
-    return opened
-
-
-def _check_marks(names: Sequence[str], engine: str, marks: str) -> None:
+        engine = "DuckDB"
+        syntax = "."
     for name in names:
-        if any(mark in name for mark in marks):
+        if not set(syntax).isdisjoint(name):
             raise ColumnError(
                 f"{engine} takes a dot or backtick in a column name for syntax; rename"
                 f" the column {name!r}"
             )
+    return opened
 
 
 def names_of(lazy: Lazy) -> list[str]:
@@ -173,9 +174,9 @@ def check_known(lazy: Lazy, domain: Domain, progress: Progress) -> None:
     for done, attribute in enumerate(domain.attributes):
         progress("read", done / len(domain.attributes))
         frame = count_values(lazy, attribute.name).frame
-        codes, values = factorize(frame.get_column(attribute.name))
-        attribute.levels_of(values)
-        if codes.min() < 0:
+        distinct = distinct_values(frame.get_column(attribute.name))
+        attribute.levels_of(distinct.values)
+        if distinct.missing:
             attribute.level(None)
 
 

@@ -19,7 +19,13 @@ from fairmaxent.data.reading import (
     without,
 )
 from fairmaxent.data.roles import Roles
-from fairmaxent.data.table import Blocks, Counted, Spread, Table
+from fairmaxent.data.table import (
+    Blocks,
+    Counted,
+    Names,
+    Spread,
+    Table,
+)
 from fairmaxent.engines import lazy_frame
 from fairmaxent.engines.cluster_partitions import (
     Partitions,
@@ -85,7 +91,7 @@ def _read_lazily(lazy: lazy_frame.Lazy, request: ReadingRequest) -> Reading:
 
 def _lazy_domain(
     lazy: lazy_frame.Lazy, request: ReadingRequest
-) -> tuple[Domain, tuple[str, ...]]:
+) -> tuple[Domain, Names]:
     """Learn the domain, or check the one that is given; identifiers come last.
 
     They are left out of it, as is the weight column, which is no attribute.

@@ -17,6 +17,8 @@ from fairmaxent.document.words import counted
 from fairmaxent.errors import Option, cut
 from fairmaxent.files.reading import FileReading, Remark
 
+polars = load_library("polars")
+
 _LOOKED_AT = 1000  # cells of a column, to see how they are written
 _BOTH = ".,"
 _MOSTLY = 0.5  # of the cells are numbers
@@ -84,7 +86,7 @@ class Typed:
     @property
     def frame(self) -> Any:
         """The columns as a table."""
-        return load_library("polars").DataFrame(list(self.columns.values()))
+        return polars.DataFrame(list(self.columns.values()))
 
     def names_of(self, *kinds: str) -> list[str]:
         """The columns that were read as one of these."""
@@ -116,7 +118,6 @@ def typed_table(
     That is the type that all its cells have. A comma that separates cells is no decimal
     mark unless asked for.
     """
-    polars = load_library("polars")
     stripped = cells.select(polars.all().str.strip_chars())
     is_present = ~polars.all().is_in(list(missing))
     present = stripped.select(polars.when(is_present).then(polars.all()))
@@ -124,7 +125,7 @@ def typed_table(
     markers = [marker for marker in missing if marker]
     marked = [column for column in stripped if column.is_in(markers).any()]
     counts = {
-        marker: {column.name: int((column == marker).sum()) for column in marked}
+        marker: {column.name: (column == marker).sum() for column in marked}
         for marker in markers
     }
     typed.remarks += missing_remarks(counts)
@@ -164,7 +165,7 @@ def _numbers_read(
 
     if other:
         column = numbers[0]
-        example = int(present[column].str.contains("[.,]").arg_max())
+        example = present[column].str.contains("[.,]").arg_max()
         what = (
             f"numbers such as {present[column][example]!r} were read as"
             f" {typed.columns[column][example]} ({', '.join(numbers)}); if that is"
@@ -172,15 +173,14 @@ def _numbers_read(
         )
         return typed, decimal, (what, Option("decimal", other))
 
+    remark = ""
     commas = typed.names_of(*_COMMA_NUMBERS)
-    if not commas:
-        return typed, decimal, ""
-    return (
-        typed,
-        decimal,
-        "a comma was read as the decimal mark, and a point as the thousands separator"
-        f" ({', '.join(commas)})",
-    )
+    if commas:
+        remark = (
+            "a comma was read as the decimal mark, and a point as the thousands"
+            f" separator ({', '.join(commas)})"
+        )
+    return typed, decimal, remark
 
 
 def missing_remarks(counts: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
@@ -241,7 +241,7 @@ def _are_codes(cells: Any, numbers: Any, kind: str) -> bool:
         without_minus_zero = cells.str.replace(r"^-(0[.,0]*)$", "${1}")
         if count < without_minus_zero.n_unique():
             return True
-    return bool(cells.str.contains(_EXPONENT).any())
+    return cells.str.contains(_EXPONENT).any()
 
 
 def _decimal_mark(present: Any, typed: Typed, separator: str) -> tuple[str | None, str]:
@@ -275,10 +275,7 @@ def _decimal_mark(present: Any, typed: Typed, separator: str) -> tuple[str | Non
 def _shows_points(present: Any, typed: Typed) -> bool:
     """Whether an amount, such as 1,234.50, has a point that can only be decimal."""
     texts = (_amounts(present[name], _BOTH) for name in typed.names_of(""))
-    return any(
-        amount is not None and amount.is_decisive and amount.decimal == "."
-        for amount in texts
-    )
+    return any(text and text.is_decisive and text.decimal == "." for text in texts)
 
 
 def _infer(column: Any, marks: str) -> tuple[Any, str]:
@@ -299,7 +296,6 @@ def _infer(column: Any, marks: str) -> tuple[Any, str]:
 
 def _parsed(column: Any, kind: str) -> Any:
     """Read a column of text as values of a kind; what is none becomes missing."""
-    polars = load_library("polars")
     if _KINDS[kind]:
         others = ~column.str.contains(_KINDS[kind])
     else:
@@ -370,25 +366,22 @@ def _amounts(column: Any, decimals: Sequence[str]) -> _Amounts | None:
     The first that fits all cells is taken. All cells must have the same sign of a
     currency, or none and a separator of thousands in one of them at least.
     """
-    polars = load_library("polars")
     first = _FIRST_AMOUNT.fullmatch(column.first(ignore_nulls=True) or "")
     if first is None:
         return None
-    pattern = _amount_pattern(first["prefix"].strip(), first["suffix"].strip())
+    prefix = first["prefix"].strip()
+    suffix = first["suffix"].strip()
+    pattern = _amount_pattern(prefix, suffix)
     if not column.str.contains(pattern).all():
         return None
     bare = column.str.replace(pattern, "${1}${2}${3}")
-    has_unit = bool(first["prefix"].strip() or first["suffix"].strip())
-    fitting = _fitting_marks(bare, decimals, has_unit=has_unit)
+    fitting = _fitting_marks(bare, decimals, has_unit=bool(prefix or suffix))
     if not fitting:
         return None
     decimal, group = fitting[0]
-    plain = bare
-    if bare.str.contains(group, literal=True).any():
-        plain = bare.str.replace_all(group, "", literal=True)
-    else:
+    if not bare.str.contains(group, literal=True).any():
         group = ""
-
+    plain = bare.str.replace_all(group, "", literal=True)
     plain = plain.str.replace(decimal, ".", literal=True)
     has_points = bare.str.contains(decimal, literal=True).any()
     numbers = plain.cast(polars.Float64 if has_points else polars.Int64, strict=False)
@@ -406,8 +399,8 @@ def _amounts(column: Any, decimals: Sequence[str]) -> _Amounts | None:
         column=numbers,
         decimal=decimal,
         form=(decimal, group, first["prefix"], first["suffix"]),
-        has_decimals=bool(looked_at.str.contains(with_decimals).all()),
-        example=str(example[0]),
+        has_decimals=looked_at.str.contains(with_decimals).all(),
+        example=example[0],
         is_decisive=len({mark for mark, _ in fitting}) == 1 and len(decimals) > 1,
     )
 
@@ -446,7 +439,7 @@ def _fitting_marks(
 
 def _fits(bare: Any, decimal: str, group: str, part: str) -> bool:
     whole = rf"(?:0|[1-9]\d{{0,14}}|[1-9]\d{{0,2}}(?:{group}\d{{3}}){{1,4}})"
-    return bool(bare.str.contains(rf"^[-+]?{whole}(?:{decimal}{part})?$").all())
+    return bare.str.contains(rf"^[-+]?{whole}(?:{decimal}{part})?$").all()
 
 
 def _read_dates(present: Any, typed: Typed, assumed: DateOrder | None) -> None:
@@ -497,11 +490,8 @@ def _read_dates(present: Any, typed: Typed, assumed: DateOrder | None) -> None:
 
 def _dates_read(column: Any, dates: _Dates, order: DateOrder) -> Any | None:
     """The dates, written in this order; None if there is a day such as 31 February."""
-    polars = load_library("polars")
     pattern = _ORDERS[order][0].format(dates.mark) + dates.clock
-    kind = polars.Date
-    if dates.clock:
-        kind = polars.Datetime("us")
+    kind = polars.Datetime("us") if dates.clock else polars.Date
     read = column.str.strptime(kind, pattern, strict=False)
     if read.null_count() != column.null_count():
         return None
@@ -523,9 +513,9 @@ def _dates(column: Any) -> _Dates | None:
     written = rf"^\d{{1,2}}{mark}\d{{1,2}}{mark}\d{{4}}{_CLOCKS[clock]}$"
     if not cells.str.contains(written).all():
         return None
-    whole = load_library("polars").Int64
-    largest_first = int(cells.str.extract(_WRITTEN, 1).cast(whole).max())
-    largest_second = int(cells.str.extract(_WRITTEN, 3).cast(whole).max())
+    whole = polars.Int64
+    largest_first = cells.str.extract(_WRITTEN, 1).cast(whole).max()
+    largest_second = cells.str.extract(_WRITTEN, 3).cast(whole).max()
     orders: list[DateOrder] = []
     if largest_second <= _MONTHS:
         orders.append("dmy")

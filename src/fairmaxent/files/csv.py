@@ -16,13 +16,21 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from fairmaxent.data.frames import is_foreign, load_library
+from fairmaxent.data.levels import Notes
 from fairmaxent.data.limits import LONGEST_CELL
 from fairmaxent.document.words import counted
 from fairmaxent.errors import InputError, LimitError, Option, StorageError, cut
 from fairmaxent.files.cells import typed_table
 from fairmaxent.files.content import need_room
 from fairmaxent.files.reading import FileReading, Remark, TableForm
-from fairmaxent.files.surroundings import column_names, remarks_around, title_count
+from fairmaxent.files.surroundings import (
+    column_names,
+    nothing_left,
+    remarks_around,
+    title_count,
+)
+
+polars = load_library("polars")
 
 DELIMITERS = ",;\t|"
 USUAL = {"tsv": "\t"}  # what separates cells, in formats that say so
@@ -251,24 +259,14 @@ def _read_cells(
     text = whole[_line_start(whole, above) :]
     lines, header = next(_records(text, separator, path, above), (0, []))
     if not header:
-        raise InputError(
-            f"{path} has no table beside the rows that are skipped; set ",
-            Option("skip_lines"),
-            " or ",
-            Option("skip_last"),
-            " to fewer",
-        )
+        raise nothing_left(path)
 
     bytes_needed = BYTE_MEMORY * len(text)
     cell_count = text.count(separator)
     need_room(bytes_needed + CELL_MEMORY * cell_count, path)
-    titled = ""
-    if layout.has_titles:
-        titled = f"line {above + 1}"
+    titled = f"line {above + 1}" if layout.has_titles else ""
     names = column_names(header, reading, path, remarks, titled)
-    skipped = 0
-    if reading.columns is None:
-        skipped = lines
+    skipped = lines if reading.columns is None else 0
     cells = None
     if skipped <= 1:
         cells = _fast(text, names, separator, skipped)
@@ -311,7 +309,6 @@ def _fast(text: str, names: Sequence[str], separator: str, skipped: int) -> Any:
     # in a single column, polars reads an empty line as an empty cell
     if ' "' in text or len(names) == 1:
         return None
-    polars = load_library("polars")
     body = text.rstrip("\n").encode()
     numbers = np.frombuffer(body + b"\n", dtype=np.uint8)
     records = _regular_records(numbers, ord(separator), len(names))
@@ -365,7 +362,6 @@ def _slow(
     text: str, names: Sequence[str], separator: str, skipped: int, path: str, above: int
 ) -> Any:
     """Read all cells as text with Python's csv module, or name the line that fails."""
-    polars = load_library("polars")
     records: list[list[str]] = []
     for line, record in _records(text, separator, path, above):
         if line <= skipped:
@@ -383,9 +379,7 @@ def misfit(
     where: str, record: Sequence[str], names: Sequence[str], *, is_first: bool
 ) -> StorageError:
     """The error for a line that has not one cell for each name."""
-    has = "quotes that do not match"
-    if record:
-        has = counted(len(record), "cell")
+    has = counted(len(record), "cell") if record else "quotes that do not match"
     return StorageError(
         f"{where}: {has}, but {counted(len(names), 'column')}"
         f" ({cut(', '.join(names))}); repair the line, or set ",
@@ -426,7 +420,7 @@ def _joined_lines(
     return [what]
 
 
-def _without_empty_end(frame: Any, path: str) -> tuple[Any, tuple[str, ...]]:
+def _without_empty_end(frame: Any, path: str) -> tuple[Any, Notes]:
     """Leave out rows without any value at the end.
 
     Spreadsheets write them for cells that once were filled.
@@ -435,12 +429,9 @@ def _without_empty_end(frame: Any, path: str) -> tuple[Any, tuple[str, ...]]:
         return frame, ()
     if any(value is not None for value in frame.row(-1)):
         return frame, ()
-    polars = load_library("polars")
     is_filled = ~polars.all_horizontal(polars.all().is_null())
     filled = frame.select(is_filled).to_series().arg_true()
-    rows = 0
-    if len(filled):
-        rows = int(filled[-1]) + 1
+    rows = filled[-1] + 1 if len(filled) else 0
     note = f"{path} ends with {counted(len(frame) - rows, 'empty row')}, left out"
     return frame.head(rows), (note,)
 
@@ -453,7 +444,7 @@ def write_csv(
     form: TableForm | None,
     format: str,
     **_: object,
-) -> tuple[str, ...]:
+) -> Notes:
     """Write a lazy frame in the form of its input; return what could not be kept."""
     form = form or TableForm(format, USUAL.get(format, ","))
     has_comma = form.decimal == ","
@@ -472,7 +463,7 @@ def write_csv(
     buffer = io.BytesIO()
     lazy.sink_csv(buffer, **how)
     text = buffer.getvalue().decode()
-    notes: tuple[str, ...] = ()
+    notes: Notes = ()
     try:
         content = text.encode(form.encoding)
     except UnicodeEncodeError as problem:

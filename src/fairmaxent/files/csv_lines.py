@@ -28,6 +28,8 @@ from fairmaxent.files.csv import (
 from fairmaxent.files.reading import FileReading, TableForm
 from fairmaxent.files.surroundings import column_names
 
+polars = load_library("polars")
+
 
 def cells_by_line(
     content: bytes,
@@ -120,7 +122,6 @@ def _split_lines(
     lines: list[str], separator: str, names: Sequence[str]
 ) -> tuple[Any, np.ndarray[Any, Any]]:
     """The cells of the lines that have one for each name, and which lines these are."""
-    polars = load_library("polars")
     text = polars.Series(lines, dtype=polars.String)
     parts = text.str.split(separator)
     is_quoted = text.str.contains('"', literal=True)

@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
+from fairmaxent.data.declaration import at_midnight
 from fairmaxent.data.frames import library_errors, load_library
 from fairmaxent.data.limits import need_memory
 from fairmaxent.document.words import counted
@@ -23,7 +24,14 @@ from fairmaxent.errors import InputError, Option, StorageError, cut, did_you_mea
 from fairmaxent.files.cells import Typed, missing_remarks, typed_table
 from fairmaxent.files.content import check_growth
 from fairmaxent.files.reading import FileReading, Remark, TableForm
-from fairmaxent.files.surroundings import column_names, remarks_around, title_count
+from fairmaxent.files.surroundings import (
+    column_names,
+    nothing_left,
+    remarks_around,
+    title_count,
+)
+
+polars = load_library("polars")
 
 # rows, and names of sheets
 _LOOKED_AT = 50
@@ -95,7 +103,6 @@ def cells_by_row(
     Nothing is detected, and merged cells are not filled, so that no row changes how
     another is read. Columns that are not ``declared`` are typed.
     """
-    polars = load_library("polars")
     with _damage(path):
         sheet = _choose(content, reading.sheet, path, remarks=[], only_first=True)
     cells = sheet.rows
@@ -276,14 +283,13 @@ def _sheet_cells(sheet: Any) -> _SheetCells:
 
 def _plain(value: Any) -> _Value | None:
     """What a cell holds, None if it is blank; a whole number has no decimal point."""
-    plain: _Value | None = value
     if isinstance(value, str) and not value.strip():
-        plain = None
-    elif isinstance(value, float) and value.is_integer() and abs(value) < _WHOLE:
-        plain = int(value)
-    elif isinstance(value, dt.timedelta):
-        plain = value / dt.timedelta(days=1)
-    return plain
+        return None
+    if isinstance(value, float) and value.is_integer() and abs(value) < _WHOLE:
+        return int(value)
+    if isinstance(value, dt.timedelta):
+        return value / dt.timedelta(days=1)
+    return value
 
 
 def _columns(
@@ -295,13 +301,7 @@ def _columns(
     """
     rows = _rows_asked(cells.rows, reading)
     if not rows:
-        raise InputError(
-            f"{path} has no table beside the rows that are skipped; set ",
-            Option("skip_lines"),
-            " or ",
-            Option("skip_last"),
-            " to fewer",
-        )
+        raise nothing_left(path)
 
     _fill_names(cells, rows[:_LOOKED_AT])
     titles = 0
@@ -395,7 +395,6 @@ def _typed(
     remarks: list[Remark],
 ) -> Typed:
     """Give each column the type of all its cells; texts are read as those of a CSV."""
-    polars = load_library("polars")
     missing = set(reading.markers)
     counts: dict[str, dict[str, int]] = {}
     columns: dict[str, Any] = {}
@@ -403,7 +402,7 @@ def _typed(
     mixed: list[str] = []
     for name, values in by_name.items():
         present = _without_markers(name, values, missing, counts)
-        columns[name] = _column(name, present, polars)
+        columns[name] = _column(name, present)
         if columns[name] is None:
             texts.append(name)
             if any(not isinstance(value, str | None) for value in present):
@@ -453,7 +452,7 @@ def _without_markers(
     return present
 
 
-def _column(name: str, values: Sequence[Any], polars: Any) -> Any | None:
+def _column(name: str, values: Sequence[Any]) -> Any | None:
     """The values as a column of their type; None for texts or for several types."""
     kinds = {type(value) for value in values if value is not None}
     if kinds & {dt.date, dt.datetime} and dt.time in kinds:
@@ -461,10 +460,7 @@ def _column(name: str, values: Sequence[Any], polars: Any) -> Any | None:
         values = [_DAY_ZERO if value == dt.time() else value for value in values]
         kinds = {type(value) for value in values if value is not None}
     if kinds == {dt.date, dt.datetime}:
-        values = [
-            dt.datetime.combine(value, dt.time()) if type(value) is dt.date else value
-            for value in values
-        ]
+        values = [at_midnight(value) for value in values]
         kinds = {dt.datetime}
 
     if kinds == {int, float}:

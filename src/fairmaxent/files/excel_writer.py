@@ -15,6 +15,7 @@ from typing import IO, Any, NamedTuple
 from xml.sax.saxutils import escape
 
 from fairmaxent.data.frames import load_library
+from fairmaxent.data.levels import Notes
 from fairmaxent.errors import LimitError, cut
 
 # Limits of a sheet.
@@ -48,9 +49,7 @@ class _Cells(NamedTuple):
     end: str
 
 
-def write_xlsx(
-    lazy: Any, file: IO[bytes], *, form: object, **_: object
-) -> tuple[str, ...]:
+def write_xlsx(lazy: Any, file: IO[bytes], *, form: object, **_: object) -> Notes:
     """Write a lazy frame to an open file, and return what could not be kept.
 
     ``form``: the input is a workbook, too.

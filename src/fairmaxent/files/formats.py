@@ -4,6 +4,7 @@ Every file is written completely or not at all: see `files.write`.
 """
 
 import codecs
+import importlib
 import io
 import sys
 from collections.abc import Callable
@@ -14,7 +15,8 @@ from typing import Any
 import narwhals
 
 from fairmaxent.data.declaration import Declaration, declared_rows
-from fairmaxent.data.frames import library_errors, load_library
+from fairmaxent.data.frames import library_errors
+from fairmaxent.data.levels import Notes
 from fairmaxent.errors import InputError, Option, StorageError, did_you_mean, shown
 from fairmaxent.files.content import read_content
 from fairmaxent.files.reading import (
@@ -85,14 +87,14 @@ FORMATS = {
     "parquet": Format(
         title="Parquet",
         suffixes=(".parquet", ".pq"),
-        read="parquet.read_parquet",
+        read="parquet.read_typed",
         write="parquet.write_parquet",
         magic=(b"PAR1",),
     ),
     "arrow": Format(
         title="Arrow",
         suffixes=(".arrow", ".feather", ".ipc"),
-        read="parquet.read_arrow",
+        read="parquet.read_typed",
         write="parquet.write_arrow",
         magic=(b"ARROW1", STREAM),
     ),
@@ -123,9 +125,7 @@ SUFFIXES = {
 
 def _function(name: str) -> Callable[..., Any]:
     module, function = name.split(".")
-    loaded = load_library(f"fairmaxent.files.{module}")
-    found: Callable[..., Any] = getattr(loaded, function)
-    return found
+    return getattr(importlib.import_module(f"fairmaxent.files.{module}"), function)
 
 
 def read_table(
@@ -329,7 +329,7 @@ def write_to_file(
     format: str | None = None,
     schema: Any = None,
     form: TableForm | None = None,
-) -> tuple[str, ...]:
+) -> Notes:
     """Write a polars table or lazy frame to an open file; return what is not kept.
 
     The user calls the file ``target``. ``schema`` holds the types that a Parquet file
@@ -349,12 +349,17 @@ def write_to_file(
     remedy = "free some space, or choose another location or format"
     with library_errors(f"cannot write {called} as {name}", remedy, OSError):
         write = _function(FORMATS[name].write)
-        how = {"compression": compression, "form": form, "schema": schema}
-        lost: tuple[str, ...] = write(lazy, file, format=name, **how)
-        return lost
+        return write(
+            lazy,
+            file,
+            format=name,
+            compression=compression,
+            form=form,
+            schema=schema,
+        )
 
 
-def write_on_stdout(frame: Any, **how: Any) -> tuple[str, ...]:
+def write_on_stdout(frame: Any, **how: Any) -> Notes:
     """Write a table to stdout.
 
     On a terminal, characters that would steer it are shown as escapes.

@@ -12,6 +12,8 @@ from fairmaxent.errors import ColumnError, shown
 from fairmaxent.files.content import need_room
 from fairmaxent.files.parquet import CELL_MEMORY, reading_errors
 
+polars = load_library("polars")
+
 _BYTE_MEMORY = 2.5  # bytes of memory for each byte of text
 # that are looked at before the others: polars takes long to collect many columns
 _FIRST_LINES = 17_000
@@ -21,36 +23,28 @@ def read_json_lines(
     content: bytes, path: str, reading: object, format: str
 ) -> tuple[Any, tuple[()], None]:
     """Read a table from the content of a file."""
-    polars = load_library("polars")
     text = content.removeprefix(codecs.BOM_UTF8)
     with reading_errors(path, format):
-        frame = polars.read_ndjson(text, schema=_schema(text, path, polars))
-        _check_keys(text, path, polars)
+        frame = polars.read_ndjson(text, schema=_schema(text, path))
+        _check_keys(text, path)
     return frame, (), None
 
 
-def _schema(content: bytes, path: object, polars: Any) -> Any:
+def _schema(content: bytes, path: object) -> Any:
     """The columns; each line may have its own, and few bytes stand for many cells."""
     need_room(_BYTE_MEMORY * len(content), path)
     lines = content.count(b"\n") + 1
-    if lines > _FIRST_LINES:
-        _columns_within(_FIRST_LINES, content, path, polars)
-    return _columns_within(None, content, path, polars)
-
-
-def _columns_within(
-    looked_at: int | None, content: bytes, path: object, polars: Any
-) -> Any:
-    """The columns of the first lines, or of all, if a table can have so many."""
-    lines = content.count(b"\n") + 1
-    found = polars.scan_ndjson(io.BytesIO(content), infer_schema_length=looked_at)
-    schema = found.collect_schema()
-    check_file_columns(len(schema), path)
-    need_room(float(CELL_MEMORY * len(schema) * lines), path)
+    # the first lines, and then all
+    for looked_at in sorted({min(_FIRST_LINES, lines), lines}):
+        text = io.BytesIO(content)
+        found = polars.scan_ndjson(text, infer_schema_length=looked_at)
+        schema = found.collect_schema()
+        check_file_columns(len(schema), path)
+        need_room(float(CELL_MEMORY * len(schema) * lines), path)
     return schema
 
 
-def _check_keys(content: bytes, path: str, polars: Any) -> None:
+def _check_keys(content: bytes, path: str) -> None:
     """Refuse a row that has a key twice, of which polars takes one.
 
     Only lines that may have one are parsed again.

@@ -4,7 +4,6 @@ import contextlib
 import glob
 import io
 import itertools
-import os
 import re
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
@@ -19,31 +18,28 @@ from fairmaxent.data.frames import library_errors, load_library
 from fairmaxent.errors import StorageError
 from fairmaxent.files.content import need_room
 from fairmaxent.files.formats import STREAM
+from fairmaxent.files.reading import Name
 
 CELL_MEMORY = 8  # bytes of a cell, at least
 _UNFINISHED = re.compile(r"(^|/)(\.|_[^=/]*(/|$))")  # or a record of another tool
 
 
-def read_parquet(
+def read_typed(
     content: bytes, path: str, reading: object, format: str
 ) -> tuple[Any, tuple[()], None]:
-    """Read a table from the content of a Parquet file."""
-    polars = load_library("polars")
-    with reading_errors(path, format):
-        _need_cells(polars.scan_parquet(io.BytesIO(content)), content, path)
-        return polars.read_parquet(content), (), None
-
-
-def read_arrow(
-    content: bytes, path: str, reading: object, format: str
-) -> tuple[Any, tuple[()], None]:
-    """Read a table from the content of an Arrow file or stream."""
+    """Read a table from a Parquet file, an Arrow file or an Arrow stream."""
     polars = load_library("polars")
     with reading_errors(path, format):
         if content.startswith(STREAM):
             return polars.read_ipc_stream(content), (), None
-        _need_cells(polars.scan_ipc(io.BytesIO(content)), content, path)
-        return polars.read_ipc(content), (), None
+        if format == "arrow":
+            lazy = polars.scan_ipc(io.BytesIO(content))
+        else:
+            lazy = polars.scan_parquet(io.BytesIO(content))
+        rows = lazy.select(polars.len()).collect().item()
+        cells = len(lazy.collect_schema()) * rows
+        need_room(len(content) + float(CELL_MEMORY * cells), path)
+        return lazy.collect(), (), None
 
 
 def reading_errors(path: str, format: str) -> AbstractContextManager[None]:
@@ -55,13 +51,6 @@ def reading_errors(path: str, format: str) -> AbstractContextManager[None]:
         ValueError,
         RecursionError,
     )
-
-
-def _need_cells(scanned: Any, content: bytes, path: str) -> None:
-    """Refuse a table that would take too much memory, before it is read."""
-    rows = int(scanned.select(load_library("polars").len()).collect().item())
-    cells = len(scanned.collect_schema()) * rows
-    need_room(len(content) + float(CELL_MEMORY * cells), path)
 
 
 def write_parquet(lazy: Any, file: IO[bytes], *, schema: Any, **_: object) -> tuple[()]:
@@ -88,12 +77,12 @@ def write_arrow(lazy: Any, file: IO[bytes], **_: object) -> tuple[()]:
     return ()
 
 
-def is_pattern(path: str | os.PathLike[str]) -> bool:
+def is_pattern(path: Name) -> bool:
     """Whether a path is a pattern such as ``part-*.parquet``, and no file's name."""
     return any(sign in str(path) for sign in "*?[") and not Path(path).exists()
 
 
-def parts_of(path: str | os.PathLike[str]) -> list[Path] | None:
+def parts_of(path: Name) -> list[Path] | None:
     """List the parts of a folder or a pattern; None if the path is neither.
 
     None also for an address, which only polars can list.
@@ -115,7 +104,7 @@ def parts_of(path: str | os.PathLike[str]) -> list[Path] | None:
     return sorted(name for name in names if name.is_file())
 
 
-def scan_table(path: str | os.PathLike[str]) -> Any | None:
+def scan_table(path: Name) -> Any | None:
     """Open a Parquet file, a folder of them, or a pattern, as a polars LazyFrame.
 
     None for anything else, which must be read at once. Hidden files in a folder are not
@@ -176,8 +165,7 @@ def with_categories(domain: Domain) -> Domain:
     for index, attribute in enumerate(domain.attributes):
         texts = attribute.values.to_native()
         if domain.library == "polars" and texts.dtype == polars.String:
-            categories = texts.cast(polars.Enum(texts.drop_nulls().unique().sort()))
-            changed[index] = replace(
-                attribute, values=nw.from_native(categories, series_only=True)
-            )
+            enum = polars.Enum(texts.drop_nulls().unique().sort())
+            values = nw.from_native(texts.cast(enum), series_only=True)
+            changed[index] = replace(attribute, values=values)
     return domain.with_attributes(changed)

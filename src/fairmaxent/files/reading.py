@@ -7,6 +7,8 @@ from typing import Any, get_args
 
 from fairmaxent.data.declaration import DateOrder, DecimalMark
 from fairmaxent.data.frames import load_library
+from fairmaxent.data.levels import Notes
+from fairmaxent.data.table import Names
 from fairmaxent.errors import ColumnError, InputError, Option, check_choice, spelled
 from fairmaxent.options import documented, option
 
@@ -186,16 +188,16 @@ class TableFile:
     remarks: tuple[Remark, ...] = ()
     # the same table with the columns that were left out; None: no column was
     whole: Any = None
-    dropped: tuple[str, ...] = ()  # the columns that were left out
+    dropped: Names = ()  # the columns that were left out
     # how it is written, so that a result can be written like it
     form: TableForm = TableForm("parquet")
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> Notes:
         """The remarks as sentences, with options as Python spells them."""
         return self.notes_spelled(str)
 
-    def notes_spelled(self, spell: Callable[[Option], str]) -> tuple[str, ...]:
+    def notes_spelled(self, spell: Callable[[Option], str]) -> Notes:
         """The remarks as sentences, with their options spelled by ``spell``."""
         return tuple(
             remark if isinstance(remark, str) else spelled(remark, spell)

@@ -13,7 +13,7 @@ from typing import Any
 from fairmaxent.data import limits
 from fairmaxent.data.frames import load_library
 from fairmaxent.data.identifiers import is_total
-from fairmaxent.errors import ColumnError, Option
+from fairmaxent.errors import ColumnError, InputError, Option
 from fairmaxent.files.reading import FileReading, Remark
 
 Cells = Sequence[str]
@@ -145,6 +145,17 @@ def _refuse_repeated(names: Sequence[str], path: str) -> None:
                 _FURTHER_DOWN,
                 Option("skip_lines", 1),
             )
+
+
+def nothing_left(path: str) -> InputError:
+    """The error for a table of which all rows are skipped."""
+    return InputError(
+        f"{path} has no table beside the rows that are skipped; set ",
+        Option("skip_lines"),
+        " or ",
+        Option("skip_last"),
+        " to fewer",
+    )
 
 
 def remarks_around(frame: Any, path: str, reading: FileReading) -> Iterator[Remark]:

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Self
 
+from fairmaxent.data.levels import Notes
 from fairmaxent.errors import InputError, LimitError, Option, StorageError
 from fairmaxent.files.content import reason_of
 from fairmaxent.files.formats import output_format, write_on_stdout, write_to_file
@@ -343,7 +344,7 @@ class Staging:
             staged.complete()
             staged.publish(force=self._force)
 
-    def write_table(self, frame: Any, target: Name, **how: Any) -> tuple[str, ...]:
+    def write_table(self, frame: Any, target: Name, **how: Any) -> Notes:
         """Write a table to its temporary path, or to stdout.
 
         Options and what is returned are as in `write_to_file`.
@@ -404,7 +405,7 @@ def write_table(
     format: str | None = None,
     form: TableForm | None = None,
     force: bool = False,
-) -> tuple[str, ...]:
+) -> Notes:
     """Write a polars table completely or not at all.
 
     ``"-"`` is stdout. The suffix sets format and compression.

@@ -34,7 +34,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from fairmaxent.data.table import Counted, Reals
+from fairmaxent.data.table import (
+    Axes,
+    Counted,
+    Names,
+    Reals,
+)
 from fairmaxent.errors import DependencyError, InputError
 from fairmaxent.privacy.budget import Spent
 
@@ -110,7 +115,7 @@ class OpenDP:
         measure = dp.measurements.make_gaussian(counted, distance, scale=scale)
         _check_cost(measure.map(1.0), scale)
         noisy = measure(whole.ravel().tolist())
-        return np.array(noisy, dtype=np.float64).reshape(table.shape)
+        return np.array(noisy, dtype=float).reshape(table.shape)
 
     def choice(self, scores: Reals, scale: float) -> int:
         """The noisy maximum."""
@@ -158,13 +163,13 @@ class NoisyCounter:
     """Counts rows with noise, and in no other way."""
 
     table: Counted
-    levels: tuple[int, ...]  # of each block
-    names: tuple[str, ...]  # of each block
+    levels: Axes  # of each block
+    names: Names  # of each block
     noise: Noise
     sensitivity: float = 1.0  # k: how many rows can be about one person
     groups: int = 1  # levels of the root that are counted as one, one after the other
 
-    def exact(self, wanted: Sequence[tuple[int, ...]]) -> list[Reals]:
+    def exact(self, wanted: Sequence[Axes]) -> list[Reals]:
         """Exact tables, for a mechanism only.
 
         The root comes first in each if its groups are counted together.
@@ -238,7 +243,7 @@ class NoisyCounter:
 
         For each level of the root, if noise leaves that visible in so many rows.
         """
-        wanted: list[tuple[int, ...]] = []
+        wanted: list[Axes] = []
         for block, parent in parents.items():
             cells = self.levels[0] * self.levels[parent] * self.levels[block]
             scale = scale_of(rho / len(parents), self.sensitivity)
@@ -246,9 +251,7 @@ class NoisyCounter:
             wanted.append((0, parent, block) if is_clear else (parent, block))
         return dict(zip(parents, self.measure(wanted, rho), strict=True))
 
-    def measure(
-        self, wanted: Sequence[tuple[int, ...]], rho: float
-    ) -> list[NoisyTable]:
+    def measure(self, wanted: Sequence[Axes], rho: float) -> list[NoisyTable]:
         """Count the levels of a few blocks at a time, for ρ in all."""
         if not wanted:
             return []

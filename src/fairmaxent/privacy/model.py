@@ -20,7 +20,13 @@ from fairmaxent.data.draws import shuffled_cells
 from fairmaxent.data.quotas import quota
 from fairmaxent.data.reading import Reading
 from fairmaxent.data.roles import Roles
-from fairmaxent.data.table import Counted, Reals, Table, tally
+from fairmaxent.data.table import (
+    Counted,
+    Reals,
+    Sizes,
+    Table,
+    tally,
+)
 from fairmaxent.errors import InfeasibleError, Option
 from fairmaxent.maxent.forbidden import Rule, needed_edges
 from fairmaxent.maxent.priors.learned_tree import refuse_large_tables
@@ -64,7 +70,7 @@ def on_simplex(counts: Reals, total: Reals | float) -> Reals:
     Along the last axis: max(counts − θ, 0) for the θ that gives the total, found among
     the sorted counts (Held, Wolfe and Crowder 1974).
     """
-    totals = np.broadcast_to(np.asarray(total, dtype=np.float64), counts.shape[:-1])
+    totals = np.broadcast_to(np.asarray(total, dtype=float), counts.shape[:-1])
     falling = -np.sort(-counts, axis=-1)
     excess = np.cumsum(falling, axis=-1) - totals[..., None]
     excess = excess / np.arange(1, counts.shape[-1] + 1)
@@ -92,7 +98,7 @@ def root_counts(root: NoisyTable, with_columns: Sequence[NoisyTable]) -> Reals:
 
 
 def column_counts(
-    root: Reals, alone: NoisyTable, counted: NoisyTable | None, shape: Sequence[int]
+    root: Reals, alone: NoisyTable, counted: NoisyTable | None, shape: Sizes
 ) -> tuple[Reals, Reals]:
     """Rows of each level of a column, alone and with each level of the root.
 
@@ -450,7 +456,7 @@ def private_reading(
     codes = codes.astype(np.min_scalar_type(max(blocks.levels)))
     table = Table.compress(np.asfortranarray(codes), blocks.levels)
     each, rest = divmod(model.rows, drawn)
-    stands_for = each + (np.arange(drawn) < rest).astype(np.float64)
+    stands_for = each + (np.arange(drawn) < rest).astype(float)
     rows = tally(table.inverse, stands_for, table.distinct)
     drawn_table = replace(table, counts=rows, rows=rows, squares=rows, places=None)
     return PrivateReading(

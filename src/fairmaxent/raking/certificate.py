@@ -6,7 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from fairmaxent.data.levels import cell_text
+from fairmaxent.data.levels import (
+    Notes,
+    cell_text,
+)
 from fairmaxent.data.table import Reals, Table, effective_rows, tally
 from fairmaxent.document.text import table_lines
 from fairmaxent.document.words import percent, times
@@ -78,7 +81,7 @@ class RakingCertificate:
     rows_at_bounds: int  # rows whose factor is a bound, up to rounding
     # whether no weights, within the bounds if there are some, meet all margins
     missed: bool
-    notes: tuple[str, ...]
+    notes: Notes
 
     @property
     def largest_error(self) -> float:
@@ -93,7 +96,7 @@ class RakingCertificate:
         return "the bounds do not allow all margins"
 
     @property
-    def warnings(self) -> tuple[str, ...]:
+    def warnings(self) -> Notes:
         """Levels that were raised though they rest on too few rows, with a way out."""
         return tuple(spelled(warning, str) for warning in self.few_rows())
 
@@ -202,7 +205,7 @@ def certify(
     total: float,
     *,
     missed: bool,
-    notes: tuple[str, ...],
+    notes: Notes,
 ) -> RakingCertificate:
     """Measure the new weights."""
     table = survey.table

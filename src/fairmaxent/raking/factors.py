@@ -12,7 +12,7 @@ import numpy as np
 from fairmaxent.data.table import Blocks, Mask, Reals
 from fairmaxent.errors import SolverError
 from fairmaxent.maxent.solvers import backtrack, conjugate_gradients
-from fairmaxent.raking.conflicts import Conflict, conflict_error, find_conflict
+from fairmaxent.raking.conflicts import conflict_error, find_conflict
 from fairmaxent.raking.linear_programs import forced_cells
 from fairmaxent.raking.problem import RakingDual, RakingPoint, RakingProblem
 
@@ -51,23 +51,14 @@ def find_factors(problem: RakingProblem, start: Reals | None = None) -> Factors:
     conflict = find_conflict(exact)
     if conflict is None:
         return Factors(_on_the_boundary(exact), None)
-    if problem.relaxed:
-        conflict = _conflict_of_the_others(exact, problem.relaxed)
+    if problem.relaxed:  # only the others must be met
+        every = range(len(problem.margins))
+        firm = [number for number in every if number not in problem.relaxed]
+        conflict = find_conflict(exact.restricted(firm)) if firm else None
     if conflict is not None:
         raise conflict_error(*conflict)
     factors = _expanded(solve_relaxed(problem).factors, problem.used)
     return Factors(factors, None, missed=True)
-
-
-def _conflict_of_the_others(
-    problem: RakingProblem, relaxed: frozenset[int]
-) -> Conflict | None:
-    """The conflict between margins that must be met, if there is one."""
-    every = range(len(problem.margins))
-    kept = [number for number in every if number not in relaxed]
-    if not kept:
-        return None
-    return find_conflict(problem.restricted(kept))
 
 
 def _expanded(factors: Reals, used: Mask) -> Reals:
@@ -123,8 +114,7 @@ def solve(dual: RakingDual, start: Reals | None = None) -> RakingPoint:
         floor = 1 + float(np.log(dual.masses.min())) - 1e-6
     damping = _LEAST_DAMPING
     for _ in range(_MOST_STEPS):
-        goes_on = point.residual > TOLERANCE and point.value >= floor
-        if not goes_on:
+        if point.residual <= TOLERANCE or point.value < floor:
             break
         following, damping = _step(point, damping)
         if following is None:

@@ -6,14 +6,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 
 from fairmaxent.data import frames
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.levels import value_text
-from fairmaxent.data.table import Codes, Reals, Table, tally
+from fairmaxent.data.levels import (
+    Notes,
+    value_text,
+)
+from fairmaxent.data.table import (
+    Codes,
+    NameList,
+    Names,
+    Reals,
+    Table,
+    tally,
+)
 from fairmaxent.errors import (
     ColumnError,
     InputError,
@@ -34,7 +43,7 @@ _EXAMPLE = "{'sex': {'Female': 0.51, 'Male': 0.49}}"
 _ROUNDED = 0.01
 _EXACT = 1e-9
 _LARGEST = 1e290  # so that sums are finite
-_Entry = tuple[tuple[str, ...], Level, float]
+_Entry = tuple[Names, Level, float]
 _SHOWN = 5  # levels that a message lists
 
 
@@ -42,7 +51,7 @@ _SHOWN = 5  # levels that a message lists
 class Crossed:
     """A column, or several crossed ones."""
 
-    columns: tuple[str, ...]
+    columns: Names
 
     @property
     def name(self) -> str:
@@ -61,13 +70,19 @@ class Margin(Crossed):
         """What its values add up to."""
         return math.fsum(self.values.values())
 
+    @property
+    def is_share(self) -> bool:
+        """Whether they are shares or percentages, maybe rounded."""
+        total = self.total
+        return any(abs(total - whole) <= _ROUNDED * whole for whole in (1.0, 100.0))
 
-def read_margins(margins: Any, names: Sequence[str]) -> tuple[Margin, ...]:
+
+def read_margins(margins: Any, names: NameList) -> tuple[Margin, ...]:
     """Read margins as a mapping, a tidy table, or several of them.
 
     ``names`` are the columns of the data.
     """
-    collected: dict[tuple[str, ...], dict[Level, float]] = {}  # in order of appearance
+    collected: dict[Names, dict[Level, float]] = {}  # in order of appearance
     for columns, levels, value in _entries(margins, names):
         values = collected.setdefault(columns, {})
         key = tuple(None if frames.is_missing(level) else level for level in levels)
@@ -94,7 +109,7 @@ def read_margins(margins: Any, names: Sequence[str]) -> tuple[Margin, ...]:
     return result
 
 
-def _entries(margins: Any, names: Sequence[str]) -> Iterator[_Entry]:
+def _entries(margins: Any, names: NameList) -> Iterator[_Entry]:
     """Every known number, with its columns and levels."""
     if isinstance(margins, Mapping):
         for columns, values in margins.items():
@@ -140,7 +155,7 @@ def _of_mapping(about: Any, values: Any) -> Iterator[_Entry]:
         yield columns, levels, _number(columns, levels, value)
 
 
-def _of_table(table: nw.DataFrame[Any], names: Sequence[str]) -> Iterator[_Entry]:
+def _of_table(table: frames.Frame, names: NameList) -> Iterator[_Entry]:
     """Each line holds one number.
 
     It stands beside the names of its columns and their levels, or beside columns of the
@@ -162,7 +177,8 @@ def _of_table(table: nw.DataFrame[Any], names: Sequence[str]) -> Iterator[_Entry
             columns = tuple(name for name in others if not frames.is_missing(row[name]))
             levels = [row[name] for name in columns]
         else:
-            columns = _columns_named(row[named], names)
+            text = row[named]
+            columns = _columns_named("" if frames.is_missing(text) else text, names)
             values = [row[name] for name in others]
             levels = values[: len(columns)]
             has_more = not all(map(frames.is_missing, values[len(columns) :]))
@@ -179,17 +195,17 @@ def _of_table(table: nw.DataFrame[Any], names: Sequence[str]) -> Iterator[_Entry
         yield columns, tuple(levels), _number(columns, levels, row[VALUE])
 
 
-def _columns_named(text: Any, names: Sequence[str]) -> tuple[str, ...]:
+def _columns_named(text: Any, names: NameList) -> Names:
     """The columns that a cell names, with × or commas between them."""
-    if frames.is_missing(text) or not text:
-        return ()
-    if text in names:  # a column may have a comma in its name
+    if text in names:  # a column may have a comma in its name, or an empty name
         return (text,)
+    if not text:
+        return ()
     mark = "×" if "×" in str(text) else ","
     return tuple(part.strip() for part in str(text).split(mark))
 
 
-def _number(columns: Sequence[str], levels: Sequence[Any], value: Any) -> float:
+def _number(columns: NameList, levels: Sequence[Any], value: Any) -> float:
     number = math.nan
     if not isinstance(value, bool | str):
         with contextlib.suppress(TypeError, ValueError, OverflowError):
@@ -202,7 +218,7 @@ def _number(columns: Sequence[str], levels: Sequence[Any], value: Any) -> float:
     return number
 
 
-def _named(columns: Sequence[str], levels: Sequence[Any]) -> str:
+def _named(columns: NameList, levels: Sequence[Any]) -> str:
     return ", ".join(
         f"{name} = {shown(level)}" for name, level in zip(columns, levels, strict=True)
     )
@@ -210,8 +226,8 @@ def _named(columns: Sequence[str], levels: Sequence[Any]) -> str:
 
 def scale_of(margins: Sequence[Margin]) -> tuple[float | None, list[str]]:
     """What margins add up to, None if all of them are shares; and what was rounded."""
-    notes = [note for margin in margins for note in _share_notes(margin)]
-    totals = [margin for margin in margins if not _is_share(margin.total)]
+    notes = [*filter(None, map(_share_note, margins))]
+    totals = [margin for margin in margins if not margin.is_share]
     for margin in margins:
         if not margin.total > 0:
             raise TargetError(
@@ -232,7 +248,7 @@ def scale_of(margins: Sequence[Margin]) -> tuple[float | None, list[str]]:
         return None, notes
     total = totals[0].total
     if len(totals) < len(margins):
-        shares = ", ".join(margin.name for margin in margins if _is_share(margin.total))
+        shares = ", ".join(margin.name for margin in margins if margin.is_share)
         notes.append(
             f"shares are known for {shares}, and totals for the rest; the weights add"
             f" up to {total:,.12g}"
@@ -253,29 +269,25 @@ def scale_of(margins: Sequence[Margin]) -> tuple[float | None, list[str]]:
     return total, notes
 
 
-def _is_share(total: float) -> bool:
-    return any(abs(total - whole) <= _ROUNDED * whole for whole in (1.0, 100.0))
-
-
-def _share_notes(margin: Margin) -> list[str]:
+def _share_note(margin: Margin) -> str:
     """Say what was made of shares that do not add up to 1."""
     total = margin.total
-    if not _is_share(total) or abs(total - 1) <= _EXACT:
-        return []
+    if not margin.is_share or abs(total - 1) <= _EXACT:
+        return ""
     if abs(total - 100) <= 100 * _EXACT:
-        return [
+        return (
             f"the margin of {margin.name} adds up to 100, and was read as percentages"
-        ]
+        )
 
     kind = "shares"
     whole = 1
     if total >= 2:
         kind = "percentages"
         whole = 100
-    return [
+    return (
         f"the {kind} of {margin.name} add up to {total:.6g}, and were rescaled to"
         f" {whole}"
-    ]
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -285,10 +297,10 @@ class MarginTarget(Crossed):
     Its levels are the combinations that rows have, and those that are only wanted.
     """
 
-    labels: tuple[str, ...]  # one text per level
+    labels: Names  # one text per level
     wanted: Reals  # the share of each level; they add up to 1
     cells: Codes  # the level of each cell of the survey
-    notes: tuple[str, ...]
+    notes: Notes
 
     def describe(self, level: int) -> str:
         """Name a level."""
@@ -299,7 +311,7 @@ def match_margin(margin: Margin, domain: Domain, table: Table) -> MarginTarget:
     """Match the levels of a margin with those of the data."""
     attributes = [domain.attribute(name) for name in margin.columns]
     places = [domain.index(name) for name in margin.columns]
-    chosen = table.codes[:, places].astype(np.intp)
+    chosen = table.codes[:, places].astype(int)
     present, cells = np.unique(chosen, axis=0, return_inverse=True)
     cells = cells.reshape(-1)
     positions = {tuple(row): position for position, row in enumerate(present.tolist())}
@@ -388,7 +400,7 @@ def _with_missing(
     mass: Reals,
     wanted: Reals,
     absent: dict[str, float],
-) -> tuple[Reals, tuple[str, ...]]:
+) -> tuple[Reals, Notes]:
     """Let missing values that the margin does not list keep their share.
 
     Refuse other levels that it does not list.

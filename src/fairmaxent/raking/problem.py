@@ -18,7 +18,16 @@ from fairmaxent.data import frames
 from fairmaxent.data.domain import Domain, EncodedTable, learn_columns
 from fairmaxent.data.levels import ColumnOptions
 from fairmaxent.data.limits import need_memory
-from fairmaxent.data.table import Blocks, Codes, Mask, Reals, Table, highest, tally
+from fairmaxent.data.table import (
+    Blocks,
+    Codes,
+    Mask,
+    NameList,
+    Reals,
+    Table,
+    highest,
+    tally,
+)
 from fairmaxent.engines.lazy_counts import average_weight
 from fairmaxent.engines.lazy_frame import (
     Lazy,
@@ -65,7 +74,7 @@ def columns_of(frame: Any) -> list[str]:
 
 
 def read_survey(
-    frame: Any, columns: Sequence[str], *, weight: str | None, domain: Domain | None
+    frame: Any, columns: NameList, *, weight: str | None, domain: Domain | None
 ) -> Survey:
     """Count the cells; only these columns and the weights are read."""
     if not isinstance(weight, str | None):
@@ -98,8 +107,8 @@ def read_survey(
 
 
 def _encoded(
-    cells: nw.DataFrame[Any],
-    columns: Sequence[str],
+    cells: frames.Frame,
+    columns: NameList,
     weights: Reals | None,
     domain: Domain | None,
 ) -> tuple[Domain, Codes]:
@@ -116,7 +125,7 @@ def _encoded(
 
 
 def _read_in_memory(
-    frame: Any, columns: Sequence[str], weight: str | None, domain: Domain | None
+    frame: Any, columns: NameList, weight: str | None, domain: Domain | None
 ) -> Survey:
     opened = frames.open_frame(frame)
     design = frames.read_weights(opened, weight)
@@ -140,7 +149,7 @@ def _lowest(cells: Codes, weights: Reals, size: int) -> Reals:
 
 
 def _read_lazy(
-    lazy: Lazy, columns: Sequence[str], weight: str | None, domain: Domain | None
+    lazy: Lazy, columns: NameList, weight: str | None, domain: Domain | None
 ) -> Survey:
     """Let the engine count the cells in one pass; only these come back."""
     for name in columns:
@@ -169,8 +178,8 @@ def _read_lazy(
 
 
 def _cell_sums(
-    lazy: Lazy, columns: Sequence[str], weight: str | None, scale: float
-) -> tuple[nw.DataFrame[Any], list[Reals]]:
+    lazy: Lazy, columns: NameList, weight: str | None, scale: float
+) -> tuple[frames.Frame, list[Reals]]:
     """The cells as an engine counts them, and numbers of each.
 
     These are its rows, their design weights, the squares of these, the largest and the

@@ -14,7 +14,13 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import RandomState, check_count, generator
 from fairmaxent.data.reading import encode_table
 from fairmaxent.data.roles import LARGEST_ROOT
-from fairmaxent.data.table import Blocks, Reals, Table, match_rows
+from fairmaxent.data.table import (
+    Blocks,
+    Names,
+    Reals,
+    Table,
+    match_rows,
+)
 from fairmaxent.engines.lazy_counts import count_rows, join_weights
 from fairmaxent.engines.lazy_frame import (
     check_column,
@@ -43,7 +49,7 @@ from fairmaxent.raking.replicates import check_replicates, replicate_weights
 WEIGHT_NAME = "raked_weight"
 ALL = "all"
 _LOST = 1e-12  # share of the old weights below which a level is lost in rounding
-Relax = str | Sequence[str | tuple[str, ...]] | None
+Relax = str | Sequence[str | Names] | None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -210,7 +216,7 @@ class Raking:
             )
         return self.survey.table.inverse
 
-    def _cells_of(self, opened: nw.DataFrame[Any]) -> Any:
+    def _cells_of(self, opened: frames.Frame) -> Any:
         """The cell of each row, found by its levels."""
         if opened.to_native() is nw.to_native(self.survey.frame, pass_through=True):
             return self._rows_kept()

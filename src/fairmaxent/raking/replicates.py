@@ -1,5 +1,6 @@
 """Replicates: weights of bootstrap samples, each raked to the same margins."""
 
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -53,6 +54,7 @@ def replicate_weights(
     instead.
     """
     rows = survey.table.size
+    cell = survey.table.inverse
     result = np.empty((rows, count), order="F")
     done = failed = 0
     while done < count:
@@ -61,26 +63,19 @@ def replicate_weights(
         drawn = tally(rng.integers(0, rows, rows - 1), None, rows) * (rows / (rows - 1))
         if survey.design is not None:
             drawn = drawn * survey.design
-        try:
-            weights = _raked(drawn, problem, survey, factors)
-        except InfeasibleError:
+        masses = tally(cell, drawn, survey.table.distinct)
+        raked = None
+        if masses.any():
+            of_draw = replace(problem, masses=masses / masses.sum())
+            with suppress(InfeasibleError):
+                raked = find_factors(of_draw, factors.multipliers)
+        if raked is None:
             failed += 1
             continue
+        weights = drawn * raked.values[cell]
         result[:, done] = weights * (rows / weights.sum())
         done += 1
     return result, failed
-
-
-def _raked(
-    drawn: Reals, problem: RakingProblem, survey: Survey, factors: Factors
-) -> Reals:
-    """Rake the rows of one draw, starting from the factors of all rows."""
-    cell = survey.table.inverse
-    masses = tally(cell, drawn, survey.table.distinct)
-    if not masses.any():
-        raise InfeasibleError("no row with weight was drawn")
-    problem = replace(problem, masses=masses / masses.sum())
-    return drawn * find_factors(problem, factors.multipliers).values[cell]
 
 
 def _too_many(problem: RakingProblem, failed: int, drawn: int) -> InfeasibleError:
