@@ -63,7 +63,7 @@ def test_a_private_fit_from_file_to_file(files):
     report = (files / "r.md").read_text(encoding="utf-8")
     assert "It is private with ε = 2" in report
     assert "| hired × sex | discrete Gaussian |" in report
-    assert "### How it was made. Running it again spends another ε = 2" in report
+    assert "**Running it again spends another ε = 2. More rows" in report
     assert (
         "to estimate it, which spends nothing, write a report from its model with"
         " --estimate rows" in report

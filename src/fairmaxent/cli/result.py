@@ -283,7 +283,7 @@ def result_text(result: Result, wanted: OutputOptions, following: str) -> str:
     ]
     about = ""
     if len(certificate.measure.favourable) == 1:
-        about = f", for {certificate.compared_outcomes[0].outcome}"
+        about = f", for {result.costs.outcomes[0].outcome}"
     rates = list(_rate_lines(result))
     sections: list[Sequence[Block]] = [
         _paragraphs(_sharing(result)),
@@ -348,23 +348,18 @@ def _rate_lines(result: Result) -> Iterator[statements.RateLine]:
     for kind, name in certificate.rates_shown:
         what = certificate.measure.rate_name(kind, name)
         wanted = certificate.wanted[kind][name]
-        outcomes = list(before[name]) if kind == "statistical_rate" else []
-        if 1 < len(outcomes) <= _FEW:
-            for outcome in outcomes:
-                yield statements.RateLine(
-                    f"{what}, {outcome}",
-                    wanted,
-                    before[name][outcome],
-                    after[name][outcome],
-                )
-            continue
-        if len(outcomes) > _FEW:
-            what += f", worst of {len(outcomes)} outcomes"
-        elif outcomes:
-            what += f", {outcomes[0]}"
-        yield statements.RateLine(
-            what, wanted, certificate.before[kind][name], written[kind][name]
-        )
+        old = certificate.before[kind][name]
+        lines = {what: (old, written[kind][name])}
+        outcomes = list(before[name])
+        if kind == "statistical_rate" and len(outcomes) > _FEW:
+            lines = {f"{what}, worst of {len(outcomes)} outcomes": lines[what]}
+        elif kind == "statistical_rate":
+            lines = {
+                f"{what}, {outcome}": (before[name][outcome], after[name][outcome])
+                for outcome in outcomes
+            }
+        for label, values in lines.items():
+            yield statements.RateLine(label, wanted, *values)
 
 
 def _costs(result: Result, wanted: OutputOptions) -> list[Block]:

@@ -6,7 +6,7 @@ spell the options its own way.
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -124,16 +124,15 @@ class Certificate(Facts):
         )
         return hashlib.sha256(json.dumps(stated, sort_keys=True).encode()).hexdigest()
 
-    @property
-    def compared_outcomes(self) -> tuple[OutcomeShare, ...]:
-        """The outcomes that the statistical rate compares, before and after."""
+    def compared(self, shares: Sequence[OutcomeShare]) -> list[OutcomeShare]:
+        """Of the shares of all outcomes, those that the statistical rate compares."""
         # The levels of the other outcomes come after those of the first.
         result = []
         start = 0
         for axis, levels in ((0, self.measure.favourable), *self.measure.others):
-            result += [self.outcome_shares[start + level] for level in levels]
+            result += [shares[start + level] for level in levels]
             start += self.table.shape[axis]
-        return tuple(result)
+        return result
 
     @property
     def rate_lines(self) -> Iterator[RateLine]:
@@ -158,7 +157,7 @@ class Certificate(Facts):
         yield from map(Paragraph, statements.privacy_lines(self.privacy))
         yield from statements.warnings_about(self._spelled(cost_remarks(self)))
         yield from statements.changed_blocks(self.costs)
-        outcomes = [*outcome_lines(self.compared_outcomes)]
+        outcomes = [*outcome_lines(self.compared(self.outcome_shares))]
         if is_headline:
             outcomes = _first(outcomes, "outcome")
         yield from map(Paragraph, outcomes)

@@ -135,10 +135,9 @@ class Certified(Solved):
         most = check_count(size)
         self.distribution.room_for(min(count, most))
         rng = self._generator(random_state)
-        if given is None:
-            source = self.distribution
-        else:
-            source = self.distribution.condition(given)
+        source = self.distribution
+        if given is not None:
+            source = source.condition(given)
 
         def batches(left: int) -> Iterator[Any]:
             fair = source.root_table
@@ -150,9 +149,8 @@ class Certified(Solved):
                 if wanted is None:
                     cells = cells_of(fair, rows, rng, independent=True)
                 else:
-                    if rows == left:
-                        now = wanted
-                    else:
+                    now = wanted
+                    if rows < left:
                         now = quota(wanted, rows, rng, sums=())
                     wanted = wanted - now
                     cells = shuffled_cells(now, rng)
@@ -315,16 +313,14 @@ class Certified(Solved):
                     progress("rows", min(1.0, (number + 1) * most / count))
                 return
             rng = self._generator(random_state)
+            source = self.distribution
             if given:
-                source = self.distribution.condition(given)
-            else:
-                source = self.distribution
+                source = source.condition(given)
             fair = source.root_table
-            sums = self.certificate.measure.sums
-            shares = fair.ravel() / fair.sum()
             if iid:
-                cells = rng.multinomial(count, shares)
+                cells = rng.multinomial(count, fair.ravel() / fair.sum())
             else:
+                sums = self.certificate.measure.sums
                 cells = quota(fair, count, rng, sums=sums).ravel()
             delivery = Delivery(
                 source.domain,

@@ -223,7 +223,7 @@ def facts_of(solved: Solved, told: UnderivedFacts) -> dict[str, Any]:
         means=_group_means(problem, achieved),
         weight_limit=problem.weight_limit,
         forbidden_rows=_forbidden_rows(problem),
-        outcome_shares=_outcome_shares(problem, achieved),
+        outcome_shares=outcome_shares(problem, achieved),
         notes=solved.domain.notes,
         copied_share=0.0 if copied is None or told.privacy is not None else copied[0],
         measure=problem.measure,
@@ -353,7 +353,7 @@ def _group_means(problem: Problem, achieved: Reals) -> tuple[GroupMean, ...]:
     return tuple(means)
 
 
-def _outcome_shares(problem: Problem, achieved: Reals) -> tuple[OutcomeShare, ...]:
+def outcome_shares(problem: Problem, achieved: Reals) -> tuple[OutcomeShare, ...]:
     """How common each level of each outcome is, before and after."""
     shares = []
     for axis in (0, *problem.roles.other_axes):

@@ -17,6 +17,7 @@ from fairmaxent.data.table import (
     Reals,
     highest,
     match_rows,
+    ratio,
     ravel,
     row_keys,
     tally,
@@ -39,7 +40,7 @@ from fairmaxent.fairness.rates import (
 )
 from fairmaxent.fit.certified import Certified
 from fairmaxent.fit.costs import GroupCost
-from fairmaxent.fit.facts import OutcomeShare
+from fairmaxent.fit.facts import OutcomeShare, outcome_shares
 from fairmaxent.privacy.refusals import no_rows
 from fairmaxent.relabelling.people import root_shape
 
@@ -202,7 +203,7 @@ def delivered_rates(fit: Certified, table: Reals) -> Rates:
         rates["representation_rate"][name] = worst_ratio(shares, measure.strata)
     for name, ratios in outcome_ratios(fit, table).items():
         rates["statistical_rate"][name] = min(
-            (ratio for ratio in ratios.values() if ratio is not None), default=None
+            (rate for rate in ratios.values() if rate is not None), default=None
         )
     return rates
 
@@ -216,8 +217,8 @@ def outcome_ratios(fit: Certified, table: Reals) -> dict[str, dict[str, float | 
         rates = outcome_rates(measure.outcomes_compared(table, axes), axes)
         found[name] = {}
         for level in measure.favourable_of(axes):
-            ratio = worst_ratio(rates[level], measure.strata, if_nothing=np.nan)
-            found[name][f"{outcome.name} = {outcome.labels[level]}"] = unless_nan(ratio)
+            worst = worst_ratio(rates[level], measure.strata, if_nothing=np.nan)
+            found[name][f"{outcome.name} = {outcome.labels[level]}"] = unless_nan(worst)
     return found
 
 
@@ -439,12 +440,7 @@ def costs_of(fit: Certified, delivered: Delivered | None, data: Any) -> Delivere
     filled = 0.0
     if certificate.filled_cells:
         filled = float(sum(table[cell] for cell in fit.filled))
-    outcomes = tuple(
-        replace(share, after=after)
-        for share, after in zip(
-            certificate.compared_outcomes, _outcome_shares(fit, table), strict=True
-        )
-    )
+    outcomes = tuple(certificate.compared(outcome_shares(fit.problem, table)))
     costs = certificate.costs
     if costs is None:
         return DeliveredCosts(outcomes, (), None, filled, counted=False)
@@ -469,14 +465,6 @@ def costs_of(fit: Certified, delivered: Delivered | None, data: Any) -> Delivere
         worst_cell=updated(costs.worst_cell),
         counted=most is not None,
     )
-
-
-def _outcome_shares(fit: Certified, table: Reals) -> Iterator[float]:
-    """How common each outcome is that is compared."""
-    measure = fit.certificate.measure
-    for axis, levels in ((0, measure.favourable), *measure.others):
-        shares = group_table(np.swapaxes(table, 0, axis), ())
-        yield from (float(shares[level]) for level in levels)
 
 
 def _delivered_groups(
@@ -523,9 +511,7 @@ def _most_copies(
     def most(cells: Codes, shape: tuple[int, ...]) -> Reals:
         """How often equal values come in each cell, shared by those who have them."""
         pairs, counts = np.unique(cells * len(people) + new, return_counts=True)
-        sharing = people[pairs % len(people)]
-        shared = np.zeros(len(counts))
-        np.divide(counts, sharing, out=shared, where=sharing > 0)
+        shared = ratio(counts.astype(float), people[pairs % len(people)])
         highest_share = highest(pairs // len(people), shared, int(np.prod(shape)))
         return once + highest_share.reshape(shape)
 

@@ -45,7 +45,7 @@ from fairmaxent.fit.statements import (
 )
 from fairmaxent.report.rates import Reached
 from fairmaxent.report.report import Report
-from fairmaxent.report.shares import outcome_table
+from fairmaxent.report.shares import by_outcome, outcome_table
 
 EFFECTIVE = (
     "Effective rows: how many equally weighted rows would say as much about a group as"
@@ -69,9 +69,10 @@ _MOST = 2500  # characters in all that fit on a sheet in normal print
 def first_page(report: Report) -> Document:
     """The report without its appendix: warnings, answers, and what identifies it."""
     people, groups = _groups(report)
+    asked = (*_first(report.wishes, "point"), report.summary())
     answers = [
         Section("groups", "Before and after", "Groups", groups),
-        _answer("asked", "What was asked and done", _asked(report)),
+        _answer("asked", "What was asked and done", [Listing(asked)]),
         _answer("reached", "What was reached", _reached(report)),
         _answer("costs", "What it cost, and whom", _costs(report)),
         _answer("model", "What a model trained on this will do", _model(report)),
@@ -149,10 +150,6 @@ def _first(lines: Sequence[str], noun: str, longest: int = _LINE) -> tuple[str, 
 # ---------------------------------------------------------------- answers
 
 
-def _asked(report: Report) -> Iterator[Block]:
-    yield Listing((*_first(report.wishes, "point"), report.summary()))
-
-
 def _groups(report: Report) -> tuple[str, tuple[Block, ...]]:
     """How often groups have an outcome: said of people, and drawn.
 
@@ -160,11 +157,10 @@ def _groups(report: Report) -> tuple[str, tuple[Block, ...]]:
     """
     column = report.groups[0].column
     own = [change for change in report.groups if change.column == column]
-    outcome = min(own, key=_known_rate).about
+    known = np.nan_to_num([change.rate_before for change in own], nan=1.0)
+    outcome = own[known.argmin()].about
     groups = [change for change in report.groups if change.about == outcome]
-    by_column: dict[str, list[GroupChange]] = {}
-    for change in sorted(groups, key=lambda change: -change.rows):
-        by_column.setdefault(change.column, []).append(change)
+    by_column = by_outcome(sorted(groups, key=lambda change: -change.rows))
     # the largest group of each column, then the second largest, …
     ranks = zip_longest(*by_column.values())
     ranked = [change for rank in ranks for change in rank if change is not None]
@@ -172,15 +168,11 @@ def _groups(report: Report) -> tuple[str, tuple[Block, ...]]:
     label = f"How often each group has {short_name(outcome)}"
     shown = [change for change in groups if change in ranked[:room]]
     outcomes = {change.about for change in report.groups}
-    return _in_people(by_column[column]), (
+    return _in_people(by_column[column, outcome]), (
         outcome_table(label, shown, _about_groups(report)),
         *_hidden(len(ranked), room, "group"),
         *_hidden(len(outcomes), 1, "outcome"),
     )
-
-
-def _known_rate(change: GroupChange) -> float:
-    return float(np.nan_to_num(change.rate_before, nan=1.0))
 
 
 def _about_groups(report: Report) -> str:
@@ -197,9 +189,8 @@ def _in_people(groups: Sequence[GroupChange]) -> str:
 
     Say it of a thousand people, or of more, if that is less than one.
     """
-    known = (group.rate_before + group.rate_after for group in groups)
     largest = [
-        group for group, rate in zip(groups, known, strict=True) if not np.isnan(rate)
+        group for group in groups if np.isfinite(group.rate_before + group.rate_after)
     ][:2]
     rates = [
         rate

@@ -14,7 +14,6 @@ from fairmaxent.fairness.rates import (
     statistical_pair,
 )
 from fairmaxent.fit.certified import Certified
-from fairmaxent.fit.costs import Costs
 from fairmaxent.fit.groups import group_label
 from fairmaxent.fit.option_values import read_target
 from fairmaxent.fit.statements import REACHED
@@ -164,7 +163,10 @@ def reached(fit: Certified, delivered: Delivered) -> Iterator[Reached]:
     intervals = None
     if delivered.mode == "rows":
         intervals = certificate.interval(delivered.rows, iid=True)
-    costly = _costly(certificate.costs)
+    costly = set()
+    if certificate.costs is not None:
+        groups = certificate.costs.groups
+        costly = {group.grouping for group in groups if group.beyond_line}
     axes_of = dict(zip(measure.names, measure.groupings, strict=True))
     for kind, name in certificate.rates_shown:
         axes = axes_of[name]
@@ -175,20 +177,16 @@ def reached(fit: Certified, delivered: Delivered) -> Iterator[Reached]:
         shares = None
         if kind == "representation_rate":
             shares = _target_shares(fit, axes)
-        if shares is None:
-            met = [_is_met(value, wanted) for value in (achieved, rate)]
-            gap = None
-            if wanted is not None and rate is not None:
-                gap = wanted - rate
-        else:
-            tables = (certificate.table, delivered.table)
-            errors = [
+        gaps: list[float | None] = [None, None]
+        if shares is not None:
+            gaps = [
                 float(np.abs(group_shares(table, axes) - shares).max())
-                for table in tables
+                for table in (certificate.table, delivered.table)
             ]
-            met = [error <= REACHED for error in errors]
-            gap = errors[1]
-        asked = wanted is not None or shares is not None
+        elif wanted is not None:
+            gaps = [None if one is None else wanted - one for one in (achieved, rate)]
+        met = [gap is not None and gap <= REACHED for gap in gaps]
+        asked = gaps[0] is not None
         yield Reached(
             kind=kind,
             grouping=measure.groups_of(name),
@@ -202,21 +200,10 @@ def reached(fit: Certified, delivered: Delivered) -> Iterator[Reached]:
             worst_before=_worst(fit, kind, axes, fit.problem.data_table),
             met_exactly=met[0] if asked else None,
             met=all(met) if asked else None,
-            gap=0.0 if met[1] else gap,
+            gap=0.0 if met[1] else gaps[1],
             rounded=_is_rounded(fit, delivered, axes),
             costly=name in costly,
         )
-
-
-def _costly(costs: Costs | None) -> set[str]:
-    """Groupings with a group that rests on too few people."""
-    if costs is None:
-        return set()
-    return {group.grouping for group in costs.groups if group.beyond_line}
-
-
-def _is_met(rate: float | None, wanted: float | None) -> bool:
-    return wanted is not None and rate is not None and rate >= wanted - REACHED
 
 
 def _is_rounded(fit: Certified, delivered: Delivered, axes: tuple[int, ...]) -> bool:

@@ -96,14 +96,6 @@ def report_document(report: Report) -> Document:
         Section(key, title, short, tuple(make(report))).titled()
         for key, title, short, make in _SECTIONS
     ]
-    if report.certificate.privacy is not None:
-        again = (
-            "Running it again spends another ε ="
-            f" {report.certificate.privacy.privacy.epsilon:g}"
-        )
-        sections[-1] = replace(
-            sections[-1], title=f"How it was made. {again}", short="How it was made"
-        )
     return replace(
         first_page(report),
         appendix=tuple(section for section in sections if section.blocks),
@@ -182,8 +174,6 @@ def _model(report: Report) -> Blocks:
     yield Table(
         "A model trained on this", ("Expected", "Before", "After", "Meaning"), rows
     )
-    if report.advice is not None:
-        yield Note(report.advice)
     yield Paragraph(
         "The statistical rate is one idea of fairness: all groups get the outcome"
         " equally often. It says nothing about mistakes. The other lines do, but if"
@@ -309,14 +299,13 @@ def _certificate(report: Report) -> Blocks:
 def _bounds(report: Report) -> Iterator[tuple[str, str, str]]:
     """What the paper's theorem and its lemma say."""
     numbers = report.certificate
-    for rate in report.rates:
-        if rate.kind == "statistical_rate" and rate.wanted is not None:
-            yield (
-                "Guaranteed statistical rate",
-                f"{numbers.bound:.4f}",
-                f"Theorem 4.5, with δ = {numbers.delta:.1e}",
-            )
-            break
+    asked = numbers.wanted["statistical_rate"].values()
+    if any(rate is not None for rate in asked):
+        yield (
+            "Guaranteed statistical rate",
+            f"{numbers.bound:.4f}",
+            f"Theorem 4.5, with δ = {numbers.delta:.1e}",
+        )
     size = f"{numbers.multiplier_norm:.3g}"
     if numbers.multiplier_bound is not None:
         size += f", at most {numbers.multiplier_bound:.3g}"
@@ -325,6 +314,13 @@ def _bounds(report: Report) -> Iterator[tuple[str, str, str]]:
 
 def _repeat(report: Report) -> Blocks:
     source = report.source
+    ledger = report.certificate.privacy
+    if ledger is not None:
+        yield Note(
+            f"Running it again spends another ε = {ledger.privacy.epsilon:g}. More"
+            " rows, and other reports, can be made from the saved model, which spends"
+            " nothing."
+        )
     if source.command is not None:
         yield Paragraph("On the command line:")
         yield Code(source.command)
@@ -341,12 +337,7 @@ def _repeat(report: Report) -> Blocks:
         random = "Nothing is random."
     elif report.seed is None:
         random = "Seed of the new rows: not known here."
-    yield Paragraph(f"{random} Options are named as {source.front_door.where}.")
-    if report.promise is not None:
-        yield Paragraph(
-            "More rows, and other reports, can be made from the saved model, which"
-            " spends nothing."
-        )
+    yield Paragraph(random)
 
 
 _SECTIONS: tuple[tuple[str, str, str, Callable[[Report], Iterable[Block]]], ...] = (

@@ -9,7 +9,7 @@ import numpy as np
 from fairmaxent.data.table import Reals, tally
 from fairmaxent.document import Block, Heading, Paragraph, Picture, Table
 from fairmaxent.document.html import heat_map
-from fairmaxent.document.words import counted, percent, rounded, short_name
+from fairmaxent.document.words import counted, more, percent, rounded, short_name
 from fairmaxent.errors import BASE_SHARE
 from fairmaxent.fit.certified import Certified
 from fairmaxent.fit.groups import GroupChange
@@ -252,9 +252,7 @@ def group_blocks(changes: Sequence[GroupChange]) -> Iterator[Block]:
     )
     for (column, about), own in by_outcome(changes).items():
         kept = sorted(own, key=lambda change: -change.rows)[:_GROUPS]
-        hidden = ""
-        if len(own) > _GROUPS:
-            hidden = f"{counted(len(own) - _GROUPS, 'more group')} in the JSON report"
+        hidden = "".join(more(len(own), _GROUPS, "group", " in the JSON report"))
         outcome = about.removesuffix(f" = {own[0].outcome}")
         label = f"{about}, by {column.removeprefix(f'{outcome} by ')}"
         yield outcome_table(label, [change for change in own if change in kept], hidden)
