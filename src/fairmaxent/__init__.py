@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fairmaxent.estimator import FairMaxEnt
     from fairmaxent.evaluation.evaluation import evaluate
     from fairmaxent.fit.option_values import Estimate, Model
-    from fairmaxent.fit.storage import verify
+    from fairmaxent.fit.verification import verify
     from fairmaxent.gate import check
     from fairmaxent.inspection import inspect
     from fairmaxent.privacy.budget import Privacy
@@ -57,7 +57,7 @@ _NAMES = {
     "estimator": ("FairMaxEnt",),
     "evaluation.evaluation": ("evaluate",),
     "fit.option_values": ("Estimate", "Model"),
-    "fit.storage": ("verify",),
+    "fit.verification": ("verify",),
     "gate": ("check",),
     "inspection": ("inspect",),
     "privacy.budget": ("Privacy",),

@@ -27,7 +27,11 @@ _ELSEWHERE = {
     "max_memory": "fairmaxent.data.limits.max_memory(…)",
     "missing_text": "missing",  # of a reader, not of `debias`
 }
-_OUTPUTS = {"rows": "sample()", "weights": "weights()", "top-up": "top_up()"}
+_OUTPUTS = {
+    "rows": "sample()",
+    "weights": "weights()",
+    "top-up": "top_up()",
+}
 # characters of a value in a message: values may be people's notes, and messages end up
 # in logs
 MOST_SHOWN = 60
@@ -238,7 +242,10 @@ def check_choice(name: str, value: object, choices: object) -> None:
 
 
 def checked_number(
-    name: str, value: object, wanted: str, fits: Callable[[float], bool]
+    name: str,
+    value: object,
+    wanted: str,
+    fits: Callable[[float], bool],
 ) -> float:
     """Refuse what is no number, or not one that fits; True and False are none."""
     # A whole number may be beyond every float.

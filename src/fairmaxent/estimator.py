@@ -118,7 +118,13 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
         self.protected = protected
         self.rows = rows
 
-    def fit(self, X: Any, y: Any, *, sensitive_features: Any = None) -> "FairMaxEnt":
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sensitive_features: Any = None,
+    ) -> "FairMaxEnt":
         """Learn the fair distribution.
 
         `sensitive_features` are columns, not in X, that join X for the fit: a series, a
@@ -130,7 +136,12 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
         self._learn(X, y, sensitive_features)
         return self
 
-    def _learn(self, X: Any, y: Any, sensitive_features: Any) -> Any:
+    def _learn(
+        self,
+        X: Any,
+        y: Any,
+        sensitive_features: Any,
+    ) -> Any:
         """Fit, and return the table that was fitted."""
         features = self._open_features(X, y)
         check_consistent_length(X, y, sensitive_features)
@@ -159,12 +170,20 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
         options = {name: getattr(self, name) for name in asked}
         protected = self._protected_names(features.columns, list(extra))
         self.fit_ = debias(
-            table, self._y_form.names[0], protected, keep_columns=names, **options
+            table,
+            self._y_form.names[0],
+            protected,
+            keep_columns=names,
+            **options,
         )
         return table
 
     def fit_weigh(
-        self, X: Any, y: Any, *, sensitive_features: Any = None
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sensitive_features: Any = None,
     ) -> tuple[Any, Any, Reals]:
         """Learn the fair distribution; return X, y and weights to train on.
 
@@ -180,7 +199,11 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     def fit_resample(
-        self, X: Any, y: Any, *, sensitive_features: Any = None
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sensitive_features: Any = None,
     ) -> tuple[Any, Any]:
         """Learn the fair distribution and draw X and y from it, `rows` long."""
         self.fit(X, y, sensitive_features=sensitive_features)
@@ -206,7 +229,12 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         return self._restored(
-            self.fit_.sample(n, given=given, random_state=random_state, iid=iid)
+            self.fit_.sample(
+                n,
+                given=given,
+                random_state=random_state,
+                iid=iid,
+            )
         )
 
     def _restored(self, table: Any) -> tuple[Any, Any]:
@@ -238,7 +266,11 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
         parts = {part.name: getattr(tags, part.name) for part in fields(Tags)}
         parts |= {
             "estimator_type": "sampler",
-            "input_tags": _FrameTags(string=True, categorical=True, allow_nan=True),
+            "input_tags": _FrameTags(
+                string=True,
+                categorical=True,
+                allow_nan=True,
+            ),
         }
         tags.target_tags.required = True
         return _SamplerTags(**parts)
@@ -254,7 +286,12 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
             if private and kind == "list":
                 X = np.array(X, dtype=object)
             finite = False if private else "allow-nan"
-            X = check_array(X, dtype=None, ensure_all_finite=finite, estimator=self)
+            X = check_array(
+                X,
+                dtype=None,
+                ensure_all_finite=finite,
+                estimator=self,
+            )
             names = [f"x{index}" for index in range(X.shape[1])]
             dtype = X.dtype
             table = (
@@ -263,9 +300,18 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
                 .infer_objects()
             )
         features = frames.open_frame(table)
-        validate_data(self, X=X, y=y, skip_check_array=True)
+        validate_data(
+            self,
+            X=X,
+            y=y,
+            skip_check_array=True,
+        )
         self._x_form = _InputForm(
-            kind, tuple(features.columns), tuple(features.columns), dtype, flat=False
+            kind,
+            tuple(features.columns),
+            tuple(features.columns),
+            dtype,
+            flat=False,
         )
         return features
 
@@ -382,7 +428,13 @@ def _read_columns(
                 " array"
             )
 
-    form = _InputForm(kind, names, labels, dtype, flat=True)
+    form = _InputForm(
+        kind,
+        names,
+        labels,
+        dtype,
+        flat=True,
+    )
     return dict(zip(names, columns, strict=True)), form
 
 

@@ -26,7 +26,11 @@ _KEY = "option"
 _WIDTH = 112  # of a parameter's text in a docstring
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+@dataclasses.dataclass(
+    frozen=True,
+    kw_only=True,
+    eq=False,
+)
 class OptionInfo:
     """What is known about an option besides its name, default and check."""
 
@@ -129,7 +133,10 @@ def option(
 ) -> Any:
     """A field of a record, with what there is to know about it (see `OptionInfo`)."""
     return dataclasses.field(
-        default=default, repr=repr, compare=compare, metadata={_KEY: OptionInfo(**info)}
+        default=default,
+        repr=repr,
+        compare=compare,
+        metadata={_KEY: OptionInfo(**info)},
     )
 
 
@@ -216,7 +223,10 @@ def parameters(record: type) -> str:
     for doc, names in listed.items():
         lines.append(", ".join(names))
         lines += textwrap.wrap(
-            doc, _WIDTH, initial_indent=indent, subsequent_indent=indent
+            doc,
+            _WIDTH,
+            initial_indent=indent,
+            subsequent_indent=indent,
         )
     return "\n".join(lines)
 

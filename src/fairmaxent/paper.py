@@ -76,7 +76,11 @@ def fit(
     left_out = tuple(name for name in opened.columns if name not in domain.names)
     roles = Roles.of(domain, outcome, [protected])
     _check_groups(roles.attributes[1])
-    representation = {"d": None, "b": 1.0, "w": tau}[theta]
+    representation = {
+        "d": None,
+        "b": 1.0,
+        "w": tau,
+    }[theta]
     measure = Measure.of(roles, favourable=favourable)
     table = roles.compress(encoded.codes)
     # The statistical rate is that of Algorithm 1's weights, whatever τ (Lemma 7.2).
@@ -131,10 +135,21 @@ def _solved(
     )
 
 
-def _prior(problem: Problem, weighted: Counted, fair: Reals, share: float) -> Prior:
+def _prior(
+    problem: Problem,
+    weighted: Counted,
+    fair: Reals,
+    share: float,
+) -> Prior:
     """q_C: the uniform base, with share C, and the weighted rows."""
     blocks = problem.blocks
-    base = build_base("uniform", blocks, problem.table, weighted, root=fair)
+    base = build_base(
+        "uniform",
+        blocks,
+        problem.table,
+        weighted,
+        root=fair,
+    )
     rows = Rows.of(blocks, weighted.collect())
     return Mixture.of((share, 1 - share), (base, rows))
 

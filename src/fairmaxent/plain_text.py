@@ -96,7 +96,10 @@ def json_text(value: Any, *, indent: int = 1, text: Callable[[Any], Any] = str) 
     """Plain JSON, with the same characters escaped."""
     return escaped_json(
         json.dumps(
-            plain_json(value, text), indent=indent, ensure_ascii=False, allow_nan=False
+            plain_json(value, text),
+            indent=indent,
+            ensure_ascii=False,
+            allow_nan=False,
         )
     )
 

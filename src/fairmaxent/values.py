@@ -438,7 +438,12 @@ _TEXTS = Value(
 TEXTS = {
     "flag": Value(shape=bool, words="true or false"),
     "whole": Value(shape=int, words="a whole number"),
-    "number": Value(shape=NUMBER, words="a number", take=float, texts=_plain_texts),
+    "number": Value(
+        shape=NUMBER,
+        words="a number",
+        take=float,
+        texts=_plain_texts,
+    ),
     "text": _TEXT,
     "file": _TEXT,
     "texts": _TEXTS,

@@ -32,7 +32,10 @@ _MARK = "-app-"  # in the name of its folder, before the number of its process
 
 @click.command()
 @click.argument(
-    "data", type=click.Path(readable=False), required=False, metavar="[DATA]"
+    "data",
+    type=click.Path(readable=False),
+    required=False,
+    metavar="[DATA]",
 )
 @click.option(
     "--port",
@@ -56,11 +59,20 @@ def app_command(data: str | None, port: int, no_browser: bool) -> None:  # noqa:
     fairmaxent app
     fairmaxent app census.csv
     """
-    serve(data, port=port, browser=not no_browser, say=echo)
+    serve(
+        data,
+        port=port,
+        browser=not no_browser,
+        say=echo,
+    )
 
 
 def serve(
-    data: str | None, *, port: int, browser: bool, say: Callable[[str], None]
+    data: str | None,
+    *,
+    port: int,
+    browser: bool,
+    say: Callable[[str], None],
 ) -> None:
     """Serve the page until Ctrl-C; ``say`` prints the address."""
     try:
@@ -94,7 +106,9 @@ def serve(
             page = folder / "open.html"
             write_whole(page, ONWARD.format(app.new_address()).encode())
             threading.Thread(
-                target=webbrowser.open, args=(page.as_uri(),), daemon=True
+                target=webbrowser.open,
+                args=(page.as_uri(),),
+                daemon=True,
             ).start()
         try:
             make_server(app).run(sockets=[listener])
@@ -144,7 +158,11 @@ def start_session(
         except BaseException as problem:
             starting.set_exception(problem)
 
-    threading.Thread(target=start, name="start", daemon=True).start()
+    threading.Thread(
+        target=start,
+        name="start",
+        daemon=True,
+    ).start()
     return starting
 
 

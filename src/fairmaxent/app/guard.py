@@ -61,7 +61,12 @@ class Guard:
         self._tokens.add(token)
         return f"http://127.0.0.1:{self._port}/?token={token}"
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(
+        self,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+    ) -> None:
         """Answer a request."""
         if scope["type"] != "http":
             return
@@ -113,7 +118,11 @@ class Guard:
             self._tokens -= {*known}
             answer = HTMLResponse(ONWARD.format("/"))
             answer.set_cookie(
-                self._name, cookie, httponly=True, samesite="strict", path="/"
+                self._name,
+                cookie,
+                httponly=True,
+                samesite="strict",
+                path="/",
             )
             return answer
         if hmac.compare_digest(self._cookie_in(headers).encode(), cookie.encode()):

@@ -136,7 +136,10 @@ class Jobs:
             self._jobs[job.number] = job
             self._jobs.pop(job.number - _REMEMBERED, None)
         threading.Thread(
-            target=self._run, args=(job, work), name=f"job-{kind}", daemon=True
+            target=self._run,
+            args=(job, work),
+            name=f"job-{kind}",
+            daemon=True,
         ).start()
         return job
 

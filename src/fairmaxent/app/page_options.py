@@ -316,7 +316,11 @@ def _kind(source: TypedOption) -> Values:
             (choice, info.choice_labels.get(choice, choice))
             for choice in _choices(info)
         ]
-        return {"kind": "choice", "choices": choices, "helps": dict(info.choice_help)}
+        return {
+            "kind": "choice",
+            "choices": choices,
+            "helps": dict(info.choice_help),
+        }
     if info.text == "whole":
         return {"kind": "whole", "least": info.least}
     if info.text in ("number", "pairs"):

@@ -226,7 +226,10 @@ class OpenedTable:
         return load_library("polars").concat(map(_collected, slices))
 
     def levels(
-        self, drop: Sequence[str], columns_as: DomainOptions, weight: str | None
+        self,
+        drop: Sequence[str],
+        columns_as: DomainOptions,
+        weight: str | None,
     ) -> Domain:
         """The levels of the columns that Look shows.
 

@@ -73,7 +73,8 @@ def make_app(starting: Future[Session], *, port: int, most_bytes: int) -> Guard:
             state = starting.result().state({})
         else:
             state = {"table": None, "starting": True}
-        return JSONResponse({**state, "examples": EXAMPLES, "most_bytes": most_bytes})
+        fixed = {"examples": EXAMPLES, "most_bytes": most_bytes}
+        return JSONResponse(state | fixed)
 
     async def answered(taken: Taken, act: str, request: Request) -> Response:
         """Wait for the session, and make every failure an answer for the page."""

@@ -45,7 +45,11 @@ from fairmaxent.progress import Progress
 MOST_PINS = 3
 _PIN_LENGTH = 60  # of the name of a pin
 # Roles before any is chosen.
-_ROLES: Values = {"outcome": "", "protected": [], "favourable": []}
+_ROLES: Values = {
+    "outcome": "",
+    "protected": [],
+    "favourable": [],
+}
 _ACCEPTED = ",".join((*SUFFIXES, *COMPRESSED))
 _TITLES = list(dict.fromkeys(format.title for format in FORMATS.values()))
 _STALE = "Another table was opened, perhaps in another tab. Reload this page."
@@ -100,7 +104,12 @@ class Session:
     def open_given(self, path: str) -> None:
         """Open the file that the command named; the page says what is wrong with it."""
         title = os.path.basename(path)
-        opened = OpenedTable(self._next(), Path(path), typed=path, title=title)
+        opened = OpenedTable(
+            self._next(),
+            Path(path),
+            typed=path,
+            title=title,
+        )
         try:
             self._show(opened)
         except Exception as problem:
@@ -234,7 +243,11 @@ class Session:
             "formats": f"{', '.join(_TITLES[:-1])} or {_TITLES[-1]}",
         }
         if opened is None:
-            return {"table": None, "problem": self.problem, **always}
+            return {
+                "table": None,
+                "problem": self.problem,
+                **always,
+            }
         return {
             **always,
             "table": opened.shown,
@@ -309,7 +322,12 @@ class Session:
         )
         quick = quick_fit(latest.cells, request, progress)
         if says_all(quick):
-            return Fitted(scenario, quick, cells=latest.cells, is_whole=False)
+            return Fitted(
+                scenario,
+                quick,
+                cells=latest.cells,
+                is_whole=False,
+            )
         return None
 
     def _made(
@@ -322,14 +340,24 @@ class Session:
     ) -> Fitted:
         """Fit the cells alone if that says all, unless the whole fit is needed."""
         request = scenario.request()
-        data = self._readings.get(scenario, request, spend=spend, progress=progress)
+        data = self._readings.get(
+            scenario,
+            request,
+            spend=spend,
+            progress=progress,
+        )
         cells = None
         if is_quick(request, data):
             cells = cells_of(data)
         if cells is not None and not whole:
             quick = quick_fit(cells, request.kept(), progress)
             if says_all(quick):
-                return Fitted(scenario, quick, cells=cells, is_whole=False)
+                return Fitted(
+                    scenario,
+                    quick,
+                    cells=cells,
+                    is_whole=False,
+                )
         fit = fit_read(scenario.file.frame, data, request.kept(), progress)
         return Fitted(scenario, fit, cells=cells)
 
@@ -533,7 +561,11 @@ class Session:
     def _shown_pins(self) -> Values:
         return {
             "pins": [
-                {"number": pin.number, "name": pin.name, "answer": pin.answer}
+                {
+                    "number": pin.number,
+                    "name": pin.name,
+                    "answer": pin.answer,
+                }
                 for pin in self._pins
             ]
         }

@@ -178,7 +178,10 @@ def _column(column: ColumnSummary, domain: Domain) -> Values:
 
 
 def _grouping(
-    grouping: GroupingRates, protected: tuple[str, ...], frame: Any, domain: Domain
+    grouping: GroupingRates,
+    protected: tuple[str, ...],
+    frame: Any,
+    domain: Domain,
 ) -> Values:
     """The groups of a column, or intersections of all, with sizes, rates and gaps."""
     sizes = {group.group: group for group in grouping.representation.groups}
@@ -346,7 +349,13 @@ def cells_of(data: Reading) -> Reading:
         squares[seen],
         peaks=peaks[seen],
     )
-    _cells[data] = replace(data, roles=small, table=table, design=None, positions=None)
+    _cells[data] = replace(
+        data,
+        roles=small,
+        table=table,
+        design=None,
+        positions=None,
+    )
     return _cells[data]
 
 
@@ -420,7 +429,13 @@ def curve(
             for one in groups
         ]
         after = [[one.share_after, one.rate_after, one.having_after] for one in groups]
-        points.append({"value": value, "effective_rows": worth, "groups": after})
+        points.append(
+            {
+                "value": value,
+                "effective_rows": worth,
+                "groups": after,
+            }
+        )
     return plain_json(
         {
             "kind": kind,

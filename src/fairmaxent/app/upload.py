@@ -86,7 +86,11 @@ def cool_down() -> None:
 
 def _start() -> tuple[multiprocessing.process.BaseProcess, Connection]:
     here, there = _CONTEXT.Pipe()
-    child = _CONTEXT.Process(target=child_main, args=(there,), daemon=True)
+    child = _CONTEXT.Process(
+        target=child_main,
+        args=(there,),
+        daemon=True,
+    )
     child.start()
     there.close()  # so that the death of the child is noticed here
     return child, here

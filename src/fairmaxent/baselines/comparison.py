@@ -169,7 +169,12 @@ def choose_method(results: Sequence[TriedMethod], request: Request) -> MethodCho
         is_no_fairer = rates[best] <= none.raw_rate + _SAME / 2
         if is_no_fairer or _reaches(none.raw_rate, wanted):
             return replace(none, rate=highest)
-    return replace(none, method=best, rate=rates[best], accuracy=scored[best].accuracy)
+    return replace(
+        none,
+        method=best,
+        rate=rates[best],
+        accuracy=scored[best].accuracy,
+    )
 
 
 def _wanted_rate(request: Request) -> float | None:
@@ -265,7 +270,10 @@ def compare(
     check_choice("classifier", classifier, ClassifierName)
     refuse_unknown("compare", options, [field.name for field in fields(Request)])
     request = Request(
-        outcome, protected, random_state=random_state, **{"estimate": None, **options}
+        outcome,
+        protected,
+        random_state=random_state,
+        **{"estimate": None, **options},
     )
     return compared(frame, request, folds, classifier, progress or silent, truth)
 
@@ -332,7 +340,10 @@ def _check_request(request: Request) -> None:
 
 
 def _true_levels(
-    opened: Any, truth: str, outcome: Attribute, request: Request
+    opened: Any,
+    truth: str,
+    outcome: Attribute,
+    request: Request,
 ) -> Codes:
     """The level of the outcome that was true of each row; -1 where nobody knows."""
     if truth in request.named_columns:
@@ -442,5 +453,8 @@ def _named_levels(favourable: object) -> str:
 
 def _wrapped(text: str, indent: str = "") -> str:
     return textwrap.fill(
-        cell_text(text), _WIDTH, subsequent_indent=indent, break_on_hyphens=False
+        cell_text(text),
+        _WIDTH,
+        subsequent_indent=indent,
+        break_on_hyphens=False,
     )

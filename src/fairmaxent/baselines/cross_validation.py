@@ -167,7 +167,12 @@ class CrossValidation:
             decided = np.asarray(own.classifier.predict(own.others), dtype=np.intp)
         return _Fold(*self._rates(rows, weights), seconds, tested, decided)
 
-    def _coded(self, train: Any, test: Any, fold: int) -> CodedFold:
+    def _coded(
+        self,
+        train: Any,
+        test: Any,
+        fold: int,
+    ) -> CodedFold:
         outcome = self.domain.index(self.request.outcome)
         names = [column.name for column in self.seen]
         codes = self.domain.encode(train)
@@ -191,7 +196,10 @@ class CrossValidation:
             for name in ("representation_rate", "statistical_rate", "seconds")
         }
         scores = Scores(
-            **means, accuracy=None, predicted_rate=None, predicted_interval=None
+            **means,
+            accuracy=None,
+            predicted_rate=None,
+            predicted_interval=None,
         )
         decided = np.full(len(self.frame), -1)
         for fold in folds:
@@ -229,7 +237,12 @@ class CrossValidation:
         statistical = self._statistical_rate(rows, self.request.outcome, weights)
         return float(representation), float(statistical)
 
-    def _statistical_rate(self, rows: Any, outcome: Any, weights: Any) -> Rate:
+    def _statistical_rate(
+        self,
+        rows: Any,
+        outcome: Any,
+        weights: Any,
+    ) -> Rate:
         return statistical_rate(
             rows,
             outcome,
@@ -271,7 +284,11 @@ def _rows(train: Any, request: Request, seed: int) -> Training:
 
 
 def _weights(
-    train: Any, request: Request, seed: int, *, model: Model | None = None
+    train: Any,
+    request: Request,
+    seed: int,
+    *,
+    model: Model | None = None,
 ) -> Training:
     """The rows with weights, which need no seed."""
     fit = fit_frame(train, replace(request, model=model))
@@ -284,7 +301,10 @@ def _baseline(call: Callable[..., Any]) -> Method:
 
     def training(train: Any, request: Request, seed: int) -> Training:
         result = call(
-            train, request.outcome, request.protected_names, domain=request.domain
+            train,
+            request.outcome,
+            request.protected_names,
+            domain=request.domain,
         )
         return result.data.frame.to_native(), result.weights()
 

@@ -128,7 +128,11 @@ class WeightedRows:
         return self.cell_weights[self.data.cells]
 
     def sample(
-        self, n: int, *, random_state: RandomState = None, iid: bool = False
+        self,
+        n: int,
+        *,
+        random_state: RandomState = None,
+        iid: bool = False,
     ) -> Any:
         """Draw ``n`` rows of the data with replacement.
 
@@ -141,7 +145,10 @@ class WeightedRows:
         rng = generator(data.random_state if random_state is None else random_state)
         shares = self.cell_weights * data.empirical.ravel()
         cells = cells_of(
-            shares.reshape(data.blocks.shape(0)), count, rng, independent=iid
+            shares.reshape(data.blocks.shape(0)),
+            count,
+            rng,
+            independent=iid,
         )
         sizes = tally(data.cells, None, len(self.cell_weights)).astype(np.intp)
         order = np.argsort(data.cells, kind="stable")

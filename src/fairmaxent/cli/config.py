@@ -186,7 +186,14 @@ def declared(text: str, path: str) -> Declaration:
     draft = bool(record.pop("draft", False))
     try:
         return replace(
-            Declaration.of(**{"levels": {}, "edges": {}, "missing": (), **record}),
+            Declaration.of(
+                **{
+                    "levels": {},
+                    "edges": {},
+                    "missing": (),
+                    **record,
+                }
+            ),
             draft=draft,
         )
     except InputError as problem:

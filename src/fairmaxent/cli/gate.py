@@ -36,8 +36,18 @@ _DOCUMENTS = "\b\nKinds:\n" + "\n".join(
 
 
 @click.command(cls=options.SectionedCommand, epilog=_CODES)
-@click.argument("data", type=values.FILE, required=False, metavar="[DATA]")
-@options.taking(dict, "asked", typed_options(Policy), required=False)
+@click.argument(
+    "data",
+    type=values.FILE,
+    required=False,
+    metavar="[DATA]",
+)
+@options.taking(
+    dict,
+    "asked",
+    typed_options(Policy),
+    required=False,
+)
 @click.option(
     "--policies",
     type=values.FILE,
@@ -126,7 +136,11 @@ def check_command(
 @click.argument("kind", type=click.Choice([*KINDS]))
 @click.argument("model", type=values.FILE, metavar="MODEL")
 @click.option(
-    "-o", "--output", type=values.FILE, required=True, help="File for the document."
+    "-o",
+    "--output",
+    type=values.FILE,
+    required=True,
+    help="File for the document.",
 )
 @click.option(
     "--data",
@@ -135,7 +149,12 @@ def check_command(
 )
 @click.option("--force", is_flag=True, help="Replace existing files.")
 def document_command(
-    *, kind: str, model: str, output: str, data: str | None, force: bool
+    *,
+    kind: str,
+    model: str,
+    output: str,
+    data: str | None,
+    force: bool,
 ) -> None:
     """Draft a document about MODEL, a file that 'fairmaxent debias --model' or
     fit.save() wrote.

@@ -150,12 +150,19 @@ def inspect_command(
 def inspected(frame: Any, roles: RoleOptions, domain: Domain | None) -> Inspection:
     """Look at a table with the roles that were chosen."""
     return inspect(
-        frame, **roles.named, groups=roles.groups, weight=roles.weight, domain=domain
+        frame,
+        **roles.named,
+        groups=roles.groups,
+        weight=roles.weight,
+        domain=domain,
     )
 
 
 def domain_draft(
-    form: TableForm, frame: Any, roles: RoleOptions, domain: Domain | None
+    form: TableForm,
+    frame: Any,
+    roles: RoleOptions,
+    domain: Domain | None,
 ) -> str:
     """A declared domain to be edited.
 
@@ -304,7 +311,10 @@ def _proposed(inspection: Inspection, role: str) -> list[str]:
 
 
 def _choose(
-    what: str, names: list[str], example: Tokens | None, looking: Tokens
+    what: str,
+    names: list[str],
+    example: Tokens | None,
+    looking: Tokens,
 ) -> str:
     """Say which role is to be chosen, from which columns, and how for the first."""
     why = f"choose the {what}"

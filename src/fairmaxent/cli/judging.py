@@ -79,7 +79,10 @@ class EvaluateOptions:
         help="People or guesses of each attack; more make the intervals narrower.",
     )
     random_state: int = option(
-        0, least=0, help="Seed of everything that is drawn.", **SEED
+        0,
+        least=0,
+        help="Seed of everything that is drawn.",
+        **SEED,
     )
     as_json: bool = option(False, **JSON)
 
@@ -144,7 +147,12 @@ def evaluate_command(
         name: getattr(wanted, name) for name in ("secrets", "attacks", "random_state")
     }
     with bar("evaluating") as progress:
-        evaluation = evaluate(**read, **roles.named, **judging, progress=progress)
+        evaluation = evaluate(
+            **read,
+            **roles.named,
+            **judging,
+            progress=progress,
+        )
     notes = [
         f"{paths[name]}: {note}"
         for name, table in tables.items()
@@ -158,7 +166,11 @@ def evaluate_command(
 
 
 def _after_evaluation(
-    ctx: click.Context, real: str, new: str, evaluation: Evaluation, roles: RoleOptions
+    ctx: click.Context,
+    real: str,
+    new: str,
+    evaluation: Evaluation,
+    roles: RoleOptions,
 ) -> str:
     """What to do with rows that were judged so."""
     copies = evaluation.risks.copies
@@ -188,7 +200,11 @@ class CompareOptions:
     """How methods are compared."""
 
     folds: int = option(
-        3, text="whole", least=2, most=100, help="Folds of the cross-validation."
+        3,
+        text="whole",
+        least=2,
+        most=100,
+        help="Folds of the cross-validation.",
     )
     classifier: Literal["tree", "logistic"] = option(
         "tree",

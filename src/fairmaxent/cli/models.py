@@ -158,7 +158,12 @@ def _end(text: str) -> float | None:
     type=FILE,
     help="A document that must be about this model ('fairmaxent document').",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print JSON, for programs.",
+)
 def verify_command(*, model: str, document: str | None, as_json: bool) -> None:
     """Check MODEL, a file that 'fairmaxent debias --model' or fit.save() wrote.
 
@@ -168,7 +173,7 @@ def verify_command(*, model: str, document: str | None, as_json: bool) -> None:
     \b
     fairmaxent verify model.fme
     """
-    from fairmaxent.fit.storage import verify
+    from fairmaxent.fit.verification import verify
 
     with bar(f"checking {model}"):
         verified = verify(model)

@@ -87,7 +87,11 @@ def _click_option(source: TypedOption, *, required: bool) -> Decorator:
         elif source.usual is not None:
             settings |= {"default": source.usual, "show_default": info.shows_default}
     return click.option(
-        source.param, *source.flags, cls=RecordOption, source=source, **settings
+        source.param,
+        *source.flags,
+        cls=RecordOption,
+        source=source,
+        **settings,
     )
 
 

@@ -105,7 +105,10 @@ class FilingOptions:
         help="Title of the report; by default it says what the report is about.",
     )
     author: str | None = option(
-        None, label="Author", heading=_REPORT, help="Who answers for the report."
+        None,
+        label="Author",
+        heading=_REPORT,
+        help="Who answers for the report.",
     )
     purpose: str | None = option(
         None,
@@ -128,7 +131,11 @@ class FilingOptions:
     @property
     def filing(self) -> Settings:
         """Title, author and purpose."""
-        return {"title": self.title, "author": self.author, "purpose": self.purpose}
+        return {
+            "title": self.title,
+            "author": self.author,
+            "purpose": self.purpose,
+        }
 
 
 @dataclass(frozen=True)
@@ -208,11 +215,21 @@ class FileOptions(FilingOptions):
         format, _ = output_format(self.output, self.output_format, source.form)
         return replace(self, output_format=format)
 
-    def write(self, frame: Any, source: TableFile, staging: Staging) -> tuple[str, ...]:
+    def write(
+        self,
+        frame: Any,
+        source: TableFile,
+        staging: Staging,
+    ) -> tuple[str, ...]:
         """Write the table, and return what to know about the file."""
         target = self.output or ""
         form = source.form if self.like_input else None
-        notes = staging.write_table(frame, target, format=self.output_format, form=form)
+        notes = staging.write_table(
+            frame,
+            target,
+            format=self.output_format,
+            form=form,
+        )
         is_lazy = not hasattr(frame, "iter_columns")
         if is_lazy:
             return notes
@@ -461,7 +478,12 @@ def write_drawn(
             distribution=replace(fit.distribution, domain=with_categories(fit.domain)),
         )
     batches = map(as_polars, source.sample_batches(n, **drawing))
-    staging.write_table(as_lazy(watched(batches)), target, format=format, schema=schema)
+    staging.write_table(
+        as_lazy(watched(batches)),
+        target,
+        format=format,
+        schema=schema,
+    )
     levels = [
         attribute.values.to_polars().rename(attribute.name)
         for attribute in fit.domain.attributes

@@ -96,7 +96,10 @@ class RakeOptions(FileOptions):
     )
 
     def raked(
-        self, frame: Any, margins: Sequence[TableFile], domain: Domain | None = None
+        self,
+        frame: Any,
+        margins: Sequence[TableFile],
+        domain: Domain | None = None,
     ) -> Raking:
         """Rake a table as asked."""
         from fairmaxent.raking.raking import rake
@@ -213,10 +216,18 @@ def make_report(
             )
         )
     notes = table.notes_spelled(origin.front_door.spell)
-    origin = replace(origin, written=tuple(files), dropped=table.dropped, reading=notes)
+    origin = replace(
+        origin,
+        written=tuple(files),
+        dropped=table.dropped,
+        reading=notes,
+    )
     for path in wanted.reports:
         write_raking_report(
-            raking, staging.path_for(path), source=origin, **wanted.filing
+            raking,
+            staging.path_for(path),
+            source=origin,
+            **wanted.filing,
         )
 
 

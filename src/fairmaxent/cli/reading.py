@@ -87,7 +87,10 @@ class ReadingOptions(FileReading):
                 )
         dropped = tuple(name for name in names if name in self.drop)
         return replace(
-            table, frame=table.frame.drop(dropped), whole=table.frame, dropped=dropped
+            table,
+            frame=table.frame.drop(dropped),
+            whole=table.frame,
+            dropped=dropped,
         )
 
 

@@ -141,7 +141,10 @@ class AskedOptions:
                 )
 
     def request(
-        self, roles: RoleOptions, domain: Any, progress: Progress | None = None
+        self,
+        roles: RoleOptions,
+        domain: Any,
+        progress: Progress | None = None,
     ) -> Request:
         """Make the request, which refuses what makes no sense."""
         values: dict[str, Any] = {}
@@ -204,4 +207,9 @@ _COMPARED = [
     source for source in ASKED if "model" not in (source.field.name, source.owner)
 ]
 comparison_options = taking(AskedOptions.of, "asked", _COMPARED)
-proposed_role_options = taking(RoleOptions, "roles", ROLES, required=False)
+proposed_role_options = taking(
+    RoleOptions,
+    "roles",
+    ROLES,
+    required=False,
+)

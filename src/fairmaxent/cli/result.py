@@ -235,12 +235,20 @@ def _in_batches(
     )
     made = drawn.delivered(iid=wanted.iid, seed=fit.request.random_state)
     return Result(
-        fit, source, made.table, made.rows, delivered=made, written_notes=notes
+        fit,
+        source,
+        made.table,
+        made.rows,
+        delivered=made,
+        written_notes=notes,
     )
 
 
 def make_report(
-    result: Result, wanted: OutputOptions, staging: Staging, origin: Source
+    result: Result,
+    wanted: OutputOptions,
+    staging: Staging,
+    origin: Source,
 ) -> None:
     """Write the report; it names the digests of the other files, which are there."""
     files = {"Fair table": wanted.output, "Model": wanted.model}
@@ -392,7 +400,12 @@ def _sharing(result: Result) -> Iterator[str]:
             )
 
 
-def after_debias(data: str, wanted: OutputOptions, repeat: str, result: Result) -> str:
+def after_debias(
+    data: str,
+    wanted: OutputOptions,
+    repeat: str,
+    result: Result,
+) -> str:
     """Write what was only shown, read the report, or use the result."""
     if wanted.scheduler is not None:
         if wanted.targets:

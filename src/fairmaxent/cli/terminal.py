@@ -131,7 +131,11 @@ def clean_up_on_signals() -> None:
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-    threading.Thread(target=_wait, args=(reader, ending), daemon=True).start()
+    threading.Thread(
+        target=_wait,
+        args=(reader, ending),
+        daemon=True,
+    ).start()
 
 
 def was_interrupted() -> bool:
@@ -209,7 +213,10 @@ def bar(text: str) -> Iterator[Progress]:
             # A share of zero may last: the bar then moves without end.
             step = STEPS.get(stage, f"{text}: {stage}")
             shown.update(
-                task, description=step, completed=share, total=1.0 if share else None
+                task,
+                description=step,
+                completed=share,
+                total=1.0 if share else None,
             )
 
         yield report

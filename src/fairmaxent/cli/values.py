@@ -17,7 +17,10 @@ class _File(click.Path):
     name = "file"
 
     def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+        self,
+        value: Any,
+        param: click.Parameter | None,
+        ctx: click.Context | None,
     ) -> Any:
         """Leave it to the reading to say what is wrong with a file."""
         if value in ("/dev/stdin", "/dev/stdout"):

@@ -214,7 +214,12 @@ class Attribute:
         weighted = self.counts * to_numbers(self.values)
         sums = np.add.reduceat(weighted, self.level_starts[:-1])
         totals = self.level_counts()
-        return np.divide(sums, totals, out=np.full(self.size, np.nan), where=totals > 0)
+        return np.divide(
+            sums,
+            totals,
+            out=np.full(self.size, np.nan),
+            where=totals > 0,
+        )
 
     def levels_of(self, values: Column) -> Indices:
         """Return the level of each of a column's distinct, non-missing values."""
@@ -262,7 +267,10 @@ class Attribute:
             return take(self.values, codes)
         labels = [self.labels[code] for code in codes]
         return nw.new_series(
-            self.name, labels, nw.String, backend=self.values.implementation
+            self.name,
+            labels,
+            nw.String,
+            backend=self.values.implementation,
         )
 
     def draw(self, codes: Codes, rng: Generator) -> Codes:

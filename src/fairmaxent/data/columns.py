@@ -40,7 +40,11 @@ Arrays = dict[str, Array]
 # Integers in a range that is not much longer than their column are their own ranks.
 _LITTLE_ROOM = 4  # times as long
 _FREE_ROOM = 65_536  # and this much longer
-_PER_DAY = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+_PER_DAY = {
+    "ms": 86_400_000,
+    "us": 86_400_000_000,
+    "ns": 86_400_000_000_000,
+}
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
 _FIRST_DAY = datetime.date.min.toordinal() - _EPOCH
 _LAST_DAY = datetime.date.max.toordinal() - _EPOCH
@@ -406,7 +410,11 @@ def _pandas_record(native: Any, name: str) -> tuple[Record, Arrays]:
     if isinstance(dtype, pandas.StringDtype):
         kind = "str" if str(dtype) == "str" else f"string[{dtype.storage}]"
         texts = [value if isinstance(value, str) else None for value in native]
-        return {"layout": "text", "dtype": kind, "values": texts}, {}
+        return {
+            "layout": "text",
+            "dtype": kind,
+            "values": texts,
+        }, {}
     if isinstance(dtype, np.dtypes.ObjectDType):
         tagged = [_tagged(value, name) for value in native]
         return {"layout": "objects", "values": tagged}, {}

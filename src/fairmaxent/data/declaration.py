@@ -522,7 +522,12 @@ def _column(name: str, values: list[Any], library: str) -> Column:
                 dtype = nw.Float64
             elif dtype == nw.Date:
                 dtype = nw.Datetime
-        return nw.new_series(name, values, dtype, backend=backend)
+        return nw.new_series(
+            name,
+            values,
+            dtype,
+            backend=backend,
+        )
     except Exception as problem:
         raise LevelError(
             f"the values declared for column {name!r} do not fit into one column of"

@@ -118,5 +118,11 @@ def _date_edges(values: list[Any], numbers: Reals, limits: Reals) -> list[Any]:
     if not (isinstance(last, datetime.datetime) and (numbers % _DAY).any()):
         return days
     return [
-        datetime.datetime(day.year, day.month, 1, tzinfo=last.tzinfo) for day in days
+        datetime.datetime(
+            day.year,
+            day.month,
+            1,
+            tzinfo=last.tzinfo,
+        )
+        for day in days
     ]

@@ -63,7 +63,13 @@ class Choice:
         bounds = (share + np.arange(float(groups))[:, None]).ravel()
         return cls(bounds, np.arange(groups) * size, _guide(bounds, groups))
 
-    def draw(self, groups: Codes, rng: Generator, *, spread: bool = False) -> Indices:
+    def draw(
+        self,
+        groups: Codes,
+        rng: Generator,
+        *,
+        spread: bool = False,
+    ) -> Indices:
         """Draw one item from each group, numbered from 0.
 
         ``spread``: each as often as its share says, up to one.
@@ -135,7 +141,13 @@ def largest_remainders(shares: Reals, count: int) -> Indices:
     return whole
 
 
-def cells_of(table: Reals, count: int, rng: Generator, *, independent: bool) -> Indices:
+def cells_of(
+    table: Reals,
+    count: int,
+    rng: Generator,
+    *,
+    independent: bool,
+) -> Indices:
     """Return the cells, in C order, of ``count`` new rows in random order.
 
     They are drawn by quota, or independently.

@@ -32,7 +32,12 @@ from fairmaxent.progress import Progress, silent
 Column = nw.Series[Any]
 Frame = nw.DataFrame[Any]
 
-_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_EPOCH = datetime.datetime(
+    1970,
+    1,
+    1,
+    tzinfo=datetime.UTC,
+)
 _MICROSECONDS = 1e6  # per second
 # types of single values of which one is "not a number", and differs from itself
 _WITH_NAN = float | np.floating | Decimal | np.datetime64 | np.timedelta64
@@ -179,7 +184,12 @@ def arrange(frame: Any, order: Sequence[str], ones: Column | None) -> Any:
 
 def number_column(name: str, numbers: Reals, like: Column) -> Column:
     """Return a float64 column in the library of ``like``."""
-    return nw.new_series(name, numbers, nw.Float64, backend=like.implementation)
+    return nw.new_series(
+        name,
+        numbers,
+        nw.Float64,
+        backend=like.implementation,
+    )
 
 
 def one_like(column: Column) -> Column:

@@ -35,9 +35,22 @@ _SEEN = 1000  # values that are looked at
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|(?:(?![a-zA-Z_])[^\W\d])+|\d+")
 
-_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
+_UMLAUTS = str.maketrans(
+    {
+        "ä": "ae",
+        "ö": "oe",
+        "ü": "ue",
+    }
+)
 _LETTERS = str.maketrans(
-    {"ß": "ss", "ł": "l", "Ł": "L", "œ": "oe", "æ": "ae", "ø": "o"}
+    {
+        "ß": "ss",
+        "ł": "l",
+        "Ł": "L",
+        "œ": "oe",
+        "æ": "ae",
+        "ø": "o",
+    }
 )
 
 

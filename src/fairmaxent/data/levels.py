@@ -191,7 +191,10 @@ class LevelsOfValues:
 
 
 def group_values(
-    values: Column, counts: Reals, kind: Kind, options: ColumnOptions
+    values: Column,
+    counts: Reals,
+    kind: Kind,
+    options: ColumnOptions,
 ) -> LevelsOfValues:
     """Group the distinct values of a column, whose total weights are ``counts``."""
     name = values.name
@@ -338,7 +341,10 @@ def _bin_labels(ascending: Column, begins: list[int], alone: Mask) -> list[str]:
 
 
 def _group_by_edges(
-    numbers: Reals, counts: Reals, given: list[Any], name: str
+    numbers: Reals,
+    counts: Reals,
+    given: list[Any],
+    name: str,
 ) -> LevelsOfValues:
     """Use the given edges.
 

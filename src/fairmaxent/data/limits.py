@@ -30,7 +30,13 @@ LONGEST_CELL = 1 << 24  # characters of a CSV
 MOST_INFLATION = 200  # times the size of a compressed file
 FREELY_INFLATED = 1 << 27  # bytes that a compressed file of any size may become
 
-_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_UNITS = {
+    "": 1,
+    "K": 10**3,
+    "M": 10**6,
+    "G": 10**9,
+    "T": 10**12,
+}
 _UNITS |= {f"{unit}I": 1 << 10 * power for power, unit in enumerate("KMGT", 1)}
 
 _AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?I?)B?\s*")
@@ -187,12 +193,22 @@ def sound(
 
 def masses(array: Array, *shape: int) -> Array:
     """Return numbers that are not negative."""
-    return sound(array, "f", shape, low=0)
+    return sound(
+        array,
+        "f",
+        shape,
+        low=0,
+    )
 
 
 def logarithms(array: Array, *shape: int) -> Array:
     """Return logarithms of numbers that may be zero."""
-    return sound(array, "f", shape, low=-np.inf)
+    return sound(
+        array,
+        "f",
+        shape,
+        low=-np.inf,
+    )
 
 
 def check_stream(content: bytes) -> None:
@@ -243,7 +259,12 @@ def _field(metadata: bytes, table: int, number: int) -> int | None:
     return None
 
 
-def _number(metadata: bytes, table: int, field: int, kind: str) -> int:
+def _number(
+    metadata: bytes,
+    table: int,
+    field: int,
+    kind: str,
+) -> int:
     at = _field(metadata, table, field)
     if at is None:
         return 0

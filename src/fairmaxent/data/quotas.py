@@ -75,7 +75,11 @@ _MOST_STEPS = 1000
 
 
 def quota(
-    table: Shares, count: int, rng: Generator, *, sums: Sums | None = None
+    table: Shares,
+    count: int,
+    rng: Generator,
+    *,
+    sums: Sums | None = None,
 ) -> Indices:
     """Divide ``count`` rows among the cells of a table (outcome first), at random.
 
@@ -83,7 +87,13 @@ def quota(
     time, it gets its share rounded up or down, and so do the totals over the axes in
     ``sums``, where the table allows it; None: each axis alone, and each with the first.
     """
-    return quotas(table, count, 1, rng, sums=sums)[0]
+    return quotas(
+        table,
+        count,
+        1,
+        rng,
+        sums=sums,
+    )[0]
 
 
 def quotas(
@@ -120,7 +130,12 @@ def quotas(
     return counts.reshape(draws, *table.shape)
 
 
-def held_counts(counts: Reals, wanted: Reals, least: Reals, sums: Sums) -> Reals:
+def held_counts(
+    counts: Reals,
+    wanted: Reals,
+    least: Reals,
+    sums: Sums,
+) -> Reals:
     """Other counts, none below ``least``, that hold the totals in ``sums`` too.
 
     If there are none, the same counts.
@@ -157,7 +172,12 @@ class _Walk:
     away: float = _AWAY
 
     @classmethod
-    def to_hold(cls, wanted: Reals, count: int, sums: Sums) -> "_Walk":
+    def to_hold(
+        cls,
+        wanted: Reals,
+        count: int,
+        sums: Sums,
+    ) -> "_Walk":
         """Begin at the wanted counts; joint groups join in if there are few enough."""
         every = tuple(range(wanted.ndim))
         joint = every[1:]
@@ -254,7 +274,12 @@ class _Walk:
         high = np.concatenate([self.high, self.most])
         end = np.where(there > here, low, high)  # that each cell or total moves to
         room = np.ones_like(here)
-        np.divide(here - end, there - end, out=room, where=there != end)
+        np.divide(
+            here - end,
+            there - end,
+            out=room,
+            where=there != end,
+        )
         share = float(np.clip(room.min(), 0, 1))
         if share > 1 - _CLOSE:
             return 1.0
@@ -264,7 +289,12 @@ class _Walk:
 
 
 def whole_table(
-    cost: Reals, low: Reals, high: Reals, sums: Any, least: Reals, most: Reals
+    cost: Reals,
+    low: Reals,
+    high: Reals,
+    sums: Any,
+    least: Reals,
+    most: Reals,
 ) -> Reals | None:
     """Find whole numbers of little cost, with bounds on them and on their sums.
 
@@ -311,7 +341,12 @@ def _totals(shape: Axes, sums: tuple[Axes, ...]) -> Any:
 # ---------------------------------------------------------------- a network
 
 
-def _along_chains(wanted: Reals, count: int, draws: int, rng: Generator) -> Indices:
+def _along_chains(
+    wanted: Reals,
+    count: int,
+    draws: int,
+    rng: Generator,
+) -> Indices:
     """Round the wanted counts so that the totals of both chains are held."""
     whole = np.floor(wanted)
     network = _network(wanted.shape)
@@ -351,7 +386,12 @@ class _Network:
         }
         return {*sums} <= {(), tuple(every), *kept}
 
-    def round_off(self, flows: Codes, bit: int, rng: Generator) -> None:
+    def round_off(
+        self,
+        flows: Codes,
+        bit: int,
+        rng: Generator,
+    ) -> None:
         """Turn the flows of each draw from multiples of a bit to those of the next."""
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import connected_components

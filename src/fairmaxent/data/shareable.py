@@ -79,7 +79,12 @@ def _common(column: Column, *, has_role: bool) -> Column:
         texts[code] = OTHER
     texts.append(None)  # missing is at -1
     listed = [texts[code] for code in distinct.codes]
-    return nw.new_series(column.name, listed, nw.String, backend=column.implementation)
+    return nw.new_series(
+        column.name,
+        listed,
+        nw.String,
+        backend=column.implementation,
+    )
 
 
 def _without_unused(column: Column, distinct: DistinctValues) -> Column:
@@ -157,7 +162,12 @@ def _replaced(column: Column, distinct: DistinctValues, numbers: Reals) -> Colum
     values.append(None)  # missing is at -1
     listed = [values[code] for code in distinct.codes]
     if library_of(column) != "pandas":
-        return nw.new_series(column.name, listed, dtype, backend=column.implementation)
+        return nw.new_series(
+            column.name,
+            listed,
+            dtype,
+            backend=column.implementation,
+        )
     native = load_library("pandas").Series(
         listed, dtype=column.to_native().dtype, name=column.name
     )

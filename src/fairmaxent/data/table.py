@@ -45,7 +45,13 @@ class Blocks:
     members: tuple[Axes, ...]  # attributes of each block
 
     @classmethod
-    def rooted(cls, sizes: Sizes, root: Sizes, *, order: Sizes = ()) -> Blocks:
+    def rooted(
+        cls,
+        sizes: Sizes,
+        root: Sizes,
+        *,
+        order: Sizes = (),
+    ) -> Blocks:
         """Pool the ``root``, and leave others on their own, in an ``order``."""
         others = [(index,) for index in order or range(len(sizes)) if index not in root]
         return cls(tuple(sizes), (tuple(root), *others))
@@ -207,13 +213,23 @@ class Table(Counted):
     peaks: Reals | None = None
 
     @classmethod
-    def compress(cls, codes: Codes, sizes: Sizes, weight: Reals | None = None) -> Table:
+    def compress(
+        cls,
+        codes: Codes,
+        sizes: Sizes,
+        weight: Reals | None = None,
+    ) -> Table:
         """Merge equal rows; ``weight`` are design weights, one per row."""
         first, inverse = _distinct(*row_keys(codes, sizes))
         return cls.tallied(np.asfortranarray(codes[first]), inverse, weight)
 
     @classmethod
-    def tallied(cls, distinct: Codes, inverse: Indices, weight: Reals | None) -> Table:
+    def tallied(
+        cls,
+        distinct: Codes,
+        inverse: Indices,
+        weight: Reals | None,
+    ) -> Table:
         """Count the input rows of each distinct row, given where each went."""
         size = len(distinct)
         rows = tally(inverse, None, size)
@@ -330,7 +346,12 @@ def effective_rows(total: ArrayLike, squares: ArrayLike) -> Reals:
     """
     squares = np.asarray(squares, dtype=float)
     worth = np.full(squares.shape, np.nan)
-    np.divide(np.square(total), squares, out=worth, where=squares > 0)
+    np.divide(
+        np.square(total),
+        squares,
+        out=worth,
+        where=squares > 0,
+    )
     return worth
 
 
@@ -349,7 +370,12 @@ def marginal(table: Reals, axes: Sequence[int]) -> Reals:
 
 def ratio(part: Reals, whole: Reals) -> Reals:
     """part / whole; 0 where there is nothing to divide by."""
-    return np.divide(part, whole, out=np.zeros_like(part), where=whole > 0)
+    return np.divide(
+        part,
+        whole,
+        out=np.zeros_like(part),
+        where=whole > 0,
+    )
 
 
 def highest(cells: Codes, weights: Reals, size: int) -> Reals:
@@ -437,7 +463,12 @@ class Spread:
     largest: Reals
 
     @classmethod
-    def of(cls, table: Table, mass: Reals, size: int) -> Spread:
+    def of(
+        cls,
+        table: Table,
+        mass: Reals,
+        size: int,
+    ) -> Spread:
         """Give each distinct row its ``mass``, shared like its count.
 
         The cells are the levels of the first column.

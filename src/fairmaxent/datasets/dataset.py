@@ -38,7 +38,11 @@ class Dataset:
 
     @classmethod
     def build(
-        cls, name: str, columns: Columns, library: Library, facts: Mapping[str, Any]
+        cls,
+        name: str,
+        columns: Columns,
+        library: Library,
+        facts: Mapping[str, Any],
     ) -> "Dataset":
         """Put the columns into a frame, beside what is known about them."""
         roles = {**facts, "protected": tuple(facts["protected"])}

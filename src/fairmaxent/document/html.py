@@ -204,7 +204,10 @@ def _grid(table: Table) -> str:
         shown = "".join(
             f'<td role="cell" data-label="{escaped(head)}"{right}>{cell}</td>'
             for head, right, cell in zip(
-                table.heads[1:], numbers[1:], cells[1:], strict=True
+                table.heads[1:],
+                numbers[1:],
+                cells[1:],
+                strict=True,
             )
         )
         name = f'<th role="rowheader" scope="row">{escaped(row[0])}</th>'
@@ -272,7 +275,10 @@ def _drawn(table: Table, number: int, longest: float) -> str:
 
 
 def _marks(
-    before: str | None, after: str | None, low: str | None, high: str | None
+    before: str | None,
+    after: str | None,
+    low: str | None,
+    high: str | None,
 ) -> str:
     """On a scale: a circle before with its range, a diamond after, the way between."""
     parts = [
@@ -318,9 +324,24 @@ def heat_map(
         y = margin + cell * row
         middle = y + cell * 0.5 + 4
         turned = f' transform="rotate(-90 {middle:.1f} {margin - 6:.1f})"'
-        parts.append(_text(shown[row], margin - 6, middle, "end", full=names[row]))
         parts.append(
-            _text(shown[row], middle, margin - 6, "start", turned, full=names[row])
+            _text(
+                shown[row],
+                margin - 6,
+                middle,
+                "end",
+                full=names[row],
+            )
+        )
+        parts.append(
+            _text(
+                shown[row],
+                middle,
+                margin - 6,
+                "start",
+                turned,
+                full=names[row],
+            )
         )
         for column, value in enumerate(values):
             x = margin + cell * column
@@ -386,7 +407,11 @@ def _round_above(highest: float) -> float:
 
 
 def _svg(
-    width: float, height: float, title: str, parts: Sequence[str], more: str = ""
+    width: float,
+    height: float,
+    title: str,
+    parts: Sequence[str],
+    more: str = "",
 ) -> str:
     box = (
         f'viewBox="0 0 {width:.0f} {height:.0f}" role="img"'

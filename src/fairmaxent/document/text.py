@@ -57,7 +57,12 @@ def _wrapped(text: str, width: int | None, indent: str = "") -> str:
     line = on_one_line(text)
     if width is None:
         return line
-    return textwrap.fill(line, width, subsequent_indent=indent, break_on_hyphens=False)
+    return textwrap.fill(
+        line,
+        width,
+        subsequent_indent=indent,
+        break_on_hyphens=False,
+    )
 
 
 def table_lines(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
@@ -74,7 +79,12 @@ def table_lines(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str
     widths = [max(len(row[column]) for row in cells) for column in range(len(heads))]
     lines = []
     for row in cells:
-        placed = zip(row, widths, numeric, strict=True)
+        placed = zip(
+            row,
+            widths,
+            numeric,
+            strict=True,
+        )
         padded = (
             cell.rjust(width) if right else cell.ljust(width)
             for cell, width, right in placed

@@ -89,7 +89,12 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def more(count: int, shown: int, noun: str, where: str = "") -> list[str]:
+def more(
+    count: int,
+    shown: int,
+    noun: str,
+    where: str = "",
+) -> list[str]:
     """A line that counts what there is no room for, if there is anything.
 
     >>> more(14, 12, "group", ": see the appendix."), more(12, 12, "group")

@@ -91,8 +91,21 @@ def write_on_workers(
         "potentials": source.potentials,
         "log_share": -float(np.log(len(table.parts))),
     }
-    tilted = spread(client, _tilted, table.parts, beside=[rows], **shared)
-    masses = np.array(gathered(client, _masses, tilted, blocks=delivery.blocks))
+    tilted = spread(
+        client,
+        _tilted,
+        table.parts,
+        beside=[rows],
+        **shared,
+    )
+    masses = np.array(
+        gathered(
+            client,
+            _masses,
+            tilted,
+            blocks=delivery.blocks,
+        )
+    )
     tasks = _files(_divided(cells, masses, rng), delivery.size)
     seeds = [int(seed) for seed in rng.integers(2**63, size=len(tasks))]
     paths = [str(delivery.folder / part_name(number)) for number in range(len(tasks))]
@@ -139,7 +152,11 @@ def _files(wanted: Indices, size: int) -> list[tuple[int, Indices]]:
 
 
 def _tilted(
-    _: Any, rows: Rows, prior: Prior, potentials: Reals, log_share: float
+    _: Any,
+    rows: Rows,
+    prior: Prior,
+    potentials: Reals,
+    log_share: float,
 ) -> TiltedMixture:
     return attached(prior, rows, log_share).tilt(potentials)
 
@@ -152,7 +169,11 @@ def _masses(tilted: TiltedMixture, blocks: Blocks) -> Reals:
 
 
 def _write(
-    tilted: TiltedMixture, cells: Indices, seed: int, path: str, delivery: Delivery
+    tilted: TiltedMixture,
+    cells: Indices,
+    seed: int,
+    path: str,
+    delivery: Delivery,
 ) -> None:
     """Draw rows, a value for each level, with columns like the input's and weight 1."""
     rng = np.random.default_rng(seed)

@@ -72,7 +72,12 @@ class Partitions(Counted):
     keeps_rows = False  # which distinct row each input row is
 
     @classmethod
-    def of(cls, client: Client, blocks: Blocks, parts: Sequence[Future]) -> Partitions:
+    def of(
+        cls,
+        client: Client,
+        blocks: Blocks,
+        parts: Sequence[Future],
+    ) -> Partitions:
         """Keep the partitions that have rows."""
         sizes = np.array(gathered(client, _sums, parts))
         kept = np.flatnonzero(sizes[:, 0])
@@ -86,7 +91,12 @@ class Partitions(Counted):
             return self
         groups = np.array_split(np.array(self.parts, dtype=object), most)
         joined = [
-            self.client.submit(_joined, list(group), self.blocks, pure=False)
+            self.client.submit(
+                _joined,
+                list(group),
+                self.blocks,
+                pure=False,
+            )
             for group in groups
         ]
         return Partitions.of(self.client, self.blocks, joined)
@@ -115,12 +125,22 @@ class Partitions(Counted):
 
     def without(self, broken: Broken) -> Partitions:
         """Set the count of the broken rows to zero."""
-        parts = spread(self.client, Table.without, self.parts, broken=broken)
+        parts = spread(
+            self.client,
+            Table.without,
+            self.parts,
+            broken=broken,
+        )
         return Partitions.of(self.client, self.blocks, parts)
 
     def reweighed(self, factor: Reals) -> Partitions:
         """Multiply each row's count by the factor of its level in the first column."""
-        parts = spread(self.client, Table.reweighed, self.parts, factor=factor)
+        parts = spread(
+            self.client,
+            Table.reweighed,
+            self.parts,
+            factor=factor,
+        )
         return Partitions.of(self.client, self.blocks, parts)
 
     def thinned(self, rows: int) -> Table:
@@ -134,7 +154,10 @@ class Partitions(Counted):
         asked = np.flatnonzero(shares)
         steps = [int(shares[part]) for part in asked]
         tables = gathered(
-            self.client, _steps, [self.parts[part] for part in asked], beside=[steps]
+            self.client,
+            _steps,
+            [self.parts[part] for part in asked],
+            beside=[steps],
         )
         table = _joined(tables, self.blocks)
         equal = np.full(rows, self.total / rows)
@@ -153,7 +176,14 @@ class Partitions(Counted):
         prior, rows = detached(density.prior, self.parts)
         shared = {"density": replace(density, prior=prior), "total": self.total}
         return float(
-            merged(self.client, _divergence, sum, self.parts, beside=[rows], **shared)
+            merged(
+                self.client,
+                _divergence,
+                sum,
+                self.parts,
+                beside=[rows],
+                **shared,
+            )
         )
 
     def spread(self, tilted: TiltedPartitions) -> Spread:
@@ -200,7 +230,11 @@ def _steps(table: Table, rows: int) -> Table:
 
 
 def count_on_workers(
-    client: Client, lazy: Lazy, domain: Domain, blocks: Blocks, weight: str | None
+    client: Client,
+    lazy: Lazy,
+    domain: Domain,
+    blocks: Blocks,
+    weight: str | None,
 ) -> Partitions:
     """Encode the rows, merge equal ones and count them on the workers.
 
@@ -247,7 +281,11 @@ class PartitionedRows:
     def of(cls, blocks: Blocks, weighted: Partitions) -> PartitionedRows:
         """Keep the rows of positive weight and normalise over all partitions."""
         parts = spread(
-            weighted.client, _rows, weighted.parts, blocks=blocks, total=weighted.total
+            weighted.client,
+            _rows,
+            weighted.parts,
+            blocks=blocks,
+            total=weighted.total,
         )
         sizes, floors = zip(
             *gathered(weighted.client, _size_and_floor, parts), strict=True
@@ -309,7 +347,13 @@ class TiltedPartitions:
         """Joint table of a few blocks, by counting."""
         return self.rows.tilted(self.potentials, methodcaller("joint", list(wanted)))[1]
 
-    def draw(self, roots: Indices, rng: Generator, *, spread: bool = False) -> Drawn:
+    def draw(
+        self,
+        roots: Indices,
+        rng: Generator,
+        *,
+        spread: bool = False,
+    ) -> Drawn:
         """Draw a partition for each root level, then one of its rows on its worker."""
         parts, masses = self._parts
         chosen = Choice.rows_of(masses.T).draw(roots, rng, spread=spread)
@@ -340,7 +384,12 @@ class TiltedPartitions:
         They are kept on the workers for the next draw.
         """
         client = self.rows.weighted.client
-        parts = spread(client, Rows.tilt, self.rows.parts, potentials=self.potentials)
+        parts = spread(
+            client,
+            Rows.tilt,
+            self.rows.parts,
+            potentials=self.potentials,
+        )
         masses = gathered(
             client,
             _root_masses,
@@ -381,7 +430,10 @@ def _with_rows(prior: Prior, rows: Rows) -> Prior:
 
 
 def _spread(
-    table: Table, rows: Rows, potentials: Reals, log_partition: float
+    table: Table,
+    rows: Rows,
+    potentials: Reals,
+    log_partition: float,
 ) -> Spread:
     """Spread the weights of one partition; ``log_partition`` is that of all of them."""
     tilted = rows.tilt(potentials)
@@ -393,7 +445,12 @@ def _united(spreads: list[Spread]) -> Spread:
     return Spread.stacked(spreads).over((0,))
 
 
-def _divergence(table: Table, rows: Rows, density: Density, total: float) -> float:
+def _divergence(
+    table: Table,
+    rows: Rows,
+    density: Density,
+    total: float,
+) -> float:
     """Return the contribution of one partition to KL(data‖p).
 
     ``total`` is the weight of all partitions.
@@ -435,7 +492,13 @@ def _root_masses(tilted: TiltedRows, blocks: Blocks, log_partition: float) -> Re
     return share * tilted.levels[blocks.slices[0]]
 
 
-def _draw(tilted: TiltedRows, roots: Indices, seed: int, *, spread: bool) -> Codes:
+def _draw(
+    tilted: TiltedRows,
+    roots: Indices,
+    seed: int,
+    *,
+    spread: bool,
+) -> Codes:
     return tilted.draw(roots, np.random.default_rng(seed), spread=spread).codes
 
 

@@ -127,7 +127,12 @@ def level_expression(attribute: Attribute, dtype: Any, api: Any = nw) -> Any:
     return api.when(is_missing(column, dtype)).then(missing).otherwise(level)
 
 
-def _by_cut_points(attribute: Attribute, column: Any, dtype: Any, api: Any) -> Any:
+def _by_cut_points(
+    attribute: Attribute,
+    column: Any,
+    dtype: Any,
+    api: Any,
+) -> Any:
     """Count the cut points that a number or time reaches.
 
     These are the edges of bins, or the values themselves, which ascend.
@@ -169,7 +174,12 @@ def _literal(cut: float, dtype: Any) -> Any:
     return moment.replace(tzinfo=datetime.UTC).astimezone(ZoneInfo(dtype.time_zone))
 
 
-def _by_name(attribute: Attribute, column: Any, dtype: Any, api: Any) -> Any:
+def _by_name(
+    attribute: Attribute,
+    column: Any,
+    dtype: Any,
+    api: Any,
+) -> Any:
     """Look each value up.
 
     Those not listed belong to the last level, which stands for all rare values.
@@ -199,7 +209,10 @@ def _by_name(attribute: Attribute, column: Any, dtype: Any, api: Any) -> Any:
         column = column.fill_null(value=False).cast(nw.Int64)
         names = [int(name) for name in names]
     return column.replace_strict(
-        names, list(range(listed)), default=listed, return_dtype=nw.Int64
+        names,
+        list(range(listed)),
+        default=listed,
+        return_dtype=nw.Int64,
     )
 
 
@@ -254,7 +267,10 @@ class CountColumns:
 
 
 def keyed(
-    lazy: Lazy, domain: Domain, blocks: Blocks, weight: str | None
+    lazy: Lazy,
+    domain: Domain,
+    blocks: Blocks,
+    weight: str | None,
 ) -> tuple[Lazy, CountColumns]:
     """Encode the rows: keys of each distinct row, and design weights with squares."""
     coded, keys = with_keys(lazy, domain, blocks)
@@ -272,7 +288,11 @@ def keyed(
         (design * design).alias(squares),
         design.alias(peak),
     )
-    how = {mass: "sum", squares: "sum", peak: "max"}
+    how = {
+        mass: "sum",
+        squares: "sum",
+        peak: "max",
+    }
     return weighted, CountColumns(keys, rows, how)
 
 
@@ -350,7 +370,13 @@ def table_of(counted: Any, columns: CountColumns, blocks: Blocks) -> Table:
     if not columns.weights:
         return Table(codes, rows, rows, rows)
     mass, squares, peaks = (numbers(counts, name)[order] for name in columns.weights)
-    return Table(codes, mass, rows, squares, peaks=peaks)
+    return Table(
+        codes,
+        mass,
+        rows,
+        squares,
+        peaks=peaks,
+    )
 
 
 def unpacked(keys: list[Codes], blocks: Blocks) -> Codes:
@@ -415,7 +441,10 @@ def join_weights(
     if lazy.implementation.is_polars():
         joined: Lazy = nw.from_native(
             coded.to_native().join(
-                by_key.to_native(), on=keys, how="left", maintain_order="left"
+                by_key.to_native(),
+                on=keys,
+                how="left",
+                maintain_order="left",
             )
         )
     else:

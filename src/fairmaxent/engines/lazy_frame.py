@@ -240,7 +240,12 @@ def _parts(lazy: Lazy, name: str) -> list[Lazy]:
     ]
 
 
-def _thinned(counted: Sequence[Lazy], name: str, rows: str, mass: str) -> Values:
+def _thinned(
+    counted: Sequence[Lazy],
+    name: str,
+    rows: str,
+    mass: str,
+) -> Values:
     """Keep the frequent values, the first and last, and every k-th of the others.
 
     The others are in ascending order.

@@ -57,7 +57,12 @@ class SuccessRate:
     observed: float
 
     @classmethod
-    def of(cls, successes: float, attempts: int, confidence: float) -> "SuccessRate":
+    def of(
+        cls,
+        successes: float,
+        attempts: int,
+        confidence: float,
+    ) -> "SuccessRate":
         """Wilson's score interval; ``successes`` may be a mean over broken ties."""
         z = NormalDist().inv_cdf((1 + confidence) / 2)
         total = attempts + z**2

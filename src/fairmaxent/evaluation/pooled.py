@@ -98,7 +98,10 @@ class Pooled:
         return tuple(map(self.names.index, names))
 
     def shuffled(
-        self, table: TableName, rng: Generator, most: int | None = None
+        self,
+        table: TableName,
+        rng: Generator,
+        most: int | None = None,
     ) -> Rows:
         """Rows of a table in random order, at most so many."""
         order = rng.permutation(self.rows(table))[:most]
@@ -137,7 +140,12 @@ class Pooled:
                 values = labels[column.codes].tolist()
                 dtype = nw.String
             name = column.name
-            frame[name] = nw.new_series(name, values, dtype, backend=backend)
+            frame[name] = nw.new_series(
+                name,
+                values,
+                dtype,
+                backend=backend,
+            )
         options = ColumnOptions(self.names)
         columns = learn_columns(frames.build(frame), options, weights)
         domain = Domain.of(columns)
@@ -259,7 +267,12 @@ def _categories(name: str, columns: Sequence[frames.Column]) -> PooledColumn:
     )
 
 
-def column_sets(width: int, size: int, most: float, rng: Generator) -> list[list[int]]:
+def column_sets(
+    width: int,
+    size: int,
+    most: float,
+    rng: Generator,
+) -> list[list[int]]:
     """All sets of so many columns or, if they are too many, some of them at random."""
     size = min(size, width)
     if math.comb(width, size) <= most:
@@ -338,7 +351,10 @@ def nearest(
 
 
 def _distances_by(
-    column: PooledColumn, candidates: Rows, unit: int, kept: int
+    column: PooledColumn,
+    candidates: Rows,
+    unit: int,
+    kept: int,
 ) -> Callable[[int], Distances]:
     """Distances of all candidates from a person by one column.
 

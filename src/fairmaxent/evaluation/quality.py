@@ -376,7 +376,11 @@ class _School:
             )
         table = roles.compress(encoded.codes)
         people = People.of(
-            roles, table, table.counts, positions=encoded.positions, design=None
+            roles,
+            table,
+            table.counts,
+            positions=encoded.positions,
+            design=None,
         )
         return cls(
             roles=roles,

@@ -44,8 +44,16 @@ ATTACKS = {
 _WIDTH = 80
 _GROUPS = 12  # shown before the rest is counted
 _NAMED = 3  # columns that differ most
-_SETS = {1: "single columns", 2: "pairs of columns", 3: "triples of columns"}
-_STATES = {"high": "bad", "low": "good", "uncertain": "short"}
+_SETS = {
+    1: "single columns",
+    2: "pairs of columns",
+    3: "triples of columns",
+}
+_STATES = {
+    "high": "bad",
+    "low": "good",
+    "uncertain": "short",
+}
 
 
 @dataclass(frozen=True)

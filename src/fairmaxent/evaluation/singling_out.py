@@ -29,7 +29,11 @@ Guess = tuple[tuple[int, int, int], ...]  # column, least and greatest code
 
 
 def singling_out(
-    pooled: Pooled, guesses: int, *, confidence: float, rng: Generator
+    pooled: Pooled,
+    guesses: int,
+    *,
+    confidence: float,
+    rng: Generator,
 ) -> Risk | None:
     """Make guesses from the new rows and try them; None if no guess fits just one."""
     tables = {name: Ranges.of(pooled.distinct(name)) for name in pooled.parts}
@@ -84,7 +88,10 @@ def _outside(
 
 
 def make_guesses(
-    pooled: Pooled, new: "Ranges", wanted: int, rng: Generator
+    pooled: Pooled,
+    new: "Ranges",
+    wanted: int,
+    rng: Generator,
 ) -> list[Guess]:
     """Guesses that fit exactly one new row, all with equal chances."""
     # The least and the greatest code that a guess allows, for each row and column of

@@ -17,7 +17,12 @@ _TOLERANCE = 1e-13
 _MOST_ROUNDS = 10_000
 
 
-def capped(table: Reals, data: Reals, limit: Reals, kept: Sequence[Grouping]) -> Reals:
+def capped(
+    table: Reals,
+    data: Reals,
+    limit: Reals,
+    kept: Sequence[Grouping],
+) -> Reals:
     """Return t' of smallest KL(t'‖t) with t'(c) <= limit(c) in all cells.
 
     It has the data's marginals of ``kept``.
@@ -44,7 +49,11 @@ def capped(table: Reals, data: Reals, limit: Reals, kept: Sequence[Grouping]) ->
 
 
 def _fit_marginal(
-    table: Reals, limit: Reals, factors: Reals, data: Reals, axes: Grouping
+    table: Reals,
+    limit: Reals,
+    factors: Reals,
+    data: Reals,
+    axes: Grouping,
 ) -> None:
     """Multiply the factors of a marginal's levels, so that it has the data's mass."""
     moved = [

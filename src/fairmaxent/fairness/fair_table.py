@@ -183,7 +183,10 @@ def _possible(wishes: Wishes, groups: list[GroupShares]) -> Mask:
 
 
 def _conditions(
-    wishes: Wishes, groups: list[GroupShares], cells: Cells, wanted: Wanted
+    wishes: Wishes,
+    groups: list[GroupShares],
+    cells: Cells,
+    wanted: Wanted,
 ) -> Conditions:
     """All wishes as conditions on the cells."""
     summed: Cell = ()
@@ -196,8 +199,18 @@ def _conditions(
         turned[:, [0, axis]] = cells[:, [axis, 0]]
         asked += _outcome_rows(about, turned, summed)
         about_rates += _rate_conditions(about, known, turned)
-    asked += share_rows(wishes, groups, cells, first=0)
-    asked += representation_blocks(wishes, groups, cells, first=0)
+    asked += share_rows(
+        wishes,
+        groups,
+        cells,
+        first=0,
+    )
+    asked += representation_blocks(
+        wishes,
+        groups,
+        cells,
+        first=0,
+    )
     asked += about_rates
     if wanted.values is not None:
         for known_shares in groups:
@@ -220,7 +233,10 @@ def _rate_conditions(
 
 
 def _mean_rows(
-    wishes: Wishes, known: GroupShares, cells: Cells, values: Reals
+    wishes: Wishes,
+    known: GroupShares,
+    cells: Cells,
+    values: Reals,
 ) -> Iterator[Row]:
     """Σ v(c)·t(c) over a group is the mean of all groups compared, times its size.
 

@@ -96,7 +96,10 @@ class Conditions:
         kept = alive[self.block]
         block = (np.cumsum(alive) - 1)[self.block[kept]]
         return replace(
-            self, rates=self.rates[kept], block=block, least=self.least[kept]
+            self,
+            rates=self.rates[kept],
+            block=block,
+            least=self.least[kept],
         )
 
 
@@ -162,7 +165,12 @@ def room(conditions: Conditions, floor: Reals) -> float:
     0 if there is none.
     """
     no_cost = np.zeros(len(floor))
-    answer = _linear_program(conditions, floor, cost=no_cost, least_room=0.0)
+    answer = _linear_program(
+        conditions,
+        floor,
+        cost=no_cost,
+        least_room=0.0,
+    )
     if answer is None:
         return 0.0
     return float(answer[-1])
@@ -178,7 +186,12 @@ def fewest_cells(conditions: Conditions, floor: Reals, costly: Mask) -> Mask | N
     if half <= LEAST_ROOM:
         return None
     cost = costly.astype(float)
-    answer = _linear_program(conditions, floor, cost=cost, least_room=half)
+    answer = _linear_program(
+        conditions,
+        floor,
+        cost=cost,
+        least_room=half,
+    )
     if answer is None:
         return None
     return (answer[: len(floor)] > 1e-9) | ~costly
@@ -229,7 +242,11 @@ def _capped_program(conditions: Conditions, floor: Reals, wanted: Mask) -> Mask 
 
 
 def _linear_program(
-    conditions: Conditions, floor: Reals, *, cost: Reals, least_room: float
+    conditions: Conditions,
+    floor: Reals,
+    *,
+    cost: Reals,
+    least_room: float,
 ) -> Reals | None:
     """Minimise cost·t − (room x) over t = x·floor + v, v >= 0.
 
@@ -255,7 +272,11 @@ def _linear_program(
 
 
 def _minimum(
-    cost: Reals, below: Reals, equal: Reals, values: Reals, bounds: list[Any]
+    cost: Reals,
+    below: Reals,
+    equal: Reals,
+    values: Reals,
+    bounds: list[Any],
 ) -> Reals | None:
     """Minimise cost·x under below·x <= 0, equal·x = values and the bounds.
 
@@ -303,7 +324,11 @@ def _blocks(conditions: Conditions) -> int:
     return int(conditions.block.max(initial=-1)) + 1
 
 
-@np.errstate(over="ignore", divide="ignore", invalid="ignore")
+@np.errstate(
+    over="ignore",
+    divide="ignore",
+    invalid="ignore",
+)
 def _interior_point(
     prior: Reals, conditions: Conditions, multipliers: Reals
 ) -> tuple[Projection, Reals]:
@@ -415,7 +440,12 @@ def _solve_bounds(inner: Reals, right: Reals) -> Reals:
         return np.asarray(np.linalg.lstsq(inner, right, rcond=None)[0])
 
 
-def _solve(matrix: Any, point: Reals, extra: Reals, right: Reals) -> Reals:
+def _solve(
+    matrix: Any,
+    point: Reals,
+    extra: Reals,
+    right: Reals,
+) -> Reals:
     """Solve (B diag(t) Bᵀ + diag(extra)) x = right for each column of `right`.
 
     By Cholesky, not LU: if conditions repeat each other, an unsymmetric error would
@@ -440,7 +470,12 @@ def _solve(matrix: Any, point: Reals, extra: Reals, right: Reals) -> Reals:
     return solved * scale[:, None]
 
 
-def _solve_sparse(system: Any, scale: Reals, shift: Reals, right: Reals) -> Reals:
+def _solve_sparse(
+    system: Any,
+    scale: Reals,
+    shift: Reals,
+    right: Reals,
+) -> Reals:
     """Solve by a sparse LU that keeps to the diagonal.
 
     The system is symmetric and positive definite.

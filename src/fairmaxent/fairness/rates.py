@@ -101,7 +101,12 @@ def smallest_over_largest(rates: Reals, *, if_all_zero: float = 1.0) -> Reals:
     smallest = np.fmin.reduce(rates, axis=-1, initial=np.nan)
     largest = np.fmax.reduce(rates, axis=-1, initial=np.nan)
     otherwise = np.where(np.isnan(largest), np.nan, if_all_zero)
-    return np.divide(smallest, largest, out=otherwise, where=largest > 0)
+    return np.divide(
+        smallest,
+        largest,
+        out=otherwise,
+        where=largest > 0,
+    )
 
 
 def group_table(table: Reals, grouping: Grouping) -> Reals:
@@ -131,7 +136,12 @@ def outcome_rates(table: Reals, grouping: Grouping) -> Reals:
     """
     mass = group_table(table, grouping)
     total = mass.sum(axis=0)
-    return np.divide(mass, total, out=np.full_like(mass, np.nan), where=total > 0)
+    return np.divide(
+        mass,
+        total,
+        out=np.full_like(mass, np.nan),
+        where=total > 0,
+    )
 
 
 def representation_pair(
@@ -146,7 +156,11 @@ def representation_pair(
 
 
 def statistical_pair(
-    table: Reals, grouping: Grouping, outcomes: Sequence[int], *, strata: int = 0
+    table: Reals,
+    grouping: Grouping,
+    outcomes: Sequence[int],
+    *,
+    strata: int = 0,
 ) -> WorstPair:
     """The statistical rate, with the groups and the outcome that determine it.
 
@@ -170,7 +184,11 @@ def representation_rate(table: Reals, grouping: Grouping, *, strata: int = 0) ->
 
 
 def statistical_rate(
-    table: Reals, grouping: Grouping, outcomes: Sequence[int], *, strata: int = 0
+    table: Reals,
+    grouping: Grouping,
+    outcomes: Sequence[int],
+    *,
+    strata: int = 0,
 ) -> float:
     """Smallest of min P(y | g) / max P(y | g) over outcomes y (Definition 2.2).
 
@@ -448,12 +466,18 @@ class Measure:
             shares[name] = representation_rate(compared, grouping, strata=self.strata)
             compared = self.with_outcome(compared, grouping)
             outcomes[name] = statistical_rate(
-                compared, grouping, favourable, strata=self.strata
+                compared,
+                grouping,
+                favourable,
+                strata=self.strata,
             )
         return {"representation_rate": shares, "statistical_rate": outcomes}
 
     def _without(
-        self, tables: Reals, skipped: Sequence[tuple[int, int]], axes: Grouping
+        self,
+        tables: Reals,
+        skipped: Sequence[tuple[int, int]],
+        axes: Grouping,
     ) -> Reals:
         """Tables without the skipped levels of some axes.
 
@@ -469,7 +493,10 @@ class Measure:
 
 
 def _chosen_levels(
-    roles: Roles, favourable: object, axis: int, left_out: dict[int, int]
+    roles: Roles,
+    favourable: object,
+    axis: int,
+    left_out: dict[int, int],
 ) -> Levels:
     """The favourable levels of an outcome.
 

@@ -110,7 +110,11 @@ def closest_shares(wishes: Wishes, groupings: list[GroupShares]) -> list[GroupSh
 
 
 def share_rows(
-    wishes: Wishes, groupings: list[GroupShares], cells: Cells, *, first: int
+    wishes: Wishes,
+    groupings: list[GroupShares],
+    cells: Cells,
+    *,
+    first: int,
 ) -> Iterator[Row]:
     """Conditions on group shares: fixed, targeted, left out.
 
@@ -138,7 +142,11 @@ def share_rows(
 
 
 def representation_blocks(
-    wishes: Wishes, groupings: list[GroupShares], cells: Cells, *, first: int
+    wishes: Wishes,
+    groupings: list[GroupShares],
+    cells: Cells,
+    *,
+    first: int,
 ) -> Iterator[RateBlock]:
     """One block per grouping with free shares.
 

@@ -107,7 +107,12 @@ class Stratified:
             return rake(sizes, named, option=_UNREACHABLE)
         return sizes
 
-    def _within(self, axis: int, target: Reals | None, sizes: Reals) -> Reals:
+    def _within(
+        self,
+        axis: int,
+        target: Reals | None,
+        sizes: Reals,
+    ) -> Reals:
         """Shares of an axis in each stratum."""
         joint = marginal(self.data, (axis, *self._strata_axes))
         if target is not None:
@@ -118,7 +123,10 @@ class Stratified:
     # ------------------------------------------------------------ strata
 
     def _products(
-        self, sizes: Reals, outcomes: Reals | None, shares: Targets
+        self,
+        sizes: Reals,
+        outcomes: Reals | None,
+        shares: Targets,
     ) -> tuple[Mask, Reals]:
         """The strata where t(y, z | s) = P(y | s)·P(z | s) is the only answer, and t.
 

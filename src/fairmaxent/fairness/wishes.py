@@ -99,7 +99,12 @@ class Wishes:
     loose: bool = False
 
     @classmethod
-    def of(cls, empirical: Reals, wanted: Wanted, targets: Targets) -> "Wishes":
+    def of(
+        cls,
+        empirical: Reals,
+        wanted: Wanted,
+        targets: Targets,
+    ) -> "Wishes":
         """Take the wanted marginals, and drop the mass of forbidden cells."""
         targets = {axis: target / np.sum(target) for axis, target in targets.items()}
         allowed = wanted.allowed
@@ -108,7 +113,10 @@ class Wishes:
         _refuse_forbidden_levels(empirical, allowed, targets, wanted.describe)
         data = np.where(allowed, empirical, 0.0)
         rates = zip(
-            wanted.groupings, wanted.representation, wanted.statistical, strict=True
+            wanted.groupings,
+            wanted.representation,
+            wanted.statistical,
+            strict=True,
         )
         wishes = cls(
             data=data / data.sum(),
@@ -266,7 +274,12 @@ class RateBlock:
     least: float
 
 
-def members(cells: Cells, axes: Grouping, group: Cells, first: int = 0) -> Mask:
+def members(
+    cells: Cells,
+    axes: Grouping,
+    group: Cells,
+    first: int = 0,
+) -> Mask:
     """Which cells belong to a group.
 
     ``cells`` name the levels of the axes from ``first`` on.

@@ -65,7 +65,11 @@ _GROUPS = {".": ",'’ \u00a0\u202f", ",": ".'’ \u00a0\u202f"}
 
 # Dates such as 31/12/2025.
 _WRITTEN = r"^(\d{1,2})([./-])(\d{1,2})([./-])(\d{4})( \d{1,2}:\d\d(?::\d\d)?)?$"
-_CLOCKS = {"": "", " %H:%M": r" \d{1,2}:\d\d", " %H:%M:%S": r" \d{1,2}:\d\d:\d\d"}
+_CLOCKS = {
+    "": "",
+    " %H:%M": r" \d{1,2}:\d\d",
+    " %H:%M:%S": r" \d{1,2}:\d\d:\d\d",
+}
 _MONTHS = 12
 _ORDERS: dict[DateOrder, tuple[str, str]] = {
     "dmy": ("%d{0}%m{0}%Y", "day{0}month{0}year"),
@@ -111,7 +115,10 @@ class _Dates(NamedTuple):
 
 
 def typed_table(
-    cells: Any, missing: Sequence[str], reading: FileReading, separator: str = ""
+    cells: Any,
+    missing: Sequence[str],
+    reading: FileReading,
+    separator: str = "",
 ) -> Typed:
     """Strip spaces, read markers as missing, and give each column its type.
 
@@ -437,7 +444,12 @@ def _fitting_marks(
     ]
 
 
-def _fits(bare: Any, decimal: str, group: str, part: str) -> bool:
+def _fits(
+    bare: Any,
+    decimal: str,
+    group: str,
+    part: str,
+) -> bool:
     whole = rf"(?:0|[1-9]\d{{0,14}}|[1-9]\d{{0,2}}(?:{group}\d{{3}}){{1,4}})"
     return bare.str.contains(rf"^[-+]?{whole}(?:{decimal}{part})?$").all()
 

@@ -93,7 +93,12 @@ def need_room(needed: float, path: object) -> None:
     )
 
 
-def check_growth(size: int, content: bytes, path: object, remedy: str) -> None:
+def check_growth(
+    size: int,
+    content: bytes,
+    path: object,
+    remedy: str,
+) -> None:
     """Refuse a compressed file of which few bytes stand for too many."""
     by_size = max(limits.FREELY_INFLATED, limits.MOST_INFLATION * len(content))
     by_memory = limits.memory_limit() / _LEAST_MEMORY

@@ -57,7 +57,10 @@ class _Layout(NamedTuple):
 
 
 def read_csv(
-    content: bytes, path: str, reading: FileReading, format: str
+    content: bytes,
+    path: str,
+    reading: FileReading,
+    format: str,
 ) -> tuple[Any, list[Remark], TableForm]:
     """Read a table from the content of a file."""
     csv.field_size_limit(LONGEST_CELL)  # of the whole process, by default 128 KiB
@@ -279,7 +282,10 @@ def _read_cells(
 
 
 def _records(
-    text: str, separator: str, path: str, above: int
+    text: str,
+    separator: str,
+    path: str,
+    above: int,
 ) -> Iterator[tuple[int, list[str]]]:
     """The records that are not empty, each with the number of its last line.
 
@@ -304,7 +310,12 @@ def _records(
         ) from problem
 
 
-def _fast(text: str, names: Sequence[str], separator: str, skipped: int) -> Any:
+def _fast(
+    text: str,
+    names: Sequence[str],
+    separator: str,
+    skipped: int,
+) -> Any:
     """Read all cells as text with polars; None if the file is too irregular for it."""
     # in a single column, polars reads an empty line as an empty cell
     if ' "' in text or len(names) == 1:
@@ -359,7 +370,12 @@ def _regular_records(
 
 
 def _slow(
-    text: str, names: Sequence[str], separator: str, skipped: int, path: str, above: int
+    text: str,
+    names: Sequence[str],
+    separator: str,
+    skipped: int,
+    path: str,
+    above: int,
 ) -> Any:
     """Read all cells as text with Python's csv module, or name the line that fails."""
     records: list[list[str]] = []
@@ -368,7 +384,12 @@ def _slow(
             continue
         if len(record) != len(names):
             where = f"{path}, line {above + line}"
-            raise misfit(where, record, names, is_first=not records)
+            raise misfit(
+                where,
+                record,
+                names,
+                is_first=not records,
+            )
         records.append(record)
     return polars.DataFrame(
         records, schema=dict.fromkeys(names, polars.String), orient="row"
@@ -376,7 +397,11 @@ def _slow(
 
 
 def misfit(
-    where: str, record: Sequence[str], names: Sequence[str], *, is_first: bool
+    where: str,
+    record: Sequence[str],
+    names: Sequence[str],
+    *,
+    is_first: bool,
 ) -> StorageError:
     """The error for a line that has not one cell for each name."""
     has = counted(len(record), "cell") if record else "quotes that do not match"
@@ -391,7 +416,12 @@ def misfit(
 
 
 def _joined_lines(
-    text: str, separator: str, width: int, records: int, path: str, above: int
+    text: str,
+    separator: str,
+    width: int,
+    records: int,
+    path: str,
+    above: int,
 ) -> list[Remark]:
     """Refuse rows that may be several: those that stray quotes make one.
 

@@ -76,7 +76,12 @@ def cells_by_line(
     if not fits.all():
         odd = filled[int(np.argmin(fits))]
         record = _line_cells(lines[odd], separator)
-        problem = misfit(f"{path}, line {odd + 1}", record, names, is_first=False)
+        problem = misfit(
+            f"{path}, line {odd + 1}",
+            record,
+            names,
+            is_first=False,
+        )
 
     others = cells.drop([name for name in names if name in declared])
     if others.width:

@@ -67,7 +67,10 @@ class _SheetCells(NamedTuple):
 
 
 def read_xlsx(
-    content: bytes, path: str, reading: FileReading, format: str
+    content: bytes,
+    path: str,
+    reading: FileReading,
+    format: str,
 ) -> tuple[Any, list[Remark], TableForm]:
     """Read a table from the content of a workbook."""
     remarks: list[Remark] = []
@@ -104,7 +107,13 @@ def cells_by_row(
     another is read. Columns that are not ``declared`` are typed.
     """
     with _damage(path):
-        sheet = _choose(content, reading.sheet, path, remarks=[], only_first=True)
+        sheet = _choose(
+            content,
+            reading.sheet,
+            path,
+            remarks=[],
+            only_first=True,
+        )
     cells = sheet.rows
     rows = _rows_asked(cells, reading)
     header = list(reading.columns or ())
@@ -119,7 +128,13 @@ def cells_by_row(
             f"{path} has no row with the names of its columns; set ", Option("columns")
         )
 
-    names = column_names(header, reading, path, remarks=[], below_titles="")
+    names = column_names(
+        header,
+        reading,
+        path,
+        remarks=[],
+        below_titles="",
+    )
     filled = [cells[row] for row in rows if cells[row].keys() & used]
     columns: dict[str, Any] = {
         name: [row.get(place) for row in filled]
@@ -293,7 +308,10 @@ def _plain(value: Any) -> _Value | None:
 
 
 def _columns(
-    cells: _SheetCells, path: str, reading: FileReading, remarks: list[Remark]
+    cells: _SheetCells,
+    path: str,
+    reading: FileReading,
+    remarks: list[Remark],
 ) -> tuple[dict[str, list[_Value | None]], int]:
     """Find the header; return the columns below it, and how many rows are above it.
 
@@ -352,7 +370,10 @@ def _texts(row: Mapping[int, _Value], columns: Sequence[int]) -> list[str]:
 
 
 def _fill_merged(
-    cells: _SheetCells, rows: Sequence[int], used: Sequence[int], path: str
+    cells: _SheetCells,
+    rows: Sequence[int],
+    used: Sequence[int],
+    path: str,
 ) -> Iterator[str]:
     """Give each cell of a merged range the value that people see there."""
     room = len(rows) * len(used)
@@ -476,4 +497,9 @@ def _column(name: str, values: Sequence[Any]) -> Any | None:
     dtype = types.get(kinds.pop()) if len(kinds) == 1 else None
     if dtype is None:
         return None
-    return polars.Series(name, values, dtype=dtype, strict=False)
+    return polars.Series(
+        name,
+        values,
+        dtype=dtype,
+        strict=False,
+    )

@@ -28,7 +28,11 @@ _EPOCH = dt.date(1899, 12, 30)
 _DAY = 86_400_000_000  # microseconds
 _FIRST_DAY = dt.date(1900, 3, 1)  # before this, Excel counts days wrongly or not at all
 _MOST_WHOLE = 10**15  # beyond this, Excel shows zeros in place of digits
-_STYLES = {"date": 1, "moment": 2, "time": 3}  # of workbook.toml
+_STYLES = {
+    "date": 1,
+    "moment": 2,
+    "time": 3,
+}  # of workbook.toml
 _DECLARATION = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
 _SHEET_START = (
     "<worksheet"

@@ -161,7 +161,10 @@ def read_table(
 
 
 def _read_detected(
-    content: bytes, path: str, reading: FileReading, format: str
+    content: bytes,
+    path: str,
+    reading: FileReading,
+    format: str,
 ) -> TableFile:
     """Read a table by what is in it; a last row that holds sums is left out."""
     read = _function(FORMATS[format].read)

@@ -20,7 +20,10 @@ _FIRST_LINES = 17_000
 
 
 def read_json_lines(
-    content: bytes, path: str, reading: object, format: str
+    content: bytes,
+    path: str,
+    reading: object,
+    format: str,
 ) -> tuple[Any, tuple[()], None]:
     """Read a table from the content of a file."""
     text = content.removeprefix(codecs.BOM_UTF8)

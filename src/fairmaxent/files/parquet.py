@@ -25,7 +25,10 @@ _UNFINISHED = re.compile(r"(^|/)(\.|_[^=/]*(/|$))")  # or a record of another to
 
 
 def read_typed(
-    content: bytes, path: str, reading: object, format: str
+    content: bytes,
+    path: str,
+    reading: object,
+    format: str,
 ) -> tuple[Any, tuple[()], None]:
     """Read a table from a Parquet file, an Arrow file or an Arrow stream."""
     polars = load_library("polars")

@@ -357,7 +357,12 @@ class Staging:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: object, problem: object, traceback: object) -> None:
+    def __exit__(
+        self,
+        kind: object,
+        problem: object,
+        traceback: object,
+    ) -> None:
         try:
             if kind is None:
                 for each in self._staged.values():
@@ -415,4 +420,9 @@ def write_table(
     """
     output_format(path, format, form)
     with Staging([path], force=force) as staging:
-        return staging.write_table(frame, path, format=format, form=form)
+        return staging.write_table(
+            frame,
+            path,
+            format=format,
+            form=form,
+        )

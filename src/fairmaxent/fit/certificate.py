@@ -67,7 +67,11 @@ class Certificate(Facts):
         return tuple(self._spelled((*cost_remarks(self), *other_remarks(self))))
 
     def interval(
-        self, n: int, *, iid: bool = False, confidence: float = 0.95
+        self,
+        n: int,
+        *,
+        iid: bool = False,
+        confidence: float = 0.95,
     ) -> Intervals:
         """The range that the rates of ``n`` drawn rows will fall into.
 
@@ -86,7 +90,13 @@ class Certificate(Facts):
             )
         else:
             draws = int(np.clip(_CELLS // self.table.size, *_QUOTAS))
-            tables = quotas(self.table, count, draws, rng, sums=measure.sums)
+            tables = quotas(
+                self.table,
+                count,
+                draws,
+                rng,
+                sums=measure.sums,
+            )
         stack = tables.reshape(-1, *self.table.shape).astype(float)
         intervals: Intervals = {"representation_rate": {}, "statistical_rate": {}}
         ends = [(1 - confidence) / 2, (1 + confidence) / 2]
@@ -97,7 +107,11 @@ class Certificate(Facts):
                 drawn = compared[index](stack, axes)
                 exact = compared[index](self.table, axes)
                 rates = rates_of_many(
-                    drawn, exact, axes, outcomes, strata=measure.strata
+                    drawn,
+                    exact,
+                    axes,
+                    outcomes,
+                    strata=measure.strata,
                 )
                 low, high = np.quantile(rates[index], ends)
                 intervals[kind][name] = (float(low), float(high))

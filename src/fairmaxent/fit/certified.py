@@ -112,7 +112,11 @@ class Certified(Solved):
         """
         return next(
             self.sample_batches(
-                n, size=n, given=given, random_state=random_state, iid=iid
+                n,
+                size=n,
+                given=given,
+                random_state=random_state,
+                iid=iid,
             )
         )
 
@@ -241,7 +245,10 @@ class Certified(Solved):
         self._refuse_rows("a bootstrap")
         rng = self._generator(random_state)
         return measure_uncertainty(
-            self, replicates=replicates, confidence=confidence, rng=rng
+            self,
+            replicates=replicates,
+            confidence=confidence,
+            rng=rng,
         )
 
     def summary(self, *, confidence: float = 0.95) -> Any:
@@ -304,7 +311,11 @@ class Certified(Solved):
             target = staging.path_for(folder)
             if not isinstance(self.table, Partitions):
                 batches = self.sample_batches(
-                    count, size=most, given=given, random_state=random_state, iid=iid
+                    count,
+                    size=most,
+                    given=given,
+                    random_state=random_state,
+                    iid=iid,
                 )
                 for number, batch in enumerate(batches):
                     write_part(

@@ -242,7 +242,10 @@ def _changed(
 
 
 def _group_costs(
-    problem: Problem, fair: Reals, weights: Spread, copies: Spread
+    problem: Problem,
+    fair: Reals,
+    weights: Spread,
+    copies: Spread,
 ) -> Iterator[GroupCost]:
     """The groups of each grouping that have rows or a share."""
     rows = problem.cells("rows")
@@ -279,7 +282,12 @@ class _Measured:
     most_weight: Reals
     most_copies: Reals
 
-    def cost(self, columns: str, name: str, group: tuple[int, ...]) -> GroupCost:
+    def cost(
+        self,
+        columns: str,
+        name: str,
+        group: tuple[int, ...],
+    ) -> GroupCost:
         """The numbers of one of them."""
         return GroupCost(
             grouping=columns,

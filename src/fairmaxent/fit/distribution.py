@@ -151,7 +151,10 @@ class Details:
         )
 
     def draw(
-        self, places: Indices, roots: Codes, rng: np.random.Generator
+        self,
+        places: Indices,
+        roots: Codes,
+        rng: np.random.Generator,
     ) -> Mapping[int, Codes]:
         """Draw an input row behind each row of the component: its positions.
 
@@ -450,7 +453,13 @@ class Distribution:
         )
         return int(n)
 
-    def draw(self, cells: Indices, rng: np.random.Generator, *, spread: bool) -> Any:
+    def draw(
+        self,
+        cells: Indices,
+        rng: np.random.Generator,
+        *,
+        spread: bool,
+    ) -> Any:
         """Draw one row for each wanted cell of outcome and protected columns.
 
         ``spread``: each row of the data is drawn in proportion to its weight, up to one
@@ -508,7 +517,10 @@ def level_means(blocks: Blocks, rows: Counted) -> Reals:
 
 
 def _with_chosen(
-    levels: Reals, data: Reals, blocks: Blocks, chosen: Mapping[int, Reals | None]
+    levels: Reals,
+    data: Reals,
+    blocks: Blocks,
+    chosen: Mapping[int, Reals | None],
 ) -> Reals:
     """Replace the share of attributes outside the root by the chosen or data's own."""
     for attribute, wanted in chosen.items():
@@ -522,7 +534,12 @@ def _with_chosen(
 
 
 def fair_levels(
-    problem: Problem, weighted: Counted, fair: Reals, base: Prior, *, borrowed: Reals
+    problem: Problem,
+    weighted: Counted,
+    fair: Reals,
+    base: Prior,
+    *,
+    borrowed: Reals,
 ) -> Reals:
     """θ: the fair table for the root, the user's own marginals, and the rest.
 

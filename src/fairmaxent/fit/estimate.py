@@ -101,7 +101,10 @@ def fold_of_each(people: People, folds: int, *, seed: int) -> Indices:
 
 
 def _one_row_each(
-    data: Reading, table: Table, distinct: Indices, weights: Reals | None
+    data: Reading,
+    table: Table,
+    distinct: Indices,
+    weights: Reals | None,
 ) -> Reading:
     """The people of these distinct rows, which may repeat."""
     codes = np.asfortranarray(table.codes[distinct])
@@ -247,7 +250,11 @@ def estimate_model(tryout: Tryout, progress: Progress) -> ModelEstimate:
 def _people(data: Reading) -> People:
     table = data.table.collect()
     return People.of(
-        data.roles, table, table.counts, positions=data.positions, design=data.design
+        data.roles,
+        table,
+        table.counts,
+        positions=data.positions,
+        design=data.design,
     )
 
 
@@ -276,7 +283,13 @@ def _drawn_lesson(fit: Certified, data: Reading, seed: int) -> Lesson:
     positions = None
     if data.positions is not None:
         positions = drawn.positions
-    people = People.of(roles, table, table.counts, positions=positions, design=None)
+    people = People.of(
+        roles,
+        table,
+        table.counts,
+        positions=positions,
+        design=None,
+    )
     return people.lesson(people.size)
 
 

@@ -341,7 +341,12 @@ def _group_means(problem: Problem, achieved: Reals) -> tuple[GroupMean, ...]:
                 for value in (1.0, values)
             )
             both.append(
-                np.divide(total, size, out=np.full_like(size, np.nan), where=size > 0)
+                np.divide(
+                    total,
+                    size,
+                    out=np.full_like(size, np.nan),
+                    where=size > 0,
+                )
             )
         for group in map(tuple, np.argwhere(np.isfinite(both).all(axis=0)).tolist()):
             before, after = (float(mean[group]) for mean in both)

@@ -25,7 +25,11 @@ from fairmaxent.metrics.effective_counts import WeightSums
 from fairmaxent.metrics.intervals import check_confidence, share_interval
 from fairmaxent.plain_text import visible
 
-_KINDS: dict[Any, Any] = {str: nw.String, int: nw.Int64, float: nw.Float64}
+_KINDS: dict[Any, Any] = {
+    str: nw.String,
+    int: nw.Int64,
+    float: nw.Float64,
+}
 Plotted = Literal["rates", "shares"]
 MOST_LINES = 40  # of a picture
 _LONGEST_LABEL = 40
@@ -139,7 +143,13 @@ def changes_by_column(
     names = tuple(map(fit.roles.grouping_name, alone))
     if set(alone) <= set(measure.groupings):
         return compared
-    own = Measure(alone, names, measure.favourable, measure.left_out, axes=axes)
+    own = Measure(
+        alone,
+        names,
+        measure.favourable,
+        measure.left_out,
+        axes=axes,
+    )
     return (*group_changes(fit, after, measure=own), *compared)
 
 
@@ -168,7 +178,11 @@ def _intervals(
 
 @lru_cache(64)  # many fits of the same rows have the same
 def _ends(
-    weights: bytes, squares: bytes, rows: bytes, outcomes: int, confidence: float
+    weights: bytes,
+    squares: bytes,
+    rows: bytes,
+    outcomes: int,
+    confidence: float,
 ) -> Reals:
     weight = np.frombuffer(weights).reshape(outcomes, -1)
     square = np.frombuffer(squares).reshape(outcomes, -1)
@@ -210,7 +224,10 @@ def summary_frame(fit: Solved, changes: Sequence[GroupChange]) -> Any:
 
 
 def draw_groups(
-    fit: Solved, changes: Sequence[GroupChange], what: Plotted, ax: Any
+    fit: Solved,
+    changes: Sequence[GroupChange],
+    what: Plotted,
+    ax: Any,
 ) -> Any:
     """Draw on ``ax``, or on a new figure, and return the axes.
 
@@ -296,9 +313,23 @@ def _draw_numbers(axes: Any, numbers: Reals) -> None:
     heights = np.arange(len(numbers))
     before, after, *interval = numbers.T
     axes.plot(
-        before, heights, "o", color=_BEFORE, markersize=7, zorder=3, label="before"
+        before,
+        heights,
+        "o",
+        color=_BEFORE,
+        markersize=7,
+        zorder=3,
+        label="before",
     )
-    axes.plot(after, heights, "D", color=_AFTER, markersize=7, zorder=4, label="after")
+    axes.plot(
+        after,
+        heights,
+        "D",
+        color=_AFTER,
+        markersize=7,
+        zorder=4,
+        label="after",
+    )
     if interval:
         axes.hlines(
             heights,
@@ -311,7 +342,12 @@ def _draw_numbers(axes: Any, numbers: Reals) -> None:
     axes.set(ylim=(len(heights) - 0.4, -0.6), xlim=(0, None))
     axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g} %")
     axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.grid(axis="x", color="#dcdfe4", linewidth=0.6, zorder=-1)
+    axes.grid(
+        axis="x",
+        color="#dcdfe4",
+        linewidth=0.6,
+        zorder=-1,
+    )
     axes.legend(
         ncols=3,
         frameon=False,

@@ -323,7 +323,10 @@ def _refuse_beside_model(request: Any, name: str) -> None:
 
 
 def read_rates(
-    option: RateOption, name: str, roles: Roles, groups: GroupsOption
+    option: RateOption,
+    name: str,
+    roles: Roles,
+    groups: GroupsOption,
 ) -> tuple[float | None, ...]:
     """One wanted rate per outcome and grouping; None leaves it as it is."""
     outcomes = roles.outcome_names
@@ -345,7 +348,10 @@ def read_rates(
 
 
 def _refuse_other_names(
-    name: str, option: Mapping[str, object], known: Sequence[str], kind: str
+    name: str,
+    option: Mapping[str, object],
+    known: Sequence[str],
+    kind: str,
 ) -> None:
     for key in option:
         if key not in known:

@@ -129,7 +129,10 @@ def _read(frame: Any, request: Request) -> Reading:
 
 
 def _private_model(
-    data: Reading, request: Request, noise: Noise, spending: Spending | None
+    data: Reading,
+    request: Request,
+    noise: Noise,
+    spending: Spending | None,
 ) -> PrivateModel:
     """Spend the budget: learn a model of the rows from noisy counts."""
     assert request.privacy is not None
@@ -182,7 +185,10 @@ def _without_rare_values(frame: Any, request: Request) -> tuple[Any, tuple[str, 
 
 
 def fit_read(
-    frame: Any, data: Reading, request: Request, progress: Progress
+    frame: Any,
+    data: Reading,
+    request: Request,
+    progress: Progress,
 ) -> Certified:
     """Fit a frame that was read; a student to be trained sees the frame itself."""
     taught = None
@@ -255,7 +261,11 @@ def fit_rows(
 
 
 def _base(
-    data: Reading, request: Request, problem: Problem, weighted: Counted, root: Reals
+    data: Reading,
+    request: Request,
+    problem: Problem,
+    weighted: Counted,
+    root: Reals,
 ) -> tuple[Prior, Reals]:
     """The paper's u, and how much of p(x | y, z) it lends to each cell.
 

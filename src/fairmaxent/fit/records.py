@@ -201,7 +201,10 @@ def _unpack_plain(value: Any, hint: Any) -> Any:
 
 
 def _unpack_container(
-    value: Any, hint: Any, arrays: Mapping[str, NDArray[Any]], path: str
+    value: Any,
+    hint: Any,
+    arrays: Mapping[str, NDArray[Any]],
+    path: str,
 ) -> Any:
     origin: Any = get_origin(hint)
     options = get_args(hint)
@@ -360,7 +363,11 @@ def damaged(path: object, problem: BaseException) -> StorageError:
 
 
 def write_archive(
-    path: str | PathLike[str], record: Record, arrays: Arrays, *, readable: bool
+    path: str | PathLike[str],
+    record: Record,
+    arrays: Arrays,
+    *,
+    readable: bool,
 ) -> None:
     """Write a record and arrays, whole or not at all; equal ones give equal bytes."""
     members = {_HEADER: json.dumps(record, indent=1).encode()}
@@ -498,7 +505,12 @@ def _read_array(content: bytearray) -> NDArray[Any]:
 
     flat = np.empty(0, dtype)
     if count:
-        flat = np.frombuffer(content, dtype=dtype, count=count, offset=start)
+        flat = np.frombuffer(
+            content,
+            dtype=dtype,
+            count=count,
+            offset=start,
+        )
     return flat.astype(dtype.newbyteorder("="), copy=False).reshape(
         shape, order="F" if columns_first else "C"
     )

@@ -574,5 +574,9 @@ class Request:
         if privacy is not None:
             privacy = replace(privacy, ledger=None, budget=None)
         return replace(
-            self, **copy.deepcopy(asked), privacy=privacy, domain=None, progress=None
+            self,
+            **copy.deepcopy(asked),
+            privacy=privacy,
+            domain=None,
+            progress=None,
         )

@@ -137,7 +137,12 @@ def _fair_weights(fit: Solved) -> Reals:
     return fit.table.size * np.exp(alone)
 
 
-def weigh_rows(fit: Solved, weights: Reals, frame: nw.DataFrame[Any], name: str) -> Any:
+def weigh_rows(
+    fit: Solved,
+    weights: Reals,
+    frame: nw.DataFrame[Any],
+    name: str,
+) -> Any:
     """Add a column of weights to rows in memory, in any order.
 
     Relabelled rows are there once for each outcome that has one.
@@ -183,7 +188,12 @@ def weigh_rows(fit: Solved, weights: Reals, frame: nw.DataFrame[Any], name: str)
     return nw.concat(parts).to_native()
 
 
-def weigh_lazily(fit: Solved, weights: Reals | None, lazy: Lazy, name: str) -> Any:
+def weigh_lazily(
+    fit: Solved,
+    weights: Reals | None,
+    lazy: Lazy,
+    name: str,
+) -> Any:
     """Join a lazy frame with the weights of its distinct rows, inside its engine."""
     if fit.soft is not None:
         raise InputError(
@@ -278,7 +288,10 @@ def rows_alone(fit: Solved) -> Distribution:
         features, target = asked_of_rows(fit.problem, fit.weighted, fit.target)
     try:
         optimum = maximise_entropy(
-            rows, features, target, describe=fit.roles.describe_level
+            rows,
+            features,
+            target,
+            describe=fit.roles.describe_level,
         )
     except InfeasibleError as problem:
         raise InfeasibleError(

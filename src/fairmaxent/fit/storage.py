@@ -6,7 +6,6 @@ model is checked for its form and its ranges only. Writing the same fit twice gi
 same bytes. Reading never runs anything from the file.
 """
 
-import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -59,7 +58,6 @@ from fairmaxent.maxent.priors.mixture import Mixture
 from fairmaxent.maxent.priors.protocol import Prior
 from fairmaxent.maxent.priors.rows import Rows
 from fairmaxent.maxent.solvers import Solution, Status
-from fairmaxent.plain_text import visible
 
 FORMAT = "fairmaxent model"
 VERSION = 1
@@ -71,17 +69,6 @@ _LARGEST_RESIDUAL = 1e-6  # solvers stop far below
 # of a certificate: they follow from the rest, and are no plain values
 _MADE_AGAIN = ("measure", "table")
 _COUNTS = ("folds", "rounds", "trainings", "people", "measured_on")
-# what a file alone cannot show; see `verify`
-_UNVERIFIED = (
-    "the estimate for a trained model, which would have to be trained again",
-    "the decisions of the table's own model, which would have to be trained again",
-    "that the counts have the noise that the ledger states, which only the table would"
-    " show",
-    "which columns were left out, because the model does not have them",
-    "the seed, which only the rows that were drawn with it would show",
-    "the notes on how columns were read, which are kept as text",
-    "how often each value within a bin was seen, by which values are drawn from bins",
-)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -148,7 +135,11 @@ def _packed(fit: Solved) -> tuple[Record, Arrays]:
         positions={str(index): rows for index, rows in positions.items()},
     )
     arrays: Arrays = {}
-    return {"format": FORMAT, "version": VERSION, **pack(stored, arrays)}, arrays
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        **pack(stored, arrays),
+    }, arrays
 
 
 # ---------------------------------------------------------------- back from a file
@@ -524,75 +515,4 @@ def _is_close(stated: float, expected: float, *, slack: float = _ABSOLUTE) -> bo
     both_unknown = math.isnan(stated) and math.isnan(expected)
     return both_unknown or math.isclose(
         stated, expected, rel_tol=_RELATIVE, abs_tol=slack
-    )
-
-
-# ---------------------------------------------------------------- in words
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Verification:
-    """What was verified of a model file, and what not; printed, a short report."""
-
-    path: str
-    sha256: str  # of the whole file, to compare with one that was written down
-    version: int  # of the file format
-    holds: str  # which rows of people
-    unverified: tuple[str, ...]  # what the file alone cannot show
-    certificate: Certificate
-
-    def __str__(self) -> str:
-        certificate = self.certificate
-        rates = [
-            f"{certificate.measure.rate_name(kind, name)}:"
-            f" {certificate.achieved[kind][name]:.4f}"
-            for kind, name in certificate.rates_shown
-        ]
-        lines = [
-            f"{self.path}: verified",
-            f"SHA-256 of the file: {self.sha256}",
-            f"format version {self.version}; digests of its parts: match",
-            (
-                "certificate: made again from the stored rows and distribution; every"
-                " number agrees"
-            ),
-            *rates,
-            *(f"not verified: {what}" for what in self.unverified),
-            f"it holds {self.holds}",
-        ]
-        return "\n  ".join(map(visible, lines))
-
-
-def verify(path: str | PathLike[str], *, max_bytes: int = MOST_BYTES) -> Verification:
-    """Check a model file, and say what was checked; nothing in the file is run.
-
-    Raises :class:`fairmaxent.errors.StorageError` if the file is damaged, or if its
-    certificate states something else than follows from the rows and the distribution in
-    it. A file that passes is consistent; who made it, and from which table, it cannot
-    prove: compare its SHA-256 with one that you trust.
-    """
-    fit, certificate = load(path, max_bytes=max_bytes)
-    binned = [column for column in fit.domain.attributes if not column.is_value_coded]
-    stated = (
-        certificate.estimate,
-        certificate.decisions,
-        certificate.privacy,
-        certificate.left_out_columns or None,
-        fit.request.random_state,
-        certificate.notes or None,
-        binned or None,
-    )
-    with open(path, "rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return Verification(
-        path=str(path),
-        sha256=digest,
-        version=VERSION,
-        holds=fit.contents,
-        unverified=tuple(
-            what
-            for what, part in zip(_UNVERIFIED, stated, strict=True)
-            if part is not None
-        ),
-        certificate=certificate,
     )

@@ -119,7 +119,11 @@ class Levels:
             )
         (good,) = measure.favourable
         (bad,) = (level for level in levels if level != good)
-        return cls(good=good, bad=bad, outcomes=outcomes)
+        return cls(
+            good=good,
+            bad=bad,
+            outcomes=outcomes,
+        )
 
     def decided(self, shares: Reals, mass: Reals) -> Reals:
         """Decisions (outcomes × groups), if these shares are decided for."""
@@ -129,7 +133,12 @@ class Levels:
         return table
 
 
-def teach(frame: Any, data: Reading, request: Request, progress: Progress) -> Taught:
+def teach(
+    frame: Any,
+    data: Reading,
+    request: Request,
+    progress: Progress,
+) -> Taught:
     """Find the table from which the student learns to decide equally."""
     problem = Problem.of(request, data)
     table = data.table
@@ -294,7 +303,12 @@ def fair_shares(problem: Problem, decided: Reals) -> Reals:
 # ---------------------------------------------------------------- what is taught
 
 
-def taught_table(problem: Problem, levels: Levels, task: Task, closed: Closed) -> Reals:
+def taught_table(
+    problem: Problem,
+    levels: Levels,
+    task: Task,
+    closed: Closed,
+) -> Reals:
     """t(y, z): the table that the loop found, with unknown outcomes as they are."""
     known = [levels.bad, levels.good]
     empirical = problem.empirical.reshape(-1, task.groups)
@@ -306,7 +320,12 @@ def taught_table(problem: Problem, levels: Levels, task: Task, closed: Closed) -
     return (table / table.sum()).reshape(problem.empirical.shape)
 
 
-def _labels(problem: Problem, levels: Levels, task: Task, closed: Closed) -> Reals:
+def _labels(
+    problem: Problem,
+    levels: Levels,
+    task: Task,
+    closed: Closed,
+) -> Reals:
     """How the outcomes of profiles are split."""
     labels = problem.profiles.counts.copy()
     known = labels[:, levels.good] + labels[:, levels.bad]
@@ -332,7 +351,11 @@ class Estimates:
 
     @classmethod
     def of(
-        cls, weight: Reals, squares: Reals, good: int, rng: np.random.Generator
+        cls,
+        weight: Reals,
+        squares: Reals,
+        good: int,
+        rng: np.random.Generator,
     ) -> "Estimates":
         """Draw shares of other people.
 
@@ -348,7 +371,11 @@ class Estimates:
             known * size + 0.5, (1 - known) * size + 0.5, size=(_DRAWS, len(share))
         )
         promised = np.isfinite(share) & (size >= FEW) & (overall * size >= _DECIDED)
-        return cls(share=share, drawn=drawn, promised=promised)
+        return cls(
+            share=share,
+            drawn=drawn,
+            promised=promised,
+        )
 
 
 def certain_size(closed: Closed) -> Reals:
@@ -448,7 +475,10 @@ def _decided_shares(
 
 
 def _expected_rate(
-    problem: Problem, name: str, wanted: float | None, estimates: Estimates
+    problem: Problem,
+    name: str,
+    wanted: float | None,
+    estimates: Estimates,
 ) -> DecidedRate:
     """The worst ratio between two groups of a stratum, as is expected of other people.
 
@@ -475,7 +505,12 @@ def _expected_rate(
     low, high = np.quantile(worst, _ENDS)
     if not any(surely_unequal(estimates, part) for part in parts):
         high = 1.0
-    return replace(rate, rate=float(worst.mean()), low=float(low), high=float(high))
+    return replace(
+        rate,
+        rate=float(worst.mean()),
+        low=float(low),
+        high=float(high),
+    )
 
 
 def compared_parts(promised: Mask, strata: int) -> list[Rows]:

@@ -108,7 +108,11 @@ class Uncertainty:
 
 
 def measure_uncertainty(
-    fit: Solved, *, replicates: int, confidence: float, rng: np.random.Generator
+    fit: Solved,
+    *,
+    replicates: int,
+    confidence: float,
+    rng: np.random.Generator,
 ) -> Uncertainty:
     """Make many tables like the data's, make each of them fair, and take quantiles."""
     _check_request(fit.request)
@@ -199,7 +203,10 @@ def _cells(problem: Problem) -> Table:
 
 
 def _replicated_masses(
-    cells: Table, problem: Problem, count: int, rng: np.random.Generator
+    cells: Table,
+    problem: Problem,
+    count: int,
+    rng: np.random.Generator,
 ) -> Iterator[Reals]:
     """Masses of the cells in each replicate."""
     outcome = cells.codes[:, 0] // (
@@ -214,13 +221,21 @@ def _replicated_masses(
     squares = tally(outcome, cells.squares, 0)
     usual = ratio(squares, totals)
     scale = np.divide(  # θ, and in a cell without rows the one of its outcome
-        cells.squares, cells.counts, out=usual[outcome], where=cells.counts > 0
+        cells.squares,
+        cells.counts,
+        out=usual[outcome],
+        where=cells.counts > 0,
     )
     for _ in range(count):
         yield scale * rng.gamma(rows + more)
 
 
-def _spans(problem: Problem, tables: Reals, seen: Mask, tail: float) -> TableSpans:
+def _spans(
+    problem: Problem,
+    tables: Reals,
+    seen: Mask,
+    tail: float,
+) -> TableSpans:
     """Intervals of a table, of whose cells those ``seen`` are shown.
 
     It is given with its replicates behind it along the first axis.
@@ -297,7 +312,12 @@ def _compared_rates(measure: Measure, axes: Grouping, tables: Reals) -> list[Rea
 
 def _quantiles(values: Reals, tail: float) -> Reals:
     """Of what comes after the first of the values."""
-    return np.quantile(values[1:], [tail, 1 - tail], axis=0, method="weibull")
+    return np.quantile(
+        values[1:],
+        [tail, 1 - tail],
+        axis=0,
+        method="weibull",
+    )
 
 
 def _smallest_ratio(comparisons: list[Reals], tail: float) -> Span:
@@ -316,7 +336,10 @@ def _smallest_ratio(comparisons: list[Reals], tail: float) -> Span:
         many = rates[:, None, order[-_PAIRED:]]
         different = order[:_PAIRED, None] != order[None, -_PAIRED:]
         ratios = np.divide(
-            few, many, out=np.ones((len(rates), *different.shape)), where=many > 0
+            few,
+            many,
+            out=np.ones((len(rates), *different.shape)),
+            where=many > 0,
         )[:, different]
         if ratios.size:
             lows, highs = _quantiles(ratios, tail)

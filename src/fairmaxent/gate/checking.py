@@ -65,7 +65,16 @@ def checked(data: Any, policy: Policy, name: str = "check") -> CheckResult:
         if limit is not None:
             answer = _answer(rate, limit, confident=policy.confident)
             ask = partial(now.needed, kind, rate, limit, sure)
-            findings.append(Finding(kind, columns, limit, rate, answer, ask=ask))
+            findings.append(
+                Finding(
+                    kind,
+                    columns,
+                    limit,
+                    rate,
+                    answer,
+                    ask=ask,
+                )
+            )
         if before is not None:
             then = before.rate(kind, columns, sure)
             answer = "fail" if _is_worse(rate, then) else "pass"
@@ -179,7 +188,12 @@ class _Counted:
         scaled = WeightSums(mass / scale, squares / scale**2, rows)
         return cls(policy, outcome, counted, scaled)
 
-    def rate(self, kind: str, columns: tuple[str, ...], confidence: float) -> Rate:
+    def rate(
+        self,
+        kind: str,
+        columns: tuple[str, ...],
+        confidence: float,
+    ) -> Rate:
         """A rate of the groups of some columns."""
         policy = self.policy
         protected = list(columns)
@@ -194,10 +208,20 @@ class _Counted:
         if kind == "representation_rate":
             return representation_rate(self.frame, protected, **how)
         return statistical_rate(
-            self.frame, self.outcome, protected, favourable=policy.favourable, **how
+            self.frame,
+            self.outcome,
+            protected,
+            favourable=policy.favourable,
+            **how,
         )
 
-    def needed(self, kind: str, rate: Rate, limit: float, sure: float) -> int | None:
+    def needed(
+        self,
+        kind: str,
+        rate: Rate,
+        limit: float,
+        sure: float,
+    ) -> int | None:
         """How many people like these would tell; None if no number would.
 
         As many as give an answer with a chance of `_POWER`.

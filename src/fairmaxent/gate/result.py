@@ -18,8 +18,16 @@ from fairmaxent.metrics.intervals import interval_text
 from fairmaxent.plain_text import json_text, visible
 
 Answer = Literal["pass", "fail", "cannot tell"]
-CODES: dict[Answer, int] = {"fail": 1, "cannot tell": 3, "pass": 0}  # the worst first
-_KINDS = {"pass": "pass", "fail": "fail", "cannot tell": "open"}  # of SARIF
+CODES: dict[Answer, int] = {
+    "fail": 1,
+    "cannot tell": 3,
+    "pass": 0,
+}  # the worst first
+_KINDS = {
+    "pass": "pass",
+    "fail": "fail",
+    "cannot tell": "open",
+}  # of SARIF
 _FOOTER = (
     "Exit codes: 0 pass, 1 fail, 3 cannot tell. A rate is evidence, and no verdict on"
     " anybody's conduct."
@@ -210,12 +218,18 @@ def _junit(results: Sequence[CheckResult]) -> str:
         )
         for found in result.findings:
             case = ElementTree.SubElement(
-                suite, "testcase", classname=result.name, name=found.name
+                suite,
+                "testcase",
+                classname=result.name,
+                name=found.name,
             )
             if found.answer != "pass":
                 kind = "failure" if found.answer == "fail" else "error"
                 ElementTree.SubElement(
-                    case, kind, message=found.sentence, type=found.answer
+                    case,
+                    kind,
+                    message=found.sentence,
+                    type=found.answer,
                 )
     text = visible(ElementTree.tostring(suites, encoding="unicode"))
     # XML cannot hold these two.

@@ -67,7 +67,11 @@ class Cost:
             rounded = None
         elif size >= _EXACT:
             rounded = float(size)
-        return {**vars(self), "domain_size": rounded, "words": self.words}
+        return {
+            **vars(self),
+            "domain_size": rounded,
+            "words": self.words,
+        }
 
 
 def cost(roles: Roles, codes: Codes) -> Cost:

@@ -68,7 +68,10 @@ def proxies(roles: Roles, codes: Codes, design: Reals | None) -> list[Proxy]:
 
 
 def predictors(
-    roles: Roles, wanted: int, codes: Codes, design: Reals | None
+    roles: Roles,
+    wanted: int,
+    codes: Codes,
+    design: Reals | None,
 ) -> Iterator[tuple[int, float]]:
     """How well each other column predicts one, by their numbers."""
     sizes = roles.domain.sizes
@@ -124,7 +127,10 @@ def _hint(kind: HintKind, columns: str | Sequence[str], *parts: object) -> Hint:
 
 
 def column_hints(
-    frame: frames.Frame, domain: Domain, roles: Sequence[str], weight: str | None
+    frame: frames.Frame,
+    domain: Domain,
+    roles: Sequence[str],
+    weight: str | None,
 ) -> Iterator[Hint]:
     """What can be said about columns by themselves.
 

@@ -153,7 +153,11 @@ def _rates(
     """Both rates of the groups of some columns, and what they say."""
     columns = [roles.names[axis] for axis in axes]
     outcome = roles.names[0]
-    how: Any = {"groups": "joint", "weight": weight, "domain": roles.domain}
+    how: Any = {
+        "groups": "joint",
+        "weight": weight,
+        "domain": roles.domain,
+    }
     shares = representation_rate(frame, columns, confidence=confidence, **how)
     how |= {"outcome": outcome, "favourable": favourable}
     rates = statistical_rate(frame, protected=columns, confidence=confidence, **how)

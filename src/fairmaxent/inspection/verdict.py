@@ -96,7 +96,10 @@ class Verdict:
 
 
 def judge(
-    table: GroupedTable, representation: Rate, outcome: str, confidence: float
+    table: GroupedTable,
+    representation: Rate,
+    outcome: str,
+    confidence: float,
 ) -> Verdict:
     """Compare the largest group with each other one that is large enough.
 

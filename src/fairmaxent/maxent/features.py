@@ -124,7 +124,10 @@ def attribute_features(
     root = [
         _features_of(moments[attribute], share).dense()[level]
         for attribute, share, level in zip(
-            blocks.members[0], marginals, level_of_cell, strict=True
+            blocks.members[0],
+            marginals,
+            level_of_cell,
+            strict=True,
         )
     ]
     possible = levels > 0

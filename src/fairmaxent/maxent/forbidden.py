@@ -21,7 +21,12 @@ class Rule:
     others: tuple[tuple[int, int], ...]
 
     @classmethod
-    def of(cls, blocks: Blocks, assignment: Mapping[int, int], text: str) -> "Rule":
+    def of(
+        cls,
+        blocks: Blocks,
+        assignment: Mapping[int, int],
+        text: str,
+    ) -> "Rule":
         """Build from levels of attributes.
 
         Refuses what no base can do exactly: besides the root a tree has only pairs of

@@ -11,7 +11,11 @@ def log_sum_exp(values: Reals, axis: int = -1) -> Reals:
     Written out because it stands in every inner loop, where SciPy's checks cost more
     than the sum.
     """
-    top = values.max(axis=axis, keepdims=True, initial=-np.inf)
+    top = values.max(
+        axis=axis,
+        keepdims=True,
+        initial=-np.inf,
+    )
     if not np.isfinite(top).all():
         top = np.where(np.isfinite(top), top, 0.0)
         with np.errstate(divide="ignore"):

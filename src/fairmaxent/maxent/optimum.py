@@ -113,7 +113,10 @@ def _refuse_unreachable_levels(dual: Dual, levels: Reals, describe: Describe) ->
 
 
 def _rows_in_use(
-    prior: Rows, features: Features, levels: Reals, describe: Describe
+    prior: Rows,
+    features: Features,
+    levels: Reals,
+    describe: Describe,
 ) -> Rows:
     """Keep the rows that some weighting with the wanted averages uses.
 
@@ -143,7 +146,10 @@ def _rows_in_use(
 
 
 def _infeasible_rows(
-    values: Reals, features: Features, levels: Reals, describe: Describe
+    values: Reals,
+    features: Features,
+    levels: Reals,
+    describe: Describe,
 ) -> InfeasibleError:
     """Find the smallest change of the target that rows can reach, and where it is."""
     from scipy.optimize import linprog

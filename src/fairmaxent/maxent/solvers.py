@@ -61,7 +61,12 @@ class Solver(Protocol):
 
 
 def iterate(
-    dual: Dual, step: Step, *, method: str, tolerance: float, max_iterations: int
+    dual: Dual,
+    step: Step,
+    *,
+    method: str,
+    tolerance: float,
+    max_iterations: int,
 ) -> Solution:
     """Repeat ``step`` from λ = 0 until the gradient vanishes.
 
@@ -315,7 +320,14 @@ def _inverse(point: Point, thinned: Dual) -> Reals:
     rough = np.diag(hessian)
     exact = point.variance()
     seen = rough > 1e-12 * exact
-    scale = np.sqrt(np.divide(exact, rough, out=np.zeros_like(exact), where=seen))
+    scale = np.sqrt(
+        np.divide(
+            exact,
+            rough,
+            out=np.zeros_like(exact),
+            where=seen,
+        )
+    )
     hessian = hessian * np.outer(scale, scale)
     hessian[~seen, ~seen] = exact[~seen]
     return np.asarray(np.linalg.inv(regularised(hessian)))
@@ -394,5 +406,9 @@ class NewtonCG:
         precondition = partial(dual.features.precondition, point.tilted.levels)
         enough = min(0.1, point.residual**0.5) * point.distance
         return conjugate_gradients(
-            product, point.gradient, precondition, enough=enough, most=self.max_products
+            product,
+            point.gradient,
+            precondition,
+            enough=enough,
+            most=self.max_products,
         )

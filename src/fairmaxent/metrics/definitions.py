@@ -47,7 +47,14 @@ def representation_rate(
     values. `within` is as in :func:`fairmaxent.debias`: groups are compared with those
     of their own stratum, and the worst stratum counts.
     """
-    compared = Comparison(protected, groups, weight, missing, domain, within=within)
+    compared = Comparison(
+        protected,
+        groups,
+        weight,
+        missing,
+        domain,
+        within=within,
+    )
     parts = (part for rows in compared.grouped(data) for part in rows.parts())
     return worst_ratio(map(GroupedTable.of_shares, parts), confidence)
 
@@ -173,7 +180,12 @@ def equal_opportunity(
         favourable=favourable,
     )
     (true,) = _positives(
-        compared, frame, predictions, [True], threshold, as_probability=as_probability
+        compared,
+        frame,
+        predictions,
+        [True],
+        threshold,
+        as_probability=as_probability,
     )
     return worst_ratio(true, confidence)
 

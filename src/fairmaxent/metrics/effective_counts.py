@@ -214,5 +214,8 @@ def _lost(count: Reals, expected: Reals) -> Reals:
 def _quotient(above: Reals, below: Reals) -> Reals:
     """One over the other; NaN where there is nothing below."""
     return np.divide(
-        above, below, out=np.full(np.shape(below), np.nan), where=below > 0
+        above,
+        below,
+        out=np.full(np.shape(below), np.nan),
+        where=below > 0,
     )

@@ -220,7 +220,10 @@ class GroupedTable:
 
     @classmethod
     def of_positives(
-        cls, rows: GroupedRows, positive: Mask, outcome: object
+        cls,
+        rows: GroupedRows,
+        positive: Mask,
+        outcome: object,
     ) -> "GroupedTable":
         """Add up the weights of rows with an outcome, and of the others, by group."""
         shape = (2, len(rows.labels))
@@ -234,7 +237,10 @@ class GroupedTable:
 
     @classmethod
     def of_means(
-        cls, rows: GroupedRows, chance: Reals, outcome: object
+        cls,
+        rows: GroupedRows,
+        chance: Reals,
+        outcome: object,
     ) -> "GroupedTable":
         """Average the probabilities of an outcome in each group.
 
@@ -424,7 +430,11 @@ def quantile_bins(score: Reals, weights: Reals, bins: int) -> Codes:
 
 
 def calibrate(
-    compared: Comparison, frame: Any, probabilities: Any, bins: int, confidence: float
+    compared: Comparison,
+    frame: Any,
+    probabilities: Any,
+    bins: int,
+    confidence: float,
 ) -> Calibration:
     """Compare probabilities with what happened, in each group that has weight."""
     intervals.check_confidence(confidence)
@@ -461,7 +471,11 @@ def calibrate(
 
 
 def _calibrated(
-    positive: Mask, chance: Reals, bin_of: Codes, rows: GroupedRows, confidence: float
+    positive: Mask,
+    chance: Reals,
+    bin_of: Codes,
+    rows: GroupedRows,
+    confidence: float,
 ) -> tuple[list[GroupCalibration], intervals.Compared]:
     """The calibration of every group that has weight, and their surpluses."""
     sums = WeightSums.of(1 - positive, rows.group, rows.weights, (2, len(rows.labels)))
@@ -516,7 +530,10 @@ def compared_surpluses(
 
 
 def _variances(
-    counts: EffectiveCounts, positive: Mask, chance: Reals, weights: Reals
+    counts: EffectiveCounts,
+    positive: Mask,
+    chance: Reals,
+    weights: Reals,
 ) -> tuple[Reals, Reals]:
     """How many times the rows probabilities are worth, and the variance they add."""
     surplus = _mean_variance(positive - chance, weights)

@@ -188,7 +188,12 @@ class Comparison:
         frame = frames.open_frame(data)
         weight = self.weight
         if isinstance(weight, WeightSums):
-            rows = self._with_levels(frame, weight.weight, outcome_is, exact=False)
+            rows = self._with_levels(
+                frame,
+                weight.weight,
+                outcome_is,
+                exact=False,
+            )
             return replace(rows, counted=weight)
         if isinstance(weight, str | None):
             weights = frames.read_weights(frame, weight)
@@ -198,7 +203,12 @@ class Comparison:
             weights = np.ones(len(frame))
         else:
             weights = frames.in_range(weights)
-        return self._with_levels(frame, weights, outcome_is, exact=False)
+        return self._with_levels(
+            frame,
+            weights,
+            outcome_is,
+            exact=False,
+        )
 
     def _open_marginal(self, distribution: Any, columns: Columns) -> MeasuredRows:
         if self.weight is not None:
@@ -221,7 +231,12 @@ class Comparison:
                 known = nw.when(values != label).then(values)
                 marginal = marginal.with_columns(known.alias(attribute.name))
         weights = frames.to_numbers(frames.column(marginal, "probability"))
-        return self._with_levels(marginal, weights, "predictions", exact=True)
+        return self._with_levels(
+            marginal,
+            weights,
+            "predictions",
+            exact=True,
+        )
 
     def _with_levels(
         self,
@@ -272,7 +287,10 @@ class Comparison:
         )
 
     def predicted(
-        self, rows: MeasuredRows, predictions: Any, threshold: float | None
+        self,
+        rows: MeasuredRows,
+        predictions: Any,
+        threshold: float | None,
     ) -> dict[int, Mask]:
         """The rows that are predicted to have each favourable outcome, by its code.
 

@@ -215,7 +215,12 @@ def _distance_ends(
         return np.stack([~beyond, score[:, 1] > within], axis=1)
 
     samples = several[0].counts.positives.shape[:-1]
-    near, far = _first(passed, (2, *samples), largest, pairs=pairs)
+    near, far = _first(
+        passed,
+        (2, *samples),
+        largest,
+        pairs=pairs,
+    )
     return near, far
 
 
@@ -328,7 +333,14 @@ def ratio_score(first: EffectiveCounts, second: EffectiveCounts, ratio: Reals) -
         second_rate = np.clip(second_rate, 0.0, np.minimum(1.0, 1 / ratio))
         return ratio * second_rate, second_rate
 
-    return _two_rates(first, second, likeliest, factor=ratio, delta=0.0, added=0.0)
+    return _two_rates(
+        first,
+        second,
+        likeliest,
+        factor=ratio,
+        delta=0.0,
+        added=0.0,
+    )
 
 
 def difference_score(
@@ -349,7 +361,12 @@ def difference_score(
         return rate, np.clip(rate - possible, 0.0, 1.0)
 
     return _two_rates(
-        first, second, likeliest, factor=1.0, delta=difference, added=added
+        first,
+        second,
+        likeliest,
+        factor=1.0,
+        delta=difference,
+        added=added,
     )
 
 
@@ -369,7 +386,12 @@ def _likeliest_of_difference(one: Working, other: Working, delta: Reals) -> Real
     radius = np.sqrt(np.maximum(b**2 / (9 * a**2) - c / (3 * a), 0.0))
     radius = np.copysign(radius, half)
     is_apart = np.abs(radius) > 1e-100
-    cosine = np.divide(half, radius**3, out=np.zeros_like(half), where=is_apart)
+    cosine = np.divide(
+        half,
+        radius**3,
+        out=np.zeros_like(half),
+        where=is_apart,
+    )
     angle = (np.pi + np.arccos(np.clip(cosine, -1.0, 1.0))) / 3
     return 2 * radius * np.cos(angle) - b / (3 * a)
 

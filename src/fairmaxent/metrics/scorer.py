@@ -50,7 +50,11 @@ def _rate_of_predictions(
         level = both[code]
         if code_of(predicted.to_list(), level) is not None:
             rate = statistical_rate(
-                frame, predictions, protected, favourable=level, **how
+                frame,
+                predictions,
+                protected,
+                favourable=level,
+                **how,
             )
             rates.append(float(rate))
     return min(rates)

@@ -112,7 +112,14 @@ class Trial:
         parts = []
         for start in range(0, count, step):
             shape = (min(step, count - start), people)
-            drawn = times[rng.integers(0, len(times), shape, dtype=np.uint16)]
+            drawn = times[
+                rng.integers(
+                    0,
+                    len(times),
+                    shape,
+                    dtype=np.uint16,
+                )
+            ]
             parts.append(self._total(self._mean_features, drawn))
         return np.concatenate(parts)
 
@@ -307,7 +314,12 @@ def _placements(positive: Mask, score: Reals, weights: Reals) -> tuple[Reals, Re
 
 def _over(sums: Reals, mass: Reals) -> Reals:
     missing = np.full(np.broadcast_shapes(sums.shape, mass.shape), np.nan)
-    return np.divide(sums, mass, out=missing, where=mass > 1e-12)
+    return np.divide(
+        sums,
+        mass,
+        out=missing,
+        where=mass > 1e-12,
+    )
 
 
 def _worst(rates: Reals, *, by_ratio: bool = True) -> Reals:

@@ -123,7 +123,12 @@ class OpenDP:
         scored = dp.domains.vector_domain(dp.domains.atom_domain(T="f64", nan=False))
         distance = dp.metrics.linf_distance(T="f64")
         cost = dp.measures.zero_concentrated_divergence()
-        measure = dp.measurements.make_noisy_max(scored, distance, cost, scale=scale)
+        measure = dp.measurements.make_noisy_max(
+            scored,
+            distance,
+            cost,
+            scale=scale,
+        )
         _check_cost(measure.map(1.0), scale)
         return int(measure(scores.tolist()))
 
@@ -184,7 +189,11 @@ class NoisyCounter:
         ]
 
     def for_columns(
-        self, rho: float, rows: float, outcomes: int, name: str
+        self,
+        rho: float,
+        rows: float,
+        outcomes: int,
+        name: str,
     ) -> tuple["NoisyCounter", int]:
         """Who counts columns with the root, and how many of them.
 
@@ -202,7 +211,12 @@ class NoisyCounter:
         clear = coarse.clear(rho, rows, _CLEAR_OUTCOMES)
         return coarse, min(max(clear, _FEWEST), every)
 
-    def clear(self, rho: float, rows: float, error: float) -> int:
+    def clear(
+        self,
+        rho: float,
+        rows: float,
+        error: float,
+    ) -> int:
         """How many columns can be counted with the root, for ρ in all.
 
         None is to be off by more than the error.
@@ -211,7 +225,13 @@ class NoisyCounter:
         allowed = error * rows / expected_error(self.sensitivity, cells)
         return int(2 * rho * allowed**2)
 
-    def shares(self, rho: float, rows: float, *, forced: bool) -> Reals:
+    def shares(
+        self,
+        rho: float,
+        rows: float,
+        *,
+        forced: bool,
+    ) -> Reals:
         """What columns alone, with the root, choosing pairs and pairs get of ρ.
 
         The fewer rows stand out of the noise, the more is it worth to know single
@@ -237,7 +257,10 @@ class NoisyCounter:
         )
 
     def families(
-        self, parents: Mapping[int, int], rho: float, rows: float
+        self,
+        parents: Mapping[int, int],
+        rho: float,
+        rows: float,
     ) -> dict[int, NoisyTable]:
         """Count each block with its parent.
 
@@ -264,7 +287,10 @@ class NoisyCounter:
         shares = parts / parts.sum()
         noisy = []
         for blocks, table, share in zip(
-            wanted, self.exact(wanted), shares, strict=True
+            wanted,
+            self.exact(wanted),
+            shares,
+            strict=True,
         ):
             scale = scale_of(rho * share, self.sensitivity)
             spent = Spent(
@@ -279,7 +305,10 @@ class NoisyCounter:
 
 
 def choose_columns(
-    counter: NoisyCounter, root: Reals, few: int, rho: float
+    counter: NoisyCounter,
+    root: Reals,
+    few: int,
+    rho: float,
 ) -> tuple[list[int], list[Spent]]:
     """Choose a few columns that say most about the root, of about these counts.
 
@@ -310,7 +339,11 @@ def choose_columns(
 
 
 def choose_hub(
-    counter: NoisyCounter, expected: Expected, worth: Mapping[int, float], *, rhos: Rhos
+    counter: NoisyCounter,
+    expected: Expected,
+    worth: Mapping[int, float],
+    *,
+    rhos: Rhos,
 ) -> tuple[int, list[Spent]]:
     """Choose a block that all others are measured with, or none (0), and its cost.
 
@@ -326,7 +359,11 @@ def choose_hub(
     if others < 2 or not able or not rhos[1]:
         return 0, []
     scores = _scores(
-        counter, expected, worth, rho=rhos[1] / others, share=_HUB_ERROR_SHARE
+        counter,
+        expected,
+        worth,
+        rho=rhos[1] / others,
+        share=_HUB_ERROR_SHARE,
     )
     means = [
         sum(scores[pair] for pair in scores if block in pair) / others * worth[block]
@@ -385,7 +422,13 @@ def choose_edges(
     if missing <= 0 or not rhos[1]:
         return edges, ()
     rho = rhos[1] / (missing + len(edges))
-    scores = _scores(counter, expected, forest, rho=rho, share=_ERROR_SHARE)
+    scores = _scores(
+        counter,
+        expected,
+        forest,
+        rho=rho,
+        share=_ERROR_SHARE,
+    )
     sensitivity = counter.sensitivity + _GRID_SENSITIVITY
     scale = scale_of(rhos[0] / missing, sensitivity)
     spent = []

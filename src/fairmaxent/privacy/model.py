@@ -98,7 +98,10 @@ def root_counts(root: NoisyTable, with_columns: Sequence[NoisyTable]) -> Reals:
 
 
 def column_counts(
-    root: Reals, alone: NoisyTable, counted: NoisyTable | None, shape: Sizes
+    root: Reals,
+    alone: NoisyTable,
+    counted: NoisyTable | None,
+    shape: Sizes,
 ) -> tuple[Reals, Reals]:
     """Rows of each level of a column, alone and with each level of the root.
 
@@ -192,7 +195,10 @@ def pair_counts(counts: Reals, expected: Reals, variance: float) -> Reals:
 
 
 def shrunk(
-    counts: Reals, towards: Reals, variance: float, sizes: Reals | float = 1.0
+    counts: Reals,
+    towards: Reals,
+    variance: float,
+    sizes: Reals | float = 1.0,
 ) -> Reals:
     """Empirical Bayes: differences that noise explains are noise (James and Stein).
 
@@ -211,7 +217,10 @@ def agreeing(table: Reals, first: Reals, second: Reals) -> Reals:
 
 
 def three_way(
-    table: Reals, with_parent: Reals, with_child: Reals, pairs: Reals | None = None
+    table: Reals,
+    with_parent: Reals,
+    with_child: Reals,
+    pairs: Reals | None = None,
 ) -> Reals:
     """The table with these margins that is closest to one of trunk × parent × child.
 
@@ -248,7 +257,12 @@ def with_margin(table: Reals, above: Reals, column: Reals) -> Reals:
 
 
 def _factor(wanted: Reals, reached: Reals) -> Reals:
-    return np.divide(wanted, reached, out=np.ones_like(reached), where=reached > 0)
+    return np.divide(
+        wanted,
+        reached,
+        out=np.ones_like(reached),
+        where=reached > 0,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -332,7 +346,10 @@ def learn_private_model(
 
 
 def _columns(
-    counter: NoisyCounter, roles: Roles, root_alone: NoisyTable, rhos: Sequence[float]
+    counter: NoisyCounter,
+    roles: Roles,
+    root_alone: NoisyTable,
+    rhos: Sequence[float],
 ) -> tuple[Columns, list[Spent]]:
     """Measure each column, alone and with the root.
 
@@ -378,7 +395,10 @@ def _tree(
     tables: dict[int, Reals] = {}
     worth = known.worth(blocks.shape(0)[0])
     hub, looks = choose_hub(
-        counter, known.expected, worth, rhos=(choice_rho / 4, pairs_rho / 2)
+        counter,
+        known.expected,
+        worth,
+        rhos=(choice_rho / 4, pairs_rho / 2),
     )
     choice_rho -= sum(look.rho for look in looks)
     if hub:
@@ -391,7 +411,11 @@ def _tree(
         looks += [table.spent for table in measured.values()]
 
     edges, choices = choose_edges(
-        counter, known.expected, known.given_trunk, forced, rhos=(choice_rho, pairs_rho)
+        counter,
+        known.expected,
+        known.given_trunk,
+        forced,
+        rhos=(choice_rho, pairs_rho),
     )
     tree = parents_of(edges, list(known.given_trunk))  # parents first
     with_parent = {block: parent for block, parent in tree.items() if parent}
@@ -458,7 +482,13 @@ def private_reading(
     each, rest = divmod(model.rows, drawn)
     stands_for = each + (np.arange(drawn) < rest).astype(float)
     rows = tally(table.inverse, stands_for, table.distinct)
-    drawn_table = replace(table, counts=rows, rows=rows, squares=rows, places=None)
+    drawn_table = replace(
+        table,
+        counts=rows,
+        rows=rows,
+        squares=rows,
+        places=None,
+    )
     return PrivateReading(
         data.columns,
         data.roles,

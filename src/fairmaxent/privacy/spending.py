@@ -100,7 +100,12 @@ class Spending:
             *way,
         )
 
-    def pay(self, privacy: Privacy, table: bytes, request: str) -> None:
+    def pay(
+        self,
+        privacy: Privacy,
+        table: bytes,
+        request: str,
+    ) -> None:
         """Write a fit down before it spends anything.
 
         Refuse what is beyond the budget, or paid for already.
@@ -216,7 +221,12 @@ def _lock(path: str) -> int:
 
 
 def _content(key: bytes, payments: list[Payment]) -> bytes:
-    record = {"format": _FORMAT, "about": _ABOUT, "key": key.hex(), "fits": payments}
+    record = {
+        "format": _FORMAT,
+        "about": _ABOUT,
+        "key": key.hex(),
+        "fits": payments,
+    }
     return json.dumps(record, indent=1, ensure_ascii=False).encode()
 
 

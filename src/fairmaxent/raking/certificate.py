@@ -238,7 +238,10 @@ def certify(
 
 
 def _margin_result(
-    margin: MarginTarget, table: Table, mass: Reals, squares: Reals
+    margin: MarginTarget,
+    table: Table,
+    mass: Reals,
+    squares: Reals,
 ) -> MarginResult:
     """What became of a margin; the new masses and their squares are those of cells."""
     size = len(margin.wanted)

@@ -375,10 +375,18 @@ def level_of(attribute: Attribute, value: Any) -> int | None:
 
 
 def _refuse_misspelt(
-    margin: Margin, attributes: Sequence[Attribute], level: Level, codes: Level
+    margin: Margin,
+    attributes: Sequence[Attribute],
+    level: Level,
+    codes: Level,
 ) -> None:
     """Name a level that differs from one of the data only by case or blanks."""
-    for attribute, part, code in zip(attributes, level, codes, strict=True):
+    for attribute, part, code in zip(
+        attributes,
+        level,
+        codes,
+        strict=True,
+    ):
         by_text = {_plain(label): label for label in attribute.labels}
         label = by_text.get(_plain(value_text(part)))
         if code is None and label is not None:

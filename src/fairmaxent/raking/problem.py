@@ -74,7 +74,11 @@ def columns_of(frame: Any) -> list[str]:
 
 
 def read_survey(
-    frame: Any, columns: NameList, *, weight: str | None, domain: Domain | None
+    frame: Any,
+    columns: NameList,
+    *,
+    weight: str | None,
+    domain: Domain | None,
 ) -> Survey:
     """Count the cells; only these columns and the weights are read."""
     if not isinstance(weight, str | None):
@@ -125,7 +129,10 @@ def _encoded(
 
 
 def _read_in_memory(
-    frame: Any, columns: NameList, weight: str | None, domain: Domain | None
+    frame: Any,
+    columns: NameList,
+    weight: str | None,
+    domain: Domain | None,
 ) -> Survey:
     opened = frames.open_frame(frame)
     design = frames.read_weights(opened, weight)
@@ -149,7 +156,10 @@ def _lowest(cells: Codes, weights: Reals, size: int) -> Reals:
 
 
 def _read_lazy(
-    lazy: Lazy, columns: NameList, weight: str | None, domain: Domain | None
+    lazy: Lazy,
+    columns: NameList,
+    weight: str | None,
+    domain: Domain | None,
 ) -> Survey:
     """Let the engine count the cells in one pass; only these come back."""
     for name in columns:
@@ -178,7 +188,10 @@ def _read_lazy(
 
 
 def _cell_sums(
-    lazy: Lazy, columns: NameList, weight: str | None, scale: float
+    lazy: Lazy,
+    columns: NameList,
+    weight: str | None,
+    scale: float,
 ) -> tuple[frames.Frame, list[Reals]]:
     """The cells as an engine counts them, and numbers of each.
 
@@ -410,7 +423,10 @@ class RakingProblem:
         chosen = [self.margins[number] for number in margins]
         cells = np.column_stack([margin.cells for margin in chosen])
         _, first, cell = np.unique(
-            cells, axis=0, return_index=True, return_inverse=True
+            cells,
+            axis=0,
+            return_index=True,
+            return_inverse=True,
         )
         merged = tuple(replace(margin, cells=margin.cells[first]) for margin in chosen)
         return RakingProblem(

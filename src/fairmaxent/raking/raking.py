@@ -137,7 +137,12 @@ class Raking:
         """
         count = check_count(n)
         rng = generator(self.random_state if random_state is None else random_state)
-        drawn = self.distribution.sample(count, given=given, random_state=rng, iid=iid)
+        drawn = self.distribution.sample(
+            count,
+            given=given,
+            random_state=rng,
+            iid=iid,
+        )
         weight = self.survey.weight
         ones = None
         if weight is not None:
@@ -302,7 +307,12 @@ def rake(
     total, rounded = scale_of(asked)
     relaxed = _relaxed(relax, asked)
     columns = list(dict.fromkeys(name for margin in asked for name in margin.columns))
-    survey = read_survey(frame, columns, weight=weight, domain=domain)
+    survey = read_survey(
+        frame,
+        columns,
+        weight=weight,
+        domain=domain,
+    )
     check_replicates(replicates, survey)
     targets = tuple(
         match_margin(margin, survey.domain, survey.table) for margin in asked
@@ -315,7 +325,12 @@ def rake(
         total = float(survey.table.size)
     notes = (*rounded, *(note for target in targets for note in target.notes))
     certificate = certify(
-        problem, survey, factors.values, total, missed=factors.missed, notes=notes
+        problem,
+        survey,
+        factors.values,
+        total,
+        missed=factors.missed,
+        notes=notes,
     )
     if not replicates:
         return Raking(survey, factors.values, certificate, random_state)

@@ -223,7 +223,10 @@ def conclude(task: Task, state: State) -> Closed:
 
 
 def ask_folds(
-    task: Task, likely: Reals | None, offsets: Reals, number: int
+    task: Task,
+    likely: Reals | None,
+    offsets: Reals,
+    number: int,
 ) -> tuple[Reals, Reals]:
     """Log-odds of everybody by students who have not seen them, and the unseen gap."""
     taught = lesson(task, likely, offsets)
@@ -346,7 +349,11 @@ def accuracy(task: Task, scores: Reals, wish: Reals) -> float:
 
 
 def first_offsets(
-    task: Task, scores: Reals, shares: Reals, wanted: Reals, likely: Reals | None
+    task: Task,
+    scores: Reals,
+    shares: Reals,
+    wanted: Reals,
+    likely: Reals | None,
 ) -> tuple[Reals, Slopes | None]:
     """What moves each group's share from that of the first students to the wanted."""
     if task.sees_group:

@@ -185,7 +185,13 @@ class TreeLabeller:
         merged = Table.compress(np.concatenate(rows)[seen], blocks.levels, counts[seen])
         table = Table(merged.codes, merged.counts, merged.counts, merged.counts)
         root = tally(table.codes[:, 0], table.counts, blocks.levels[0]) + 0.5
-        tree = build_base("tree", blocks, table, table, root=root / root.sum())
+        tree = build_base(
+            "tree",
+            blocks,
+            table,
+            table,
+            root=root / root.sum(),
+        )
         shares = root.reshape(outcomes, groups)
         sizes = [
             self.roles.domain.attributes[index].size for index in self.roles.strata
@@ -219,7 +225,12 @@ class TreeLabeller:
         return predict
 
 
-def _with_root(codes: Codes, group: NDArray[Any], outcome: int, groups: int) -> Codes:
+def _with_root(
+    codes: Codes,
+    group: NDArray[Any],
+    outcome: int,
+    groups: int,
+) -> Codes:
     """Put the cell (y, z) in front again."""
     rows = codes.copy(order="F")
     rows[:, 0] = group + outcome * groups
@@ -323,7 +334,12 @@ def _last_step(model: Any) -> Any:
     return steps[-1][1] if steps else model
 
 
-def _fit(model: Any, seen: Any, outcome: Any, weights: Reals) -> None:
+def _fit(
+    model: Any,
+    seen: Any,
+    outcome: Any,
+    weights: Reals,
+) -> None:
     name = "sample_weight"
     if getattr(model, "steps", None):
         name = f"{model.steps[-1][0]}__{name}"
@@ -388,7 +404,12 @@ class Classroom:
         """The model by its class, a pipeline by that of its last step."""
         return type(_last_step(self.model)).__name__
 
-    def train(self, rows: Rows, good: Mask, weights: Reals) -> "Trained":
+    def train(
+        self,
+        rows: Rows,
+        good: Mask,
+        weights: Reals,
+    ) -> "Trained":
         """Train a fresh copy of the model on rows with the good or the bad outcome."""
         from sklearn.base import clone
 

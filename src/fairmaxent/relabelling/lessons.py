@@ -60,12 +60,22 @@ def lesson(task: Task, likely: Reals | None, offsets: Reals) -> Teaching:
     return Teaching("soft along", weight, dealt(task, shares))
 
 
-def tilt(weight: Reals, good: Reals, group: Rows, offsets: Reals) -> Reals:
+def tilt(
+    weight: Reals,
+    good: Reals,
+    group: Rows,
+    offsets: Reals,
+) -> Reals:
     """Weights with e^{λ_z} on the good outcome; each group keeps its total."""
     tilted = weight * np.exp(good * offsets[group])
     before = tally(group, weight, len(offsets))
     after = tally(group, tilted, len(offsets))
-    kept = np.divide(before, after, out=np.ones_like(before), where=after > 0)
+    kept = np.divide(
+        before,
+        after,
+        out=np.ones_like(before),
+        where=after > 0,
+    )
     return tilted * kept[group]
 
 

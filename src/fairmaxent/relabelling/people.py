@@ -67,7 +67,12 @@ class Profiles:
     outcomes: Indices  # (distinct rows,): its outcome
 
     @classmethod
-    def of(cls, table: Table, blocks: Blocks, counts: Reals) -> "Profiles":
+    def of(
+        cls,
+        table: Table,
+        blocks: Blocks,
+        counts: Reals,
+    ) -> "Profiles":
         """Take the outcome out of the rows of a table, which count ``counts`` each."""
         outcomes, groups = root_shape(blocks)
         codes = table.codes.copy(order="F")
@@ -149,7 +154,12 @@ class Inputs:
     numbers: Mapping[int, Reals]
 
     @classmethod
-    def of(cls, roles: Roles, codes: Codes, positions: Positions | None) -> "Inputs":
+    def of(
+        cls,
+        roles: Roles,
+        codes: Codes,
+        positions: Positions | None,
+    ) -> "Inputs":
         """Look numbers up by their positions among raw values, or else by level."""
         levels = roles.blocks.unpool(codes)
         numbers = {}
@@ -261,7 +271,13 @@ class People:
             size = np.round(table.rows).astype(np.int64)
         codes = profiles.codes[profiles.profile_of_row[row]]
         inputs = Inputs.of(roles, codes, positions)
-        return cls(profiles=profiles, inputs=inputs, row=row, weight=weight, size=size)
+        return cls(
+            profiles=profiles,
+            inputs=inputs,
+            row=row,
+            weight=weight,
+            size=size,
+        )
 
     @cached_property
     def profile(self) -> Indices:

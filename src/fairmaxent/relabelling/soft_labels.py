@@ -31,7 +31,12 @@ _ITERATIONS = 200
 _MARGIN = 1e-9  # between a score and the threshold that it must not pass
 
 
-def tilt(soft: Reals, mass: Reals, groups: Labels, wanted: Reals) -> Reals:
+def tilt(
+    soft: Reals,
+    mass: Reals,
+    groups: Labels,
+    wanted: Reals,
+) -> Reals:
     """g ∝ π·e^{μ(y, z)} whose mean in group z is ``wanted[:, z]``.
 
     ``soft`` is π (profiles × outcomes), ``mass`` the weight of each profile, ``wanted``
@@ -46,7 +51,11 @@ def tilt(soft: Reals, mass: Reals, groups: Labels, wanted: Reals) -> Reals:
         with np.errstate(divide="ignore"):
             scores = np.log(soft[members])
         share = mass[members] / mass[members].sum()
-        means = _Means(scores=scores, share=share, wanted=wanted[:, group])
+        means = _Means(
+            scores=scores,
+            share=share,
+            wanted=wanted[:, group],
+        )
         result[members] = _match_mean(means).labels
     return result
 

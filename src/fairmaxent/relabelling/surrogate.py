@@ -23,7 +23,10 @@ _TINY = 1e-9
 
 
 def hidden_gain(
-    chances: Reals, groups: Reals, offsets: Reals, threshold: float
+    chances: Reals,
+    groups: Reals,
+    offsets: Reals,
+    threshold: float,
 ) -> Reals:
     """η(x) − τ + Σ_g λ_g·P(g | x): it is decided for x where this is positive."""
     advantage = chances - threshold  # η(x) − τ
@@ -43,11 +46,19 @@ class Slopes:
     shares: Reals
 
     def moved(
-        self, offsets: Reals, shares: Reals, missing: Reals
+        self,
+        offsets: Reals,
+        shares: Reals,
+        missing: Reals,
     ) -> tuple[Reals, "Slopes"]:
         """One step, with slopes corrected by what the last one did."""
         slopes = self._corrected(offsets - self.offsets, shares - self.shares)
-        step = replace(self, now=slopes, offsets=offsets, shares=shares)
+        step = replace(
+            self,
+            now=slopes,
+            offsets=offsets,
+            shares=shares,
+        )
         return newton_step(slopes, self.size, offsets, missing), step
 
     def _corrected(self, step: Reals, change: Reals) -> Reals:
@@ -113,7 +124,12 @@ class Surrogate:
         return np.array(columns).T
 
 
-def newton_step(slopes: Reals, size: Reals, offsets: Reals, missing: Reals) -> Reals:
+def newton_step(
+    slopes: Reals,
+    size: Reals,
+    offsets: Reals,
+    missing: Reals,
+) -> Reals:
     """Offsets at which the shares rise by what is missing, as nearly as possible.
 
     Groups of few people count less.

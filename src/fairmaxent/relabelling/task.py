@@ -108,7 +108,12 @@ class Task:
         chosen = self.compared[rows]
         return tally(self.group[rows][chosen], values[chosen], self.groups)
 
-    def cut(self, scores: Reals, group: int, above: float) -> float:
+    def cut(
+        self,
+        scores: Reals,
+        group: int,
+        above: float,
+    ) -> float:
         """The log-odds that this share of a group's people is above."""
         members = (self.group == group) & self.compared & (self.weight > 0)
         weight = self.weight[members]
@@ -136,7 +141,12 @@ class Task:
             for held in range(folds)
         ]
 
-    def foretold(self, labels: Rows, size: int, folds: int = FOLDS) -> Reals:
+    def foretold(
+        self,
+        labels: Rows,
+        size: int,
+        folds: int = FOLDS,
+    ) -> Reals:
         """The chance of each label, by models that have not seen the person."""
         chances = np.zeros((len(labels), size))
         for rows, asked in self.folds(ROUNDS + 1, folds):

@@ -95,7 +95,12 @@ class DrawnBatches:
 
 
 def deliver(
-    fit: Certified, given: Any, *, mode: Mode, iid: bool, seed: int | None
+    fit: Certified,
+    given: Any,
+    *,
+    mode: Mode,
+    iid: bool,
+    seed: int | None,
 ) -> Delivered:
     """Take what was delivered, or make it if that is None, with the fit's seed."""
     if isinstance(given, Delivered):
@@ -106,7 +111,13 @@ def deliver(
     if mode == "weights":
         table = _table_of_weights(fit, given)
         return Delivered(
-            mode, iid=False, seed=None, rows=0, frame=None, codes=None, table=table
+            mode,
+            iid=False,
+            seed=None,
+            rows=0,
+            frame=None,
+            codes=None,
+            table=table,
         )
     if given is None:
         choices = (seed, fit.request.random_state, _SEED)
@@ -405,7 +416,11 @@ def _lazy_copies(fit: Certified, data: Lazy, sample: Any) -> Reals:
     near = real.filter(key.is_in(new.select(key.unique().implode()).item()))
     counts = collect(nw.from_native(near.group_by(names).len(name=counted))).to_native()
     joined = new.join(
-        counts, on=names, how="left", nulls_equal=True, maintain_order="left"
+        counts,
+        on=names,
+        how="left",
+        nulls_equal=True,
+        maintain_order="left",
     )
     return joined[counted].fill_null(0).cast(polars.Float64).to_numpy()
 
@@ -443,9 +458,19 @@ def costs_of(fit: Certified, delivered: Delivered | None, data: Any) -> Delivere
     outcomes = tuple(certificate.compared(outcome_shares(fit.problem, table)))
     costs = certificate.costs
     if costs is None:
-        return DeliveredCosts(outcomes, (), None, filled, counted=False)
+        return DeliveredCosts(
+            outcomes,
+            (),
+            None,
+            filled,
+            counted=False,
+        )
     expected = DeliveredCosts(
-        outcomes, costs.groups, costs.worst_cell, filled, counted=False
+        outcomes,
+        costs.groups,
+        costs.worst_cell,
+        filled,
+        counted=False,
     )
     if delivered is None:
         return expected

@@ -247,7 +247,13 @@ def rates_table(report: Report, rates: Sequence[Reached], depth: Depth) -> Table
         )
         rows.append(cells[: len(heads)])
         states.append(state)
-    return Table("Rates", tuple(heads), tuple(rows), state=4, states=tuple(states))
+    return Table(
+        "Rates",
+        tuple(heads),
+        tuple(rows),
+        state=4,
+        states=tuple(states),
+    )
 
 
 def _costs(report: Report) -> Iterator[Block]:

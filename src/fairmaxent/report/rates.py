@@ -232,7 +232,12 @@ def _target_shares(fit: Certified, axes: tuple[int, ...]) -> Reals | None:
     return named
 
 
-def _worst(fit: Certified, kind: str, axes: tuple[int, ...], table: Reals) -> str:
+def _worst(
+    fit: Certified,
+    kind: str,
+    axes: tuple[int, ...],
+    table: Reals,
+) -> str:
     """Name the lowest and the highest group in the data."""
     measure = fit.certificate.measure
     if kind == "representation_rate":
@@ -241,7 +246,12 @@ def _worst(fit: Certified, kind: str, axes: tuple[int, ...], table: Reals) -> st
     else:
         compared = measure.outcomes_compared(table, axes)
         levels = measure.favourable_of(axes)
-        pair = statistical_pair(compared, axes, levels, strata=measure.strata)
+        pair = statistical_pair(
+            compared,
+            axes,
+            levels,
+            strata=measure.strata,
+        )
     lowest = group_label(fit, axes, pair.lowest)
     highest = group_label(fit, axes, pair.highest)
     if pair.outcome is None:

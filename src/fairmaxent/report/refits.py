@@ -178,7 +178,13 @@ def _curves(trade_off: TradeOff, option: str, across: str) -> Iterator[Picture]:
         drawn = [(share, scale * value) for share, value in values if value is not None]
         title = f"{heading} over {across}"
         if len(drawn) > 1:
-            svg = curve(drawn, this_fit, title=title, across=across, unit=unit)
+            svg = curve(
+                drawn,
+                this_fit,
+                title=title,
+                across=across,
+                unit=unit,
+            )
             yield Picture(title, svg)
 
 

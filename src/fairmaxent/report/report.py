@@ -342,11 +342,20 @@ def _trade_off(fit: Certified, request: ReportRequest, door: FrontDoor) -> Trade
 
 
 def _evaluation(
-    fit: Certified, request: ReportRequest, data: Any, door: FrontDoor
+    fit: Certified,
+    request: ReportRequest,
+    data: Any,
+    door: FrontDoor,
 ) -> Evaluated | None:
     if not request.evaluate:
         return None
-    return evaluated(fit, data, mode=request.mode, iid=request.iid, spell=door.spell)
+    return evaluated(
+        fit,
+        data,
+        mode=request.mode,
+        iid=request.iid,
+        spell=door.spell,
+    )
 
 
 def _versions(library: str) -> dict[str, str]:

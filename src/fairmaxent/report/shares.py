@@ -269,7 +269,14 @@ def outcome_table(label: str, changes: Sequence[GroupChange], about: str) -> Tab
     heads = ("Group", "Rows", "Before", "95% range", "After")
     shares = tuple(four[:2] for four in numbers)
     ranges = tuple(four[2:] for four in numbers)
-    return Table(label, heads, tuple(rows), shares=shares, ranges=ranges, about=about)
+    return Table(
+        label,
+        heads,
+        tuple(rows),
+        shares=shares,
+        ranges=ranges,
+        about=about,
+    )
 
 
 def move_blocks(moves: Sequence[Move]) -> Iterator[Block]:
@@ -336,7 +343,13 @@ def _column_table(column: Marginal) -> Table:
     )
     heads = ("Level", "Before", "After")
     shares = tuple((shift.before, shift.after) for shift in kept)
-    return Table(column.name, heads, rows, shares=shares, about=about)
+    return Table(
+        column.name,
+        heads,
+        rows,
+        shares=shares,
+        about=about,
+    )
 
 
 def pair_blocks(pairs: Associations, door: FrontDoor) -> Iterator[Block]:
@@ -372,7 +385,12 @@ def pair_blocks(pairs: Associations, door: FrontDoor) -> Iterator[Block]:
         yield Table("Pairs that changed most", heads, rows)
 
 
-def _map(heading: str, names: Sequence[str], matrix: Matrix, where: str) -> Picture:
+def _map(
+    heading: str,
+    names: Sequence[str],
+    matrix: Matrix,
+    where: str,
+) -> Picture:
     rows = tuple(
         (name, *(f"{value:.2f}" for value in row))
         for name, row in zip(names, matrix, strict=True)

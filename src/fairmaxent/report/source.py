@@ -32,7 +32,11 @@ _MONTHS = (
     "November",
     "December",
 )
-_DROP = {"pandas": "columns=", "polars": "", "pyarrow": ""}
+_DROP = {
+    "pandas": "columns=",
+    "polars": "",
+    "pyarrow": "",
+}
 
 
 @dataclass(frozen=True)
@@ -77,7 +81,11 @@ def filed(
     date: datetime | None = None,
 ) -> Filing:
     """Check what was given; without a date, it is SOURCE_DATE_EPOCH, else the clock."""
-    texts = {"title": title, "author": author, "purpose": purpose}
+    texts = {
+        "title": title,
+        "author": author,
+        "purpose": purpose,
+    }
     for name, text in texts.items():
         if text is not None and not isinstance(text, str):
             raise InputError(f"{name} is a {type(text).__name__}; pass a text")

@@ -200,7 +200,12 @@ def _printed(document: Document) -> bytes:
         smallest = _SIZES[-1]
         footer += " The appendix is in the other forms of this report, such as HTML."
     for size in _SIZES:
-        sheet = replace(document, appendix=(), footer=footer, print_size=size)
+        sheet = replace(
+            document,
+            appendix=(),
+            footer=footer,
+            print_size=size,
+        )
         content = print_pdf(to_page(sheet, paper="A4"))
         if len(_PAGE.findall(content)) <= 1 or size <= smallest:
             break

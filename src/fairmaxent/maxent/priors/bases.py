@@ -107,7 +107,11 @@ class TiltedProduct:
         return reduce(np.multiply.outer, parts, np.ones(()))
 
     def draw(
-        self, roots: Indices, rng: np.random.Generator, *, spread: bool = False
+        self,
+        roots: Indices,
+        rng: np.random.Generator,
+        *,
+        spread: bool = False,
     ) -> Drawn:
         """Draw every block but the root on its own."""
         nowhere = np.zeros(len(roots), dtype=np.intp)
@@ -144,7 +148,13 @@ def build_base(
     the same with their fair weights w, and ``root`` is the distribution wanted for the
     root block.
     """
-    return BASES[kind].build(blocks, counted, weighted, root=root, rules=rules)
+    return BASES[kind].build(
+        blocks,
+        counted,
+        weighted,
+        root=root,
+        rules=rules,
+    )
 
 
 def _uniform(

@@ -64,7 +64,10 @@ def smoothed(counts: Reals, root: Sequence[int]) -> Reals:
 
 
 def _refined(
-    table: Reals, cells: Reals, margin: tuple[int, ...], strength: float | None = None
+    table: Reals,
+    cells: Reals,
+    margin: tuple[int, ...],
+    strength: float | None = None,
 ) -> Reals:
     """Multiply the table by T_m / E_m for the axes of a margin, and normalise it.
 
@@ -83,7 +86,13 @@ def _refined(
     wanted = (seen + strength * expected) / (total + strength)  # T_m
     unchanged = np.ones_like(seen)
     return _normalised(
-        table * np.divide(wanted, expected, out=unchanged, where=expected > 0)
+        table
+        * np.divide(
+            wanted,
+            expected,
+            out=unchanged,
+            where=expected > 0,
+        )
     )
 
 

@@ -131,7 +131,11 @@ class TiltedMixture:
         return self._mix([part.joint(wanted) for part in self.parts])
 
     def draw(
-        self, roots: Indices, rng: np.random.Generator, *, spread: bool = False
+        self,
+        roots: Indices,
+        rng: np.random.Generator,
+        *,
+        spread: bool = False,
     ) -> Drawn:
         """Draw the part, given the root, then inside it."""
         chosen = self._part_given_root.draw(roots, rng)

@@ -44,7 +44,13 @@ class Tilted(Protocol):
     def joint(self, wanted: Sequence[int]) -> Reals:
         """Exact joint table of a few blocks, one axis per wanted block."""
 
-    def draw(self, roots: Indices, rng: Generator, *, spread: bool = False) -> Drawn:
+    def draw(
+        self,
+        roots: Indices,
+        rng: Generator,
+        *,
+        spread: bool = False,
+    ) -> Drawn:
         """Draw one row for each wanted level of the root.
 
         ``spread``: rows of the data as often as they weigh.

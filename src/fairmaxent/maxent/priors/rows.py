@@ -47,7 +47,13 @@ class Pack:
     codes: Codes  # the cell of each row
 
     @classmethod
-    def of(cls, blocks: Blocks, codes: Codes, first: int, last: int) -> "Pack":
+    def of(
+        cls,
+        blocks: Blocks,
+        codes: Codes,
+        first: int,
+        last: int,
+    ) -> "Pack":
         """Pack some blocks."""
         shape = blocks.levels[first:last]
         levels = slice(blocks.slices[first].start, blocks.slices[last - 1].stop)
@@ -145,7 +151,12 @@ class Rows:
     full_support = False
 
     @classmethod
-    def weighted(cls, blocks: Blocks, codes: Codes, weights: Reals) -> "Rows":
+    def weighted(
+        cls,
+        blocks: Blocks,
+        codes: Codes,
+        weights: Reals,
+    ) -> "Rows":
         """Keep the rows of positive weight and normalise."""
         kept = weights > 0
         if not kept.all():
@@ -259,7 +270,11 @@ class TiltedRows:
         return tally(cells, self.weights, int(np.prod(shape))).reshape(shape)
 
     def draw(
-        self, roots: Indices, rng: np.random.Generator, *, spread: bool = False
+        self,
+        roots: Indices,
+        rng: np.random.Generator,
+        *,
+        spread: bool = False,
     ) -> Drawn:
         """Draw one of the distinct rows for each wanted root level."""
         within = self._choice.draw(roots, rng, spread=spread)

@@ -72,7 +72,13 @@ class Tree(Tabular):
         """Restore what `pack` gave, after checking it."""
         root, *sizes = blocks.levels
         count = len(sizes)
-        parents = sound(arrays["parents"], "i", (count,), low=0, high=count).tolist()
+        parents = sound(
+            arrays["parents"],
+            "i",
+            (count,),
+            low=0,
+            high=count,
+        ).tolist()
         bare = cls(blocks, tuple(parents), logarithms(arrays["root"], root), ())
         if len(bare.order) + (bare.hub > 0) != count:
             raise ValueError("the tree has a cycle")
@@ -241,7 +247,11 @@ class TiltedTree:
         return result
 
     def _add_pairs(
-        self, pairs: Reals, roots: Indices, order: Sequence[int], parents: int
+        self,
+        pairs: Reals,
+        roots: Indices,
+        order: Sequence[int],
+        parents: int,
     ) -> None:
         """Add P(α_i, α_j, r) for some r.
 
@@ -307,7 +317,11 @@ class TiltedTree:
         return shaped.transpose([kept.index(block) for block in wanted])
 
     def draw(
-        self, roots: Indices, rng: np.random.Generator, *, spread: bool = False
+        self,
+        roots: Indices,
+        rng: np.random.Generator,
+        *,
+        spread: bool = False,
     ) -> Drawn:
         """Draw each block given its parents, parents first.
 
