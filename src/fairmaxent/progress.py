@@ -18,7 +18,6 @@ STEPS = {
     "solve": "fitting",
     "estimate": "trying out a model, to estimate what it will do",
     "rows": "drawing rows",
-    "trade-off": "fitting other wishes",
 }
 
 
