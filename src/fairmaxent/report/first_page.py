@@ -305,7 +305,7 @@ def _model(report: Report) -> Iterator[Block]:
         if report.promise is not None:
             how = "which spends nothing, write a report from its model with"
         spell = report.source.front_door.spell
-        yield Paragraph(not_estimated(report.mode, spell, how))
+        yield Paragraph(f"{not_estimated(report.mode, spell, how)}.")
     if report.advice is not None:
         yield Paragraph(report.advice)
 
@@ -364,9 +364,11 @@ def _prohibitions(report: Report) -> Iterator[str]:
             " what both reveal (their ρ)."
         )
     else:
+        why = "every row is a real one"
+        if report.copies is not None:
+            why = "rows may be copies of real ones"
         yield (
-            "as anonymous data, and do not share it more widely than the data: rows are"
-            " real ones, or may be copies of them."
+            f"as anonymous data, and do not share it more widely than the data: {why}."
         )
     what = "shares and rates were changed"
     if report.relabelled:

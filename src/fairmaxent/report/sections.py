@@ -337,7 +337,7 @@ def _repeat(report: Report) -> Blocks:
         random = "Nothing is random."
     elif report.seed is None:
         random = "Seed of the new rows: not known here."
-    yield Paragraph(random)
+    yield Paragraph(f"{random} Options are named as {source.front_door.where}.")
 
 
 _SECTIONS: tuple[tuple[str, str, str, Callable[[Report], Iterable[Block]]], ...] = (
