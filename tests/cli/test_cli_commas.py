@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 
 import clifiles
-from fairmaxent import values
 from fairmaxent.cli.values import as_typed
 from fairmaxent.errors import Option
-from fairmaxent.values import HOW, quoted, split, unquoted
+from fairmaxent.options import values
+from fairmaxent.options.values import HOW, quoted, split, unquoted
 
 RACE, PLACE = "race, ethnicity", "Washington, DC"
 ROWS = 240

@@ -67,6 +67,14 @@ def answers(report):
     return found
 
 
+def test_it_is_not_for_sharing_as_rows_are_real_or_may_be_copies():
+    fit = fitted(people())
+    weighed = answers(build_report(fit, mode="weights"))["not-for"].lines
+    assert any(line.endswith(": every row is a real one.") for line in weighed)
+    drawn = answers(build_report(fit, mode="rows"))["not-for"].lines
+    assert any(line.endswith(": rows may be copies of real ones.") for line in drawn)
+
+
 def test_every_question_is_answered_in_every_form():
     frame = people()
     report = build_report(fitted(frame, representation_rate=1.0), data=frame)

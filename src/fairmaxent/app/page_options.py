@@ -14,9 +14,9 @@ from fairmaxent.cli.values import as_typed
 from fairmaxent.errors import KEEP_COLUMNS, InputError, Option, did_you_mean, shown
 from fairmaxent.fit.request import Request
 from fairmaxent.options import NOTHING, OptionInfo, TypedOption, typed_options
+from fairmaxent.options.values import has_null, value_of
 from fairmaxent.plain_text import Values
 from fairmaxent.report.source import FrontDoor
-from fairmaxent.values import has_null, value_of
 
 # The first that has an option of a name counts.
 _RECORDS = (Request, OutputOptions, ReadingOptions, DomainOptions)

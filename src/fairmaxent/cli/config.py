@@ -17,8 +17,8 @@ from fairmaxent.cli.values import FILE, TypedValue
 from fairmaxent.data.declaration import Declaration
 from fairmaxent.errors import InputError, StorageError, did_you_mean
 from fairmaxent.files.content import reason_of
+from fairmaxent.options.values import has_null, value_of
 from fairmaxent.plain_text import escaped_toml
-from fairmaxent.values import has_null, value_of
 
 _DEEPEST = 100  # a.b.c… takes memory by the square of its length
 _HEAD = """\

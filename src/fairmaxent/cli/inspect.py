@@ -36,7 +36,7 @@ from fairmaxent.files.write import Staging, write_whole
 from fairmaxent.inspection import Inspection, inspect
 from fairmaxent.inspection.findings import inspection_text
 from fairmaxent.options import NOTHING, option
-from fairmaxent.values import TEXTS
+from fairmaxent.options.values import TEXTS
 
 # Options that are repeated as they were given: how the file is read, and how columns
 # are compared.

@@ -25,7 +25,7 @@ from fairmaxent.files.formats import FileFormat, output_format
 from fairmaxent.files.reading import STANDARD
 from fairmaxent.files.write import Staging
 from fairmaxent.options import option
-from fairmaxent.values import number_of
+from fairmaxent.options.values import number_of
 
 model_argument = click.argument("model", type=FILE, metavar="MODEL")
 

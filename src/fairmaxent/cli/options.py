@@ -16,8 +16,8 @@ from fairmaxent.cli.values import FILE, TypedValue
 from fairmaxent.files.parquet import is_pattern
 from fairmaxent.files.reading import STANDARD, TableForm
 from fairmaxent.options import NOTHING, OptionInfo, TypedOption, typed_options
+from fairmaxent.options.values import value_of
 from fairmaxent.plain_text import visible
-from fairmaxent.values import value_of
 
 Function = Callable[..., None]  # that click makes a command of
 Decorator = Callable[[Function], Function]

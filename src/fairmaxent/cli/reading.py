@@ -25,7 +25,7 @@ from fairmaxent.files import formats
 from fairmaxent.files.parquet import is_pattern, parts_of, scan_table
 from fairmaxent.files.reading import STANDARD, FileReading, TableFile
 from fairmaxent.options import option
-from fairmaxent.values import comma_hint
+from fairmaxent.options.values import comma_hint
 
 _LEARNING = ("bins", "kinds", "order", "max_levels")
 

@@ -13,9 +13,9 @@ from fairmaxent.files.reading import TableFile
 from fairmaxent.fit.option_values import Model
 from fairmaxent.fit.request import Request
 from fairmaxent.options import NOTHING, typed_options
+from fairmaxent.options.values import comma_hint
 from fairmaxent.privacy.budget import Privacy
 from fairmaxent.progress import Progress
-from fairmaxent.values import comma_hint
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import click
 
 from fairmaxent.errors import Option
 from fairmaxent.options import typed_options
-from fairmaxent.values import Value, quoted, written
+from fairmaxent.options.values import Value, quoted, written
 
 
 class _File(click.Path):
