@@ -100,6 +100,7 @@ def test_rates_of_counted_rows_are_those_of_the_rows(weight, within):
         "within": within,
         "weight": weight,
         "missing": "compare",
+        "smallest_group": None,
         "confidence": 0.975,
     }
     expected = [

@@ -184,14 +184,12 @@ def _grouping(
     domain: Domain,
 ) -> Values:
     """The groups of a column, or intersections of all, with sizes, rates and gaps."""
-    sizes = {group.group: group for group in grouping.representation.groups}
     columns: Sequence[str] = protected
     if grouping.name in protected:
         columns = [grouping.name]
     gaps = _gaps(frame, domain, columns)
     groups = []
-    for group in grouping.statistical.groups:
-        size = sizes[group.group]
+    for group, size in grouping.groups:
         name = group_text(group.group)
         about = {
             "group": name,

@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 
 from fairmaxent.data.roles import GroupsOption, Roles, WithinOption, listed, read_within
-from fairmaxent.data.table import Reals
+from fairmaxent.data.table import Mask, Reals
 from fairmaxent.errors import LevelError, Option, RateError
 
 LEAST_RATE = 1e-6  # that can be asked for: below, what is asked is lost in rounding
@@ -144,30 +144,18 @@ def outcome_rates(table: Reals, grouping: Grouping) -> Reals:
     )
 
 
-def representation_pair(
-    table: Reals, grouping: Grouping, *, strata: int = 0
-) -> WorstPair:
-    """Return the smallest and the largest group, and their representation rate.
-
-    The last axes may be ``strata``.
-    """
-    shares = group_shares(table, grouping)
-    return _pair(np.where(shares > 0, shares, np.nan), outcome=None, strata=strata)
-
-
 def statistical_pair(
-    table: Reals,
-    grouping: Grouping,
-    outcomes: Sequence[int],
-    *,
-    strata: int = 0,
+    rates: Reals, outcomes: Sequence[int], *, strata: int = 0
 ) -> WorstPair:
     """The statistical rate, with the groups and the outcome that determine it.
 
-    On a tie the first.
+    On a tie the first. A rate of NaN is not compared.
     """
-    rates = outcome_rates(table, grouping)
-    pairs = [_pair(rates[y], outcome=y, strata=strata) for y in outcomes]
+    pairs = [
+        worst_pair(rates[y], outcome=y, strata=strata)
+        for y in outcomes
+        if not np.isnan(rates[y]).all()
+    ]
     ratios = [pair.rate for pair in pairs]
     # a tie is not quite equal
     return replace(pairs[first_smallest(ratios)], rate=float(np.nanmin(ratios)))
@@ -206,10 +194,12 @@ def rates_of_many(
     outcomes: Sequence[int],
     *,
     strata: int = 0,
+    apart: Mask | None = None,
 ) -> tuple[Reals, Reals]:
     """Representation and statistical rate of each table in a stack (first axis).
 
-    All are drawn from one model.
+    All are drawn from one model. ``apart`` are outcomes × groups that are too small to
+    decide the latter.
     """
     known = by_stratum(group_shares(model, grouping), strata) > 0
     tables = np.swapaxes(tables, 1, outcome_axis(grouping) + 1)
@@ -221,6 +211,9 @@ def rates_of_many(
     # rate of an outcome.
     total = np.where(known, mass.sum(axis=1), np.nan)
     rates = mass[:, list(outcomes)] / np.where(total > 0, total, np.nan)[:, None]
+    if apart is not None:
+        too_small = by_stratum(apart, strata, first=1)[list(outcomes)]
+        rates = np.where(too_small, np.nan, rates)
     representation = smallest_over_largest(total)
     statistical = smallest_over_largest(rates).reshape(len(tables), -1)
     return np.fmin.reduce(representation, axis=-1), np.fmin.reduce(statistical, axis=-1)
@@ -241,6 +234,12 @@ def by_stratum(values: Reals, strata: int, *, first: int = 0) -> Reals:
     return np.swapaxes(values.reshape(*kept, -1, within), -1, -2)
 
 
+def without_strata(values: Reals, shape: Sequence[int]) -> Reals:
+    """Lay values out again as `by_stratum` found them: (…, groups, strata)."""
+    kept = values.shape[:-2]
+    return np.swapaxes(values, -1, -2).reshape(*kept, *shape)
+
+
 def worst_ratio(values: Reals, strata: int, *, if_nothing: float = 1.0) -> float:
     """Smallest over the strata of the smallest over the largest value of a group.
 
@@ -255,7 +254,9 @@ def worst_ratio(values: Reals, strata: int, *, if_nothing: float = 1.0) -> float
     return float(np.fmin.reduce(np.where(alone, if_nothing, ratios)))
 
 
-def _pair(values: Reals, *, outcome: int | None, strata: int) -> WorstPair:
+def worst_pair(
+    values: Reals, *, outcome: int | None = None, strata: int = 0
+) -> WorstPair:
     """The groups with the smallest and the largest value in the worst stratum.
 
     NaN is ignored.
@@ -312,6 +313,9 @@ class Measure:
     # axis and favourable levels of each other outcome
     others: tuple[tuple[int, Levels], ...] = ()
     columns: tuple[str, ...] = field(default=(), compare=False)  # of each grouping
+    # by outcome and grouping (see `apart_of`): outcome × groups that are too small
+    apart: Mapping[Grouping, Mask] = field(default_factory=dict, compare=False)
+    sizes_apart: bool = field(default=False, compare=False)  # nor are sizes compared
     # how many a table has, if not even the last one is in a grouping
     axes: int | None = None
 
@@ -456,21 +460,35 @@ class Measure:
         """A table, or a stack of them, without rows whose outcome is not compared."""
         return self._without(tables, self.left_out, (outcome_axis(grouping),))
 
+    def apart_of(self, grouping: Grouping) -> Mask:
+        """The outcomes × groups of a grouping that are too small to decide a rate."""
+        nobody = np.zeros((1,) * (1 + len(grouping)), dtype=bool)
+        return self.apart.get((outcome_axis(grouping), *grouping), nobody)
+
+    def shares_compared(self, table: Reals, grouping: Grouping) -> Reals:
+        """P(g) of the groups that are compared; NaN of those without mass, too."""
+        shares = group_shares(self.groups_compared(table, grouping), grouping)
+        apart = self.apart_of(grouping).all(axis=0) & self.sizes_apart
+        return np.where((shares > 0) & ~apart, shares, np.nan)
+
+    def rates_compared(self, table: Reals, grouping: Grouping) -> Reals:
+        """P(y | g) of the groups that are compared; NaN of the others."""
+        rates = outcome_rates(self.outcomes_compared(table, grouping), grouping)
+        return np.where(self.apart_of(grouping), np.nan, rates)
+
     def rates(self, table: Reals) -> Rates:
         """Both rates of a table, by grouping."""
         shares: ByGrouping = {}
         outcomes: ByGrouping = {}
         for name, grouping in zip(self.names, self.groupings, strict=True):
-            compared = self.groups_compared(table, grouping)
-            favourable = self.favourable_of(grouping)
-            shares[name] = representation_rate(compared, grouping, strata=self.strata)
-            compared = self.with_outcome(compared, grouping)
-            outcomes[name] = statistical_rate(
-                compared,
-                grouping,
-                favourable,
-                strata=self.strata,
-            )
+            sizes = self.shares_compared(table, grouping)
+            shares[name] = worst_ratio(sizes, self.strata)
+            rates = self.rates_compared(table, grouping)
+            ratios = [
+                worst_ratio(rates[level], self.strata)
+                for level in self.favourable_of(grouping)
+            ]
+            outcomes[name] = float(np.fmin.reduce(ratios))
         return {"representation_rate": shares, "statistical_rate": outcomes}
 
     def _without(

@@ -142,7 +142,8 @@ class Stratified:
             or wanted.statistical != (1.0,)
             or wanted.others
         )
-        if outcomes is None or shares or wanted.left_out or forbids or asks_more:
+        skips = wanted.left_out or wanted.apart
+        if outcomes is None or shares or skips or forbids or asks_more:
             return np.zeros(sizes.shape, dtype=bool), self.empirical
         groups = self.empirical.sum(axis=0)
         groups = ratio(groups, groups.sum(axis=tuple(range(self._first - 1))))
@@ -181,6 +182,7 @@ class Stratified:
             fill=wanted.fill / float(sizes[stratum]),
             describe=lambda cell: wanted.describe((*cell, *stratum)),
             others=others,
+            apart=[apart[inside] for apart in wanted.apart],
         )
         if wanted.allowed is not None:
             asked = replace(asked, allowed=wanted.allowed[inside])

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from itertools import zip_longest
 
 import numpy as np
 
@@ -35,6 +36,7 @@ class GroupingWish:
     axes: Grouping
     representation: float | None  # ρ
     statistical: float | None  # σ
+    apart: Mask | None = None  # groups that are not compared, whatever their levels
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +62,8 @@ class Wanted:
     describe: DescribeCell
     # by axis, a level that is not compared: missing values
     left_out: Mapping[int, int] = field(default_factory=dict)
+    # by grouping, other groups that are not compared; strata come last
+    apart: Sequence[Mask] = ()
     # False for cells that must stay at 0; None: all are allowed
     allowed: Mask | None = None
     # probability of a cell without rows that is needed; 0: none may be needed
@@ -121,7 +125,10 @@ class Wishes:
         wishes = cls(
             data=data / data.sum(),
             allowed=allowed,
-            groupings=tuple(GroupingWish(*rate) for rate in rates),
+            groupings=tuple(
+                GroupingWish(*rate, apart)
+                for rate, apart in zip_longest(rates, wanted.apart)
+            ),
             favourable=wanted.favourable,
             targets=targets,
             left_out=wanted.left_out,
@@ -199,13 +206,15 @@ class Wishes:
         return group_table(self.data, grouping.axes).sum(axis=0)
 
     def skipped(self, grouping: GroupingWish) -> Mask:
-        """Groups that are not compared, because a level of theirs is left out."""
+        """Groups that are not compared: a level of theirs is left out, or they are."""
         shape = [self.data.shape[axis] for axis in grouping.axes]
         levels = np.indices(shape)
         left = [
             levels[number] == self.left_out.get(axis, -1)
             for number, axis in enumerate(grouping.axes)
         ]
+        if grouping.apart is not None:
+            left.append(grouping.apart)
         return reduce(np.logical_or, left)
 
     def known(self, grouping: GroupingWish) -> Mask:

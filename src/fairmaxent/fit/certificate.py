@@ -112,6 +112,7 @@ class Certificate(Facts):
                     axes,
                     outcomes,
                     strata=measure.strata,
+                    apart=measure.apart_of(axes),
                 )
                 low, high = np.quantile(rates[index], ends)
                 intervals[kind][name] = (float(low), float(high))

@@ -15,6 +15,8 @@ from fairmaxent.fairness.rates import (
     Measure,
     Rates,
     group_table,
+    outcome_axis,
+    outcome_rates,
     smallest_over_largest,
     worst_ratio,
 )
@@ -59,6 +61,18 @@ class GroupMean:
 
     grouping: str
     group: str
+    before: float
+    after: float
+
+
+@dataclass(frozen=True)
+class SmallGroup:
+    """A group that is too small to decide a rate, with its own rate of an outcome."""
+
+    grouping: str
+    group: str
+    outcome: str
+    rows: int
     before: float
     after: float
 
@@ -134,6 +148,8 @@ class Facts(UnderivedFacts):
     effective_rows: float
     # of fewer than `SMALL_GROUP` rows, whatever they weigh
     small_groups: dict[str, int]
+    # those that are too small to decide a rate that is stated
+    set_apart: tuple[SmallGroup, ...]
     # combinations that nobody in the data has, and that the base fills
     filled_cells: tuple[str, ...]
     filled_shares: tuple[float, ...]  # of each of them
@@ -201,8 +217,9 @@ def facts_of(solved: Solved, told: UnderivedFacts) -> dict[str, Any]:
         **_column_facts(problem, achieved),
         **_rate_bound(solved, achieved),
         wanted=_wanted(problem, told.decisions),
-        before=problem.measure.rates(problem.data_table),
-        achieved=problem.measure.rates(achieved),
+        before=problem.judged.rates(problem.data_table),
+        achieved=problem.judged.rates(achieved),
+        set_apart=_set_apart(problem, achieved),
         dual=solution.value,
         iterations=solution.iterations,
         residual=solution.residual,
@@ -226,7 +243,7 @@ def facts_of(solved: Solved, told: UnderivedFacts) -> dict[str, Any]:
         outcome_shares=outcome_shares(problem, achieved),
         notes=solved.domain.notes,
         copied_share=0.0 if copied is None or told.privacy is not None else copied[0],
-        measure=problem.measure,
+        measure=problem.judged,
         table=achieved,
     )
 
@@ -269,6 +286,35 @@ def _small_groups(problem: Problem) -> dict[str, int]:
         for axes, size in sizes.items()
         for group in map(tuple, np.argwhere(size < SMALL_GROUP).tolist())
     }
+
+
+def _set_apart(problem: Problem, achieved: Reals) -> tuple[SmallGroup, ...]:
+    measure = problem.judged
+    rows = problem.cells("rows")
+    found = []
+    for name, axes in zip(measure.names, measure.groupings, strict=True):
+        outcome = problem.roles.attributes[outcome_axis(axes)]
+        people = group_table(measure.outcomes_compared(rows, axes), axes).sum(axis=0)
+        before, after = (
+            outcome_rates(measure.with_outcome(table, axes), axes)
+            for table in (problem.data_table, achieved)
+        )
+        apart = measure.apart_of(axes) & (people > 0)
+        apart = np.broadcast_to(apart, before.shape)
+        for group in map(tuple, np.argwhere(apart.any(axis=0)).tolist()):
+            found += [
+                SmallGroup(
+                    grouping=name,
+                    group=problem.roles.describe_group(axes, group),
+                    outcome=f"{outcome.name} = {outcome.labels[level]}",
+                    rows=int(people[group]),
+                    before=float(before[level][group]),
+                    after=float(after[level][group]),
+                )
+                for level in measure.favourable_of(axes)
+                if apart[level][group]
+            ]
+    return tuple(found)
 
 
 def _removed_levels(distribution: Distribution) -> tuple[str, ...]:

@@ -68,6 +68,8 @@ class GroupChange:
     # the share of all rows that are in the group and have the outcome
     having_before: float = field(repr=False)
     having_after: float = field(repr=False)
+    # too small to decide anything: it is listed beside the others
+    is_apart: bool = field(repr=False)
 
 
 def group_changes(
@@ -84,7 +86,7 @@ def group_changes(
     those of the fit.
     """
     check_confidence(confidence)
-    measure = measure or fit.problem.measure
+    measure = measure or fit.problem.judged
     cells = fit.problem.cells
     tables = [cells(), cells("squares"), cells("rows")]
     fair = fit.distribution.root_table
@@ -99,6 +101,7 @@ def group_changes(
         )
         having, now_having = (group_table(table / table.sum(), axes) for table in both)
         low, high = _intervals(fit, measure, tables, axes, confidence)
+        apart = np.broadcast_to(measure.apart_of(axes), rates.shape)
         seen = np.argwhere(
             (people > 0) | (new_share > 0) | (group_shares(fair, axes) > 0)
         ).tolist()
@@ -125,6 +128,7 @@ def group_changes(
                 about=f"{outcome.name} = {outcome.labels[level]}",
                 having_before=float(having[level][group]),
                 having_after=float(now_having[level][group]),
+                is_apart=bool(apart[level][group] and people[group]),
             )
             for group in map(tuple, seen)
             for level in measure.favourable_of(axes)
@@ -150,6 +154,7 @@ def changes_by_column(
         measure.left_out,
         axes=axes,
     )
+    own = fit.problem.with_small_groups(own)
     return (*group_changes(fit, after, measure=own), *compared)
 
 

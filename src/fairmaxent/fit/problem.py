@@ -35,7 +35,15 @@ from fairmaxent.errors import (
 )
 from fairmaxent.fairness.cap import capped
 from fairmaxent.fairness.fair_table import FairTable, fair_table
-from fairmaxent.fairness.rates import Grouping, Measure, group_table
+from fairmaxent.fairness.rates import (
+    Grouping,
+    Measure,
+    by_stratum,
+    group_table,
+    outcome_axis,
+    without_strata,
+)
+from fairmaxent.fairness.small_groups import SmallGroups
 from fairmaxent.fairness.strata import Stratified
 from fairmaxent.fairness.wishes import OtherOutcome, Wanted
 from fairmaxent.fit.option_values import read_rates, read_rules, read_target
@@ -43,6 +51,7 @@ from fairmaxent.fit.request import Request
 from fairmaxent.maxent.features import root_marginals
 from fairmaxent.maxent.forbidden import Rule, break_any
 from fairmaxent.maxent.priors.bases import reachable_roots
+from fairmaxent.metrics.effective_counts import WeightSums
 from fairmaxent.relabelling.people import Profiles
 
 HALF_A_ROW = 0.5  # what a cell without rows that must have mass counts as
@@ -153,6 +162,7 @@ class Problem:
     values: Reals | None = None
     relabels: bool = False  # rows change their outcome, rather than how much they count
     may_fill: bool = True  # cells that no row has may get mass
+    small: SmallGroups = SmallGroups()  # noqa: RUF009 (it never changes)
 
     @classmethod
     def of(cls, request: Request, data: Reading) -> "Problem":
@@ -183,6 +193,7 @@ class Problem:
             values=None if request.means is None else _cell_values(request, data),
             relabels=relabels,
             may_fill=relabels or request.C > 0,
+            small=SmallGroups.of(request.smallest_group),
         )
 
     @property
@@ -368,11 +379,59 @@ class Problem:
             self.measure.favourable,
             self.roles.describe_cell,
             left_out=left_out,
+            apart=self._apart,
             allowed=self.allowed,
             fill=HALF_A_ROW / self.table.size if self.may_fill else 0.0,
             others=tuple(others),
             values=self.values,
         )
+
+    @property
+    def _apart(self) -> list[Mask]:
+        """By grouping, the groups that nothing is asked of; strata come last."""
+        if not self.small.are_chosen:
+            return []
+        named = self.measure.of_first_outcome
+        return [self.judged.apart_of(axes).all(axis=0) for _, axes in named]
+
+    @cached_property
+    def judged(self) -> Measure:
+        """What is compared in rates that are shown: small groups decide none."""
+        return self.with_small_groups(self.measure)
+
+    def with_small_groups(self, measure: Measure) -> Measure:
+        """The same, with the groups set apart that are too small in the data.
+
+        If they leave nothing to compare in a grouping, none of it is.
+        """
+        apart = {}
+        cells = [self.cells(), self.cells("squares"), self.cells("rows")]
+        for grouping in measure.groupings:
+            tables = [
+                group_table(measure.outcomes_compared(table, grouping), grouping)
+                for table in cells
+            ]
+            # strata × outcomes × groups
+            weight, squares, rows = (
+                np.moveaxis(by_stratum(table, measure.strata, first=1), 0, -2)
+                for table in tables
+            )
+            sizes = weight.sum(axis=-2)
+            counted = WeightSums(weight, squares, np.where(weight > 0, rows, 0.0))
+            too_small = self.small.among(
+                counted.against_others().sizes,
+                ratio(weight, sizes[:, None]),
+                counted.rows.sum(axis=-2),
+                sizes,
+            )
+            is_large = (sizes > 0)[:, None] & ~too_small
+            favourable = list(measure.favourable_of(grouping))
+            large = is_large[:, favourable].sum(axis=-1)
+            if (large > 1).any() or self.small.are_chosen:
+                key = (outcome_axis(grouping), *grouping)
+                shape = tables[0].shape[1:]
+                apart[key] = without_strata(np.moveaxis(too_small, -2, 0), shape)
+        return replace(measure, apart=apart, sizes_apart=self.small.are_chosen)
 
     @property
     def allowed(self) -> Mask:
@@ -424,16 +483,21 @@ class Problem:
         for name, axes in self.measure.of_first_outcome:
             compared = self.measure.groups_compared(self.empirical, axes)
             present = _marginal(compared, axes) > 0
+            if self.small.are_chosen:
+                present &= ~self.judged.apart_of(axes).all(axis=0)
             groups = tuple(range(present.ndim - self.measure.strata))
             yield name, present.sum(axis=groups)
 
     def _refuse_nothing_to_compare(self) -> None:
-        if not self.measure.strata:
-            return
-
         counts = self.group_counts()
-        for grouping, (_, groups) in zip(self.groupings, counts, strict=False):
+        for grouping, (name, groups) in zip(self.groupings, counts, strict=False):
             if not (groups > 1).any():
+                if self.small.are_chosen:
+                    raise LevelError(
+                        Option("smallest_group"),
+                        f" leaves fewer than two groups of {name} to compare; choose a"
+                        " smaller size",
+                    )
                 strata = self.roles.grouping_name(self.roles.strata_axes)
                 raise LevelError(
                     f"no stratum of {strata} that is compared has rows of more than one"

@@ -30,6 +30,7 @@ from fairmaxent.errors import (
     shown,
 )
 from fairmaxent.fairness.rates import MissingOption
+from fairmaxent.fairness.small_groups import SmallestGroupOption, SmallGroups
 from fairmaxent.fit import option_values as values
 from fairmaxent.fit import refused
 from fairmaxent.maxent.priors.bases import BASES, BaseKind
@@ -220,6 +221,34 @@ class Request:
         ),
         words=lambda request: (
             "Missing values are compared like any other group or outcome."
+        ),
+    )
+    smallest_group: SmallestGroupOption = option(
+        None,
+        text="size",
+        label="Smallest group",
+        help=(
+            "Groups below this size are set apart: they are not compared, and keep"
+            " their sizes and outcomes. A share of the people compared, e.g. 2%, or a"
+            " number of rows, e.g. 30. By default all groups get what is asked for, but"
+            " one about whom too little is known decides no rate that is shown."
+        ),
+        page_help=(
+            "Groups below it keep their sizes and outcomes, e.g. 2% of the people"
+            " compared, or 30 rows."
+        ),
+        doc=(
+            "Groups below this size are set apart: they are not compared, and keep"
+            ' their sizes and outcomes. It is a share of the people compared, ``"2%"``,'
+            " or a number of rows, ``30``. By default all groups get what is asked for,"
+            " but one about whom too little is known decides no rate in the"
+            " certificate: fewer than five of its people would have the outcome, or"
+            " would not, if it had it as often as all people. With 0, every group"
+            " counts."
+        ),
+        words=lambda request: (
+            f"Groups below {request.smallest_group} "
+            f"{'rows ' * isinstance(request.smallest_group, int)}are set apart."
         ),
     )
     largest_weight: float | None = option(
@@ -416,6 +445,7 @@ class Request:
         )
         for name in ("representation_rate", "statistical_rate"):
             self._set(**{name: values.checked_rates(name, getattr(self, name))})
+        SmallGroups.of(self.smallest_group)
         check_seed(self.random_state)
         read_columns("keep_columns", self.keep_columns or [])
         self._check_estimate()

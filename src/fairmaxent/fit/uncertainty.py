@@ -234,7 +234,7 @@ def _spans(
     It is given with its replicates behind it along the first axis.
     """
     roles = problem.roles
-    measure = problem.measure
+    measure = problem.judged
 
     def span(values: Reals) -> Span:
         low, high = _quantiles(values, tail)
@@ -274,9 +274,7 @@ def _compared_shares(measure: Measure, axes: Grouping, tables: Reals) -> list[Re
     """The shares of groups (tables × groups) that are compared in each stratum."""
     shares = np.stack(
         [
-            by_stratum(
-                group_shares(measure.groups_compared(table, axes), axes), measure.strata
-            )
+            by_stratum(measure.shares_compared(table, axes), measure.strata)
             for table in tables
         ]
     )
@@ -287,19 +285,15 @@ def _compared_rates(measure: Measure, axes: Grouping, tables: Reals) -> list[Rea
     """The rates of groups (tables × groups) by outcome and stratum."""
     rates = np.stack(
         [
-            by_stratum(
-                outcome_rates(measure.outcomes_compared(table, axes), axes),
-                measure.strata,
-                first=1,
-            )
+            by_stratum(measure.rates_compared(table, axes), measure.strata, first=1)
             for table in tables
         ]
     )
-    known = np.asarray(np.isfinite(rates).all(axis=(0, 1)))
+    known = np.asarray(np.isfinite(rates).all(axis=0))
     return [
         rates[:, outcome, stratum, kept]
         for outcome in measure.favourable_of(axes)
-        for stratum, kept in enumerate(known)
+        for stratum, kept in enumerate(known[outcome])
     ]
 
 

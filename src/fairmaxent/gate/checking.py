@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from statistics import NormalDist
 from typing import Any
@@ -14,6 +14,7 @@ from fairmaxent.data import frames
 from fairmaxent.data.roles import read_within
 from fairmaxent.engines import lazy_counts, lazy_frame
 from fairmaxent.errors import InputError
+from fairmaxent.fairness.small_groups import SmallestGroupOption, SmallGroups
 from fairmaxent.files.formats import read_table
 from fairmaxent.files.parquet import scan_table
 from fairmaxent.files.reading import Name
@@ -21,13 +22,14 @@ from fairmaxent.gate.policy import PROJECT, Policy, read_policies
 from fairmaxent.gate.result import Answer, CheckResult, Finding
 from fairmaxent.metrics import representation_rate, statistical_rate
 from fairmaxent.metrics.effective_counts import WeightSums
-from fairmaxent.metrics.group_rates import Rate
-from fairmaxent.metrics.groups import outcome_column
+from fairmaxent.metrics.group_rates import GroupRate, Rate
+from fairmaxent.metrics.groups import outcome_column, read_reference
 from fairmaxent.options import with_options_of
 
 _POWER = 0.8  # of tables with the number of people needed, the share that will tell
 _STEPS = 4  # to the number of people; the third is within a hundredth
 _ROUNDING = 1e-12
+_FEW = 30  # rows: a group that had as many and has fewer now says little about a fall
 
 
 @with_options_of(Policy)
@@ -37,8 +39,11 @@ def check(data: Any, policy: Policy) -> CheckResult:
     The answer is "pass", "fail" or "cannot tell"; ``check(…).raise_if_unfair()`` raises
     unless it is "pass". Without ``confident``, the rates of the table itself decide.
     With it, chance does not: if the interval of a rate holds the limit, the answer is
-    "cannot tell", with the number of people that would be needed. `data` may be a lazy
-    frame, whose engine counts the rows, or the name of a file.
+    "cannot tell", with the number of people that would be needed. Groups that are too
+    small decide nothing, and are listed; so is, compared with an earlier table, a group
+    that is gone or has become too small since then, and the answer is at best "cannot
+    tell". `data` may be a lazy frame, whose engine counts the rows, or the name of a
+    file.
 
     Parameters
     ----------
@@ -77,8 +82,23 @@ def checked(data: Any, policy: Policy, name: str = "check") -> CheckResult:
             )
         if before is not None:
             then = before.rate(kind, columns, sure)
-            answer = "fail" if _is_worse(rate, then) else "pass"
-            findings.append(Finding(kind, columns, then.value, rate, answer, then))
+            lost = _lost(rate, then, policy.smallest_group)
+            answer = "pass"
+            if _is_worse(rate, then):
+                answer = "fail"
+            elif lost or np.isnan(rate.value + then.value):
+                answer = "cannot tell"
+            findings.append(
+                Finding(
+                    kind,
+                    columns,
+                    then.value,
+                    rate,
+                    answer,
+                    then,
+                    lost=lost,
+                )
+            )
 
     return CheckResult(
         name=name,
@@ -144,6 +164,26 @@ def _is_worse(now: Rate, then: Rate) -> bool:
     return bool(now.value + reach < then.value - _ROUNDING)
 
 
+def _lost(
+    now: Rate, then: Rate, smallest: SmallestGroupOption
+) -> tuple[GroupRate, ...]:
+    """Groups that were compared then, and have vanished or become too small since.
+
+    A size that was chosen decides what is too small.
+    """
+    people = {
+        (group.group, group.outcome, group.stratum): group.count or 0
+        for group in now.groups
+    }
+    lost = []
+    for group in then.groups:
+        left = people.get((group.group, group.outcome, group.stratum))
+        has_shrunk = (left or 0) < _FEW <= (group.count or 0)
+        if left is None or (smallest is None and has_shrunk):
+            lost.append(group)
+    return tuple(lost)
+
+
 @dataclass(frozen=True, eq=False)
 class _Counted:
     """Each combination of outcome, groups and strata once, with sums of its rows."""
@@ -193,16 +233,24 @@ class _Counted:
         kind: str,
         columns: tuple[str, ...],
         confidence: float,
+        factor: float = 1.0,
     ) -> Rate:
-        """A rate of the groups of some columns."""
+        """A rate of the groups of some columns, if there were so many times as many.
+
+        The same groups are set apart then.
+        """
         policy = self.policy
         protected = list(columns)
+        sums = WeightSums(*(part * factor for part in vars(self.sums).values()))
+        level = read_reference(policy.reference, policy.groupings).get(columns)
         how: Any = {
             "groups": "joint",
             "within": policy.within,
-            "weight": self.sums,
+            "weight": sums,
             "missing": policy.missing,
             "domain": policy.domain,
+            "smallest_group": SmallGroups.of(policy.smallest_group).times(factor),
+            "reference": level and dict(zip(columns, level, strict=True)),
             "confidence": confidence,
         }
         if kind == "representation_rate":
@@ -227,15 +275,14 @@ class _Counted:
         As many as give an answer with a chance of `_POWER`.
         """
         apart = abs(rate.value - limit)
-        if apart <= _ROUNDING or len(rate.groups) < 2:
+        if not apart > _ROUNDING or len(rate.groups) < 2:
             return None
         normal = NormalDist()
         quantile = normal.inv_cdf((1 + sure) / 2) + normal.inv_cdf(_POWER)
         surer = 2 * normal.cdf(quantile) - 1
         factor = 16.0
         for _ in range(_STEPS):
-            sums = WeightSums(*(part * factor for part in vars(self.sums).values()))
-            many = replace(self, sums=sums).rate(kind, rate.worst.columns, surer)
+            many = self.rate(kind, rate.worst.columns, surer, factor)
             low, high = many.interval or (0.0, 0.0)
             end = low if rate.value > limit else high
             # Of a rate that is not 0, the width of an interval falls with the root of

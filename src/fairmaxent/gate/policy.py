@@ -21,9 +21,11 @@ from fairmaxent.errors import (
     did_you_mean,
 )
 from fairmaxent.fairness.rates import MissingOption
+from fairmaxent.fairness.small_groups import SmallestGroupOption, SmallGroups
 from fairmaxent.files.reading import Name
 from fairmaxent.fit.option_values import RateOption, checked_rates
 from fairmaxent.fit.request import Request
+from fairmaxent.metrics.groups import ReferenceOption, read_reference
 from fairmaxent.metrics.intervals import check_confidence
 from fairmaxent.options import documented, info_of, option, refuse_unknown
 
@@ -103,6 +105,34 @@ class Policy:
         "within", help="Compare within the strata of these columns, e.g. label=yes."
     )
     missing: MissingOption = _as_asked("missing")  # noqa: RUF009
+    smallest_group: SmallestGroupOption = _as_asked(  # noqa: RUF009
+        "smallest_group",
+        help=(
+            "Groups below this size are listed, and decide nothing: 2% of the people"
+            " compared, or 30 rows; 0: all decide. By default, those about whom too"
+            " little is known are."
+        ),
+        doc=(
+            "Groups below this size are set apart: they are listed, and decide nothing."
+            ' It is a share of the people compared, ``"2%"``, or a number of rows,'
+            " ``30``. By default a group is set apart if fewer than five of its people"
+            " would have the outcome, or would not, if it had it as often as all"
+            " people; its size alone is compared all the same. With 0, every group"
+            " counts."
+        ),
+    )
+    reference: ReferenceOption = option(
+        None,
+        text="reference",
+        help=(
+            "The group that others are compared with, instead of each with each: Male,"
+            " or by column: sex=Male,race=White."
+        ),
+        doc=(
+            "The group that others are compared with, instead of each with each:"
+            ' ``"Male"``, or by column ``{"sex": "Male", "race": "White"}``.'
+        ),
+    )
     weight: str | None = _as_asked(
         "weight", help="Column of design weights, on any scale."
     )
@@ -136,6 +166,8 @@ class Policy:
                     )
         for name, choice in (("groups", GroupsOption), ("missing", MissingOption)):
             check_choice(name, getattr(self, name), choice)
+        SmallGroups.of(self.smallest_group)
+        read_reference(self.reference, self.groupings)
         check_flag("confident", self.confident)
         check_confidence(self.confidence)
         if self.against is None and all(limit is None for _, _, limit in self.limits()):
@@ -144,15 +176,19 @@ class Policy:
                 Option("statistical_rate", 0.8),
             )
 
+    @property
+    def groupings(self) -> list[tuple[str, ...]]:
+        """The columns whose groups, or their intersections, are compared."""
+        if self.groups == "joint":
+            return [tuple(self.protected)]
+        return [(name,) for name in self.protected]
+
     def limits(self) -> Iterator[tuple[str, tuple[str, ...], float | None]]:
         """Each rate that is checked: kind, columns, limit.
 
         Without any limit, the statistical rate may only be no worse than before.
         """
-        if self.groups == "joint":
-            groupings = [tuple(self.protected)]
-        else:
-            groupings = [(name,) for name in self.protected]
+        groupings = self.groupings
         has_limits = False
         for kind in _KINDS:
             rates = getattr(self, kind)

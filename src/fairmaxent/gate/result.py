@@ -8,12 +8,14 @@ from typing import Any, Literal
 from urllib.parse import quote
 from xml.etree import ElementTree
 
+import numpy as np
+
 from fairmaxent.document import Document, Listing, Section, Table
 from fairmaxent.document.text import to_markdown, to_text
 from fairmaxent.errors import UnfairError
 from fairmaxent.gate.policy import PROJECT, Policy
-from fairmaxent.metrics.group_rates import Rate, left_out_text
-from fairmaxent.metrics.groups import Columns
+from fairmaxent.metrics.group_rates import GroupRate, Rate, group_text
+from fairmaxent.metrics.groups import Columns, stratum_text
 from fairmaxent.metrics.intervals import interval_text
 from fairmaxent.plain_text import json_text, visible
 
@@ -44,6 +46,8 @@ class Finding:
     rate: Rate
     answer: Answer
     before: Rate | None = None  # of an earlier table, if that is the limit
+    # groups of an earlier table that are gone, or have become too small
+    lost: tuple[GroupRate, ...] = ()
     # how many people would tell, which takes a moment
     ask: Callable[[], int | None] = lambda: None
 
@@ -69,11 +73,19 @@ class Finding:
         """What was found, in a sentence or two."""
         rate = self.rate
         limit = f"the limit of {self.limit:g}"
+        if self.before is not None:
+            limit = "the earlier table"
         who = self._who
         text = (
             f"The {self._rate_name} is {rate.value:.3f}{interval_text(rate.interval)}"
         )
-        if self.before is not None:
+        if self.before is not None and not self._is_alone:
+            if self.lost:
+                names = ", ".join(
+                    f"{group_text(group.group)}{stratum_text(group.stratum)}"
+                    for group in self.lost
+                )
+                who += f". Too few are left to compare: {names}"
             if self.answer == "fail":
                 change = "more of a fall than chance explains"
             else:
@@ -84,12 +96,12 @@ class Finding:
         if self.answer == "pass":
             return f"{text}, not below {limit} {who}."
 
-        if len({group.group for group in rate.groups}) < 2:
-            names = f"{' × '.join(self.columns)}{left_out_text(rate.left_out)}"
-            return (
-                f"There is one group only, so nothing can be compared with {limit}"
-                f" ({names})."
-            )
+        if self._is_alone:
+            names = f"{' × '.join(self.columns)}{rate.not_compared}"
+            few = "There is one group only"
+            if rate.set_apart:
+                few = "Fewer than two groups are large enough to compare"
+            return f"{few}, so nothing can be compared with {limit} ({names})."
         if rate.interval is None or self.needed is None:
             return (
                 f"{text}; no number of people like these would tell whether that is"
@@ -103,6 +115,11 @@ class Finding:
         )
 
     @property
+    def _is_alone(self) -> bool:
+        """Whether fewer than two groups can be compared."""
+        return len({group.group for group in self.rate.groups}) < 2
+
+    @property
     def _who(self) -> str:
         """The two groups that are furthest apart, how many they are, and who is not."""
         rate = self.rate
@@ -114,7 +131,7 @@ class Finding:
             f"{counts.get((end, worst.outcome, worst.stratum)) or 0:,}"
             for end in (worst.lowest, worst.highest)
         )
-        return f"({worst}: {people} people{left_out_text(rate.left_out)})"
+        return f"({worst}: {people} people{rate.not_compared})"
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values."""
@@ -125,6 +142,8 @@ class Finding:
             "interval": self.rate.interval,
             "limit": self.limit,
             "needed": self.needed,
+            "set_apart": self.rate.set_apart,
+            "lost": self.lost,
             "sentence": self.sentence,
         }
 
@@ -169,7 +188,7 @@ class CheckResult:
             f" {self.rows:,} rows)"
         )
         rates = [
-            (one.name, f"{one.rate.value:.3f}", f"{one.limit:.3g}", one.answer)
+            (one.name, _digits(one.rate.value), f"{one.limit:.3g}", one.answer)
             for one in self.findings
         ]
         table = Table(
@@ -193,6 +212,13 @@ class CheckResult:
     def __str__(self) -> str:
         document = self.document
         return f"{visible(document.summary)}\n{to_text(document.first_page[0].blocks)}"
+
+
+def _digits(value: float) -> str:
+    """A rate; a dash if there is nothing to compare."""
+    if np.isnan(value):
+        return "–"
+    return f"{value:.3f}"
 
 
 def worst(answers: Iterable[Answer]) -> Answer:

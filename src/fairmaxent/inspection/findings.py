@@ -16,7 +16,7 @@ from fairmaxent.inspection.cost import Cost
 from fairmaxent.inspection.hints import NOTABLE, Hint, Proxy
 from fairmaxent.inspection.proposals import Proposal, Role
 from fairmaxent.inspection.verdict import Verdict
-from fairmaxent.metrics.group_rates import Rate, group_text
+from fairmaxent.metrics.group_rates import GroupRate, Rate, group_text
 from fairmaxent.plain_text import plain_json
 
 Spelling = Callable[[Option], str]
@@ -58,6 +58,14 @@ class GroupingRates:
     representation: Rate
     statistical: Rate
     verdict: Verdict
+
+    @property
+    def groups(self) -> Iterator[tuple[GroupRate, GroupRate]]:
+        """The rate and the share of every group, also of those that are set apart."""
+        sizes = (*self.representation.groups, *self.representation.set_apart)
+        shares = {group.group: group for group in sizes}
+        for group in (*self.statistical.groups, *self.statistical.set_apart):
+            yield group, shares[group.group]
 
 
 @dataclass(frozen=True, repr=False)
@@ -284,10 +292,8 @@ def _questions(inspection: Inspection, spell: Spelling) -> Iterator[str]:
 
 
 def _rates(grouping: GroupingRates) -> Block:
-    shares = {group.group: group for group in grouping.representation.groups}
     rows = []
-    for group in grouping.statistical.groups:
-        share = shares[group.group]
+    for group, share in grouping.groups:
         row = (
             group_text(group.group),
             cell_text(share.count),

@@ -18,6 +18,7 @@ from fairmaxent.data.roles import (
     read_columns,
 )
 from fairmaxent.data.table import Codes, tally
+from fairmaxent.fairness.small_groups import SmallestGroupOption
 from fairmaxent.inspection.cost import cost
 from fairmaxent.inspection.findings import ColumnSummary, GroupingRates, Inspection
 from fairmaxent.inspection.hints import column_hints, proxies, role_hints
@@ -31,7 +32,7 @@ from fairmaxent.inspection.proposals import (
 from fairmaxent.inspection.verdict import judge
 from fairmaxent.metrics.definitions import representation_rate, statistical_rate
 from fairmaxent.metrics.group_rates import GroupedTable
-from fairmaxent.metrics.groups import Comparison
+from fairmaxent.metrics.groups import Comparison, ReferenceOption, read_reference
 
 
 def inspect(
@@ -43,6 +44,8 @@ def inspect(
     groups: GroupsOption = "each",
     weight: str | None = None,
     domain: Domain | None = None,
+    smallest_group: SmallestGroupOption = None,
+    reference: ReferenceOption = None,
     confidence: float = 0.95,
 ) -> Inspection:
     """Look at a table: columns, groups, rates, proxies, and what to watch out for.
@@ -50,7 +53,8 @@ def inspect(
     Changes nothing. The options are those of :func:`fairmaxent.debias`. What is not
     given is proposed, with the reason: the outcome, the protected columns, and which
     outcome is the good one. If nothing stands out, nothing is proposed, and there are
-    no rates.
+    no rates. `smallest_group` is as in :func:`fairmaxent.check`; with a `reference`,
+    groups are compared with that one instead of the largest.
 
     Proxies are measured by mutual information I(column; protected) / H(protected). From
     both, the average for independent columns is subtracted: (r − 1)(c − 1) / 2N nats
@@ -101,9 +105,20 @@ def inspect(
 
     roles = Roles.of(domain, outcome, names)
     compared = roles.groupings(groups)
-    groupings = [
-        _rates(frame, roles, axes, good, weight, confidence) for axes in compared
-    ]
+    columns_of = [tuple(roles.names[axis] for axis in axes) for axes in compared]
+    references = read_reference(reference, columns_of)
+    groupings = []
+    for columns in columns_of:
+        level = references.get(columns)
+        how: Any = {
+            "groups": "joint",
+            "weight": weight,
+            "domain": domain,
+            "smallest_group": smallest_group,
+            "reference": level and dict(zip(columns, level, strict=True)),
+        }
+        rates = _rates(frame, columns, outcome, good, how, confidence)
+        groupings.append(rates)
     return replace(
         found,
         hints=(*found.hints, *role_hints(roles, codes, design)),
@@ -144,22 +159,15 @@ def _summaries(
 
 def _rates(
     frame: Any,
-    roles: Roles,
-    axes: tuple[int, ...],
+    columns: tuple[str, ...],
+    outcome: str,
     favourable: object,
-    weight: str | None,
+    how: dict[str, Any],
     confidence: float,
 ) -> GroupingRates:
     """Both rates of the groups of some columns, and what they say."""
-    columns = [roles.names[axis] for axis in axes]
-    outcome = roles.names[0]
-    how: Any = {
-        "groups": "joint",
-        "weight": weight,
-        "domain": roles.domain,
-    }
     shares = representation_rate(frame, columns, confidence=confidence, **how)
-    how |= {"outcome": outcome, "favourable": favourable}
+    how = how | {"outcome": outcome, "favourable": favourable}
     rates = statistical_rate(frame, protected=columns, confidence=confidence, **how)
     compared = Comparison(protected=columns, missing="ignore", **how)
     (rows,) = compared.grouped(frame)

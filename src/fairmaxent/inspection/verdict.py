@@ -13,7 +13,6 @@ from fairmaxent.metrics.group_rates import GroupedTable, GroupRate, Pair, Rate
 from fairmaxent.metrics.intervals import Compared, ratio_ends, widened
 from fairmaxent.plain_text import visible
 
-_EXPECTED = 5.0
 _CLEAR = 0.8  # an interval that reaches lower leaves room for a gap that matters
 
 
@@ -21,13 +20,11 @@ _CLEAR = 0.8  # an interval that reaches lower leaves room for a gap that matter
 class Verdict:
     """The clearest gap between the largest group and another; who is set apart.
 
-    A group is *set apart*, and never compared, if it is too small: if fewer than five
-    of its rows would have the outcome, or would not have it, if it had it as often as
-    all rows. A person more or less then changes its rate so much that it says nothing.
-    Rows with weights count as the unweighted rows that tell as much.
+    A group that is too small is *set apart*, and never compared (see
+    `fairness.small_groups`).
 
-    Of the others, the largest is compared with each, and the gap that is most surely
-    one is told; if none is, the widest. Their intervals hold together: if there are m
+    Of the others, the largest, or the reference, is compared with each, and the gap
+    that is most surely one is told; if none is, the widest. Their intervals hold together: if there are m
     of them, each has the confidence 1 − α / m.
     """
 
@@ -35,7 +32,9 @@ class Verdict:
     # between two groups, with their shares; None: no two groups are large enough
     gap: Rate | None
     set_apart: tuple[GroupRate, ...]  # with their shares, the largest first
-    others: int = 1  # that the largest was compared with
+    others: int = 1  # that the largest, or the reference, was compared with
+    # that was named, to be compared with the others
+    reference: tuple[object, ...] | None = None
 
     @property
     def most(self) -> float:
@@ -76,9 +75,11 @@ class Verdict:
         """
         told = []
         if self.others > 1:
+            one = "The largest group"
+            if self.reference is not None:
+                one = f"The group {' × '.join(map(value_text, self.reference))}"
             told.append(
-                "The largest group was compared with each other one, and the clearest"
-                " gap is told."
+                f"{one} was compared with each other one, and the clearest gap is told."
             )
         if self.set_apart:
             few = [
@@ -103,15 +104,17 @@ def judge(
 ) -> Verdict:
     """Compare the largest group with each other one that is large enough.
 
-    For each outcome of the table.
+    For each outcome of the table. A reference takes the place of the largest.
     """
     labels = table.rows.labels
-    sizes = table.effective.sizes
-    shares = {labels.index(group.group): group for group in representation.groups}
-    having = np.nansum(sizes * table.rates, axis=1, keepdims=True)
-    pooled = having / np.nansum(sizes, axis=1, keepdims=True)
-    is_large = sizes * np.minimum(pooled, 1 - pooled) >= _EXPECTED
-    order = sorted(shares, key=lambda group: -shares[group].rate)
+    reference = table.rows.reference
+    sized = (*representation.groups, *representation.set_apart)
+    shares = {labels.index(group.group): group for group in sized}
+    is_large = table.has_rate & ~table.set_apart
+    order = sorted(
+        shares,
+        key=lambda group: (labels[group] != reference, -shares[group].rate),
+    )
     apart = tuple(shares[group] for group in order if not is_large[:, group].any())
     ranked = [[group for group in order if large[group]] for large in is_large]
     gaps = np.array(
@@ -119,10 +122,11 @@ def judge(
             (row, groups[0], other)
             for row, groups in enumerate(ranked)
             for other in groups[1:]
+            if reference in (None, labels[groups[0]])
         ]
     )
     if not len(gaps):
-        return Verdict(outcome, None, apart)
+        return Verdict(outcome, None, apart, reference=reference)
     cells = gaps[:, :1], gaps[:, 1:]
     ratios = smallest_over_largest(table.rates[cells])
     compared = float(len(gaps))
@@ -146,7 +150,8 @@ def judge(
         ),
         groups=(lowest, highest),
     )
-    return Verdict(outcome, gap, apart, max(map(len, ranked)) - 1)
+    others = max(map(len, ranked)) - 1
+    return Verdict(outcome, gap, apart, others, reference)
 
 
 def _named(columns: Sequence[str], levels: Sequence[object]) -> str:

@@ -11,6 +11,7 @@ from fairmaxent.data.roles import ColumnNames, GroupsOption, WithinOption
 from fairmaxent.data.table import tally
 from fairmaxent.errors import InputError, LevelError, checked_number, did_you_mean_level
 from fairmaxent.fairness.rates import MissingOption
+from fairmaxent.fairness.small_groups import SmallestGroupOption
 from fairmaxent.metrics import group_rates as rates
 from fairmaxent.metrics.group_rates import GroupedTable, Number, Rate, worst_ratio
 from fairmaxent.metrics.groups import (
@@ -18,6 +19,7 @@ from fairmaxent.metrics.groups import (
     Comparison,
     GroupedRows,
     Label,
+    ReferenceOption,
     StratumLevels,
     favourable_codes,
     stratum_text,
@@ -34,6 +36,8 @@ def representation_rate(
     weight: Any = None,
     missing: MissingOption = "ignore",
     domain: Domain | None = None,
+    smallest_group: SmallestGroupOption = 0,
+    reference: ReferenceOption = None,
     confidence: float = 0.95,
 ) -> Rate:
     """Smallest over largest share of a group, min P(g) / max P(g) (Definition 2.1).
@@ -46,6 +50,13 @@ def representation_rate(
     `domain`, such as ``fit.domain``, its levels (e.g. bins) are compared instead of
     values. `within` is as in :func:`fairmaxent.debias`: groups are compared with those
     of their own stratum, and the worst stratum counts.
+
+    Groups below `smallest_group` do not decide the value, and are listed in
+    `set_apart`: it is a number of rows, a share of the people compared (``"2%"``), or
+    None, by which a group is set apart if fewer than five of its people would have the
+    outcome, or would not, if it had it as often as all people. With a `reference`, such
+    as ``"Male"`` or ``{"sex": "Male", "race": "White"}``, the other groups are compared
+    with that one, and not with each other.
     """
     compared = Comparison(
         protected,
@@ -54,6 +65,8 @@ def representation_rate(
         missing,
         domain,
         within=within,
+        smallest_group=smallest_group,
+        reference=reference,
     )
     parts = (part for rows in compared.grouped(data) for part in rows.parts())
     return worst_ratio(map(GroupedTable.of_shares, parts), confidence)
@@ -71,6 +84,8 @@ def statistical_rate(
     weight: Any = None,
     missing: MissingOption = "ignore",
     domain: Domain | None = None,
+    smallest_group: SmallestGroupOption = 0,
+    reference: ReferenceOption = None,
     confidence: float = 0.95,
 ) -> Rate:
     """Worst ratio of P(y | g) between two groups (Definition 2.2).
@@ -86,7 +101,16 @@ def statistical_rate(
     the true label as the column, ``within={"label": "yes"}`` is equal opportunity.
     """
     compared = Comparison(
-        protected, groups, weight, missing, domain, within, outcome, favourable
+        protected,
+        groups,
+        weight,
+        missing,
+        domain,
+        within,
+        outcome,
+        favourable,
+        smallest_group,
+        reference,
     )
     tables: list[GroupedTable] = []
     for rows in compared.grouped(data, by_levels=not as_probability):
@@ -137,6 +161,7 @@ class Odds(Number):
             kind = "false"
             worse = false
         left_out = rates.left_out_text([*true.left_out, *false.left_out])
+        left_out += rates.set_apart_text([*true.set_apart, *false.set_apart])
         return (
             f"{self.value:.3f}{interval_text(self.interval)}: {kind} positives,"
             f" {worse.worst}{left_out}"
@@ -156,6 +181,8 @@ def equal_opportunity(
     weight: Any = None,
     missing: MissingOption = "ignore",
     domain: Domain | None = None,
+    smallest_group: SmallestGroupOption = 0,
+    reference: ReferenceOption = None,
     confidence: float = 0.95,
 ) -> Rate:
     """Worst ratio of the true positive rate P(Ŷ = y | Y = y, g) between two groups.
@@ -178,6 +205,8 @@ def equal_opportunity(
         domain,
         outcome=outcome,
         favourable=favourable,
+        smallest_group=smallest_group,
+        reference=reference,
     )
     (true,) = _positives(
         compared,
@@ -203,6 +232,8 @@ def equalised_odds(
     weight: Any = None,
     missing: MissingOption = "ignore",
     domain: Domain | None = None,
+    smallest_group: SmallestGroupOption = 0,
+    reference: ReferenceOption = None,
     confidence: float = 0.95,
 ) -> Odds:
     """Worst ratio of the true or the false positive rate between two groups.
@@ -222,6 +253,8 @@ def equalised_odds(
         domain,
         outcome=outcome,
         favourable=favourable,
+        smallest_group=smallest_group,
+        reference=reference,
     )
     true, false = _positives(
         compared,

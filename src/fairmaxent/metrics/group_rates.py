@@ -7,7 +7,8 @@ predicted for the group.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from operator import attrgetter
 from typing import Any
 
@@ -125,7 +126,8 @@ class Rate(Number):
     The interval covers at least as often as stated. It is wide if groups are many and
     small: see those of the `groups`. Groups that have no weight in the relevant rows
     have no rate: they are not compared, and listed in `left_out`. Within strata, so are
-    groups that are alone in theirs.
+    groups that are alone in theirs. Groups that are too small to decide the value are
+    in `set_apart`. The value is NaN if they leave nothing to compare.
     """
 
     value: float
@@ -133,6 +135,12 @@ class Rate(Number):
     worst: Pair
     groups: tuple[GroupRate, ...]
     left_out: tuple[GroupRate, ...] = ()
+    set_apart: tuple[GroupRate, ...] = ()
+
+    @property
+    def not_compared(self) -> str:
+        """Who was not compared, in words to be put after a comparison."""
+        return left_out_text(self.left_out) + set_apart_text(self.set_apart)
 
     @property
     def difference(self) -> float:
@@ -141,12 +149,16 @@ class Rate(Number):
         for group in self.groups:
             among = (group.columns, group.outcome, group.stratum)
             compared.setdefault(among, []).append(group.rate)
-        return max(max(rates) - min(rates) for rates in compared.values())
+        differences = [max(rates) - min(rates) for rates in compared.values()]
+        return max(differences, default=np.nan)
 
     def _words(self) -> str:
+        if np.isnan(self.value):
+            columns = " × ".join(self.worst.columns)
+            return f"nothing to compare: {columns}{self.not_compared}"
         return (
             f"{self.value:.3f}{intervals.interval_text(self.interval)}:"
-            f" {self.worst}{left_out_text(self.left_out)}"
+            f" {self.worst}{self.not_compared}"
         )
 
 
@@ -168,6 +180,24 @@ def left_out_text(groups: Sequence[GroupRate]) -> str:
         where = f" in {len(own)} strata" if len(own) > 1 else min(own)
         names.append(name + where)
     return f"; not compared: {', '.join(names)}"
+
+
+def set_apart_text(groups: Sequence[GroupRate]) -> str:
+    """The groups that are too small, likewise, each with its number and its rate."""
+    if not groups:
+        return ""
+    by_name: dict[str, list[GroupRate]] = {}
+    for group in groups:
+        by_name.setdefault(group_text(group.group), []).append(group)
+    names = []
+    for name, own in sorted(by_name.items()):
+        if len(own) > 1:
+            names.append(f"{name} ({len(own)} rates)")
+            continue
+        people = "" if own[0].count is None else f"{own[0].count:,} people, "
+        where = stratum_text(own[0].stratum)
+        names.append(f"{name}{where} ({people}{own[0].rate:.3f})")
+    return f"; too small to compare: {', '.join(names)}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -276,30 +306,85 @@ class GroupedTable:
         """How many groups have a rate."""
         return int(np.count_nonzero(~np.isnan(self.rates[0])))
 
+    @cached_property
+    def has_rate(self) -> Mask:
+        """Whether a group has a rate of each outcome."""
+        return ~np.isnan(self.rates)
+
+    @cached_property
+    def set_apart(self) -> Mask:
+        """Whether a group has a rate, but is too small to decide anything."""
+        rows = self.rows
+        small = rows.small
+        if rows.exact or (self.are_shares and not small.are_chosen):
+            small = replace(small, expected=0.0)  # then they are known, however small
+        weight = tally(rows.group, rows.weights, len(rows.labels))
+        people = np.bincount(rows.group, self._people, minlength=len(rows.labels))
+        return self.has_rate & small.among(
+            self.effective.sizes, self.rates, people, weight
+        )
+
+    @property
+    def _people(self) -> Reals:
+        """How many people with weight each row stands for."""
+        has_weight = self.rows.weights > 0
+        if self.rows.counted is None:
+            return has_weight.astype(float)
+        return np.where(has_weight, self.rows.counted.rows, 0.0)
+
+    @cached_property
+    def peers(self) -> list[tuple[int, Codes]]:
+        """By outcome, groups that are compared with each other.
+
+        If there is a reference, each other group is compared with it alone.
+        """
+        known = self.has_rate & ~self.set_apart
+        reference = self.rows.reference
+        if reference is None:
+            return [
+                (number, np.flatnonzero(row))
+                for number, row in enumerate(known)
+                if row.sum() > 1 or not self.set_apart[number].any()
+            ]
+        if reference not in self.rows.labels:
+            return []
+        at = self.rows.labels.index(reference)
+        return [
+            (number, np.array([at, other]))
+            for number, row in enumerate(known)
+            for other in np.flatnonzero(row)
+            if row[at] and other != at
+        ]
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether nobody can be compared with anybody.
+
+        A single group of all rows equals itself, unless others are set apart.
+        """
+        is_part = self.rows.stratum or self.rows.reference or self.set_apart.any()
+        return bool(is_part) and all(len(groups) < 2 for _, groups in self.peers)
+
     def comparisons(self) -> Iterator[intervals.Compared]:
-        """The groups that have a rate, for each outcome."""
-        for number, row in enumerate(self.rates):
+        """The groups that are compared, for each outcome."""
+        for number, groups in self.peers:
             yield intervals.Compared(
-                counts=self.effective[number, ~np.isnan(row)],
+                counts=self.effective[number, groups],
                 are_shares=self.are_shares,
                 repeats=number == 1 and self.is_two_sided,
             )
 
-    def group_rates(self, confidence: float | None) -> Iterator[GroupRate]:
-        """The groups with a rate, each with its interval unless the table is exact.
-
-        With no confidence, the others.
-        """
+    def listed(self, which: Mask, confidence: float) -> Iterator[GroupRate]:
+        """Some groups, each with its interval unless it has no rate, or an exact one."""
         rows = self.rows
         people = rows.counted.rows if rows.counted is not None else None
         counts = np.bincount(rows.group, people, minlength=len(rows.labels))
         ends = None
-        if not (rows.exact or confidence is None):
+        if not rows.exact and (which & self.has_rate).any():
             ends = np.stack(intervals.share_interval(self.effective, confidence), -1)
-        wanted = np.isnan(self.rates) == (confidence is None)
-        for outcome, group in np.argwhere(wanted).tolist():
+        for outcome, group in np.argwhere(which).tolist():
             interval = None
-            if ends is not None:
+            if ends is not None and self.has_rate[outcome, group]:
                 low, high = ends[outcome, group].tolist()
                 interval = (low, high)
             yield GroupRate(
@@ -325,30 +410,37 @@ def worst_ratio(tables: Iterable[GroupedTable], confidence: float) -> Rate:
                 f"no row has {what} of {names}, so there is nothing to compare; name"
                 " other columns, or fill their gaps"
             )
-    alone = [table for table in tables if table.rows.stratum and table.compared < 2]
-    tables = [table for table in tables if table not in alone]
-    if not tables:
-        raise LevelError(
-            "no stratum has rows of more than one group, so there is nothing to"
-            " compare; compare within other columns, or leave ",
-            Option("within"),
-            " out",
-        )
-    ratios = [smallest_over_largest(table.rates) for table in tables]
-    values = [float(np.nanmin(ratio)) for ratio in ratios]
-    value = min(values)
-    at = first_smallest(values)
-    worst = tables[at]
-    outcome = first_smallest(ratios[at])
-    rates = worst.rates[outcome]
+    alone = [table for table in tables if table.is_alone]
+    several = [table for table in tables if not table.is_alone]
+    without_others = [
+        group
+        for table in alone
+        for group in table.listed(table.has_rate & ~table.set_apart, confidence)
+    ]
+    set_apart = tuple(
+        group for table in tables for group in table.listed(table.set_apart, confidence)
+    )
+    if not several:
+        return _nothing_compared(tables, without_others, set_apart)
+    peers = [
+        (table, number, groups) for table in several for number, groups in table.peers
+    ]
+    ratios = [
+        float(smallest_over_largest(table.rates[number, groups]))
+        for table, number, groups in peers
+    ]
+    value = float(np.nanmin(ratios))
+    worst, outcome, groups = peers[first_smallest(ratios)]
+    rates = worst.rates[outcome, groups]
     interval = None
     if not worst.rows.exact:
-        comparisons = [compared for table in tables for compared in table.comparisons()]
+        comparisons = [
+            compared for table in several for compared in table.comparisons()
+        ]
         ends = intervals.ratio_ends(comparisons, confidence)
         interval = intervals.widened(ends, value)
-    without_rate = [group for table in tables for group in table.group_rates(None)]
-    without_others = [
-        group for table in alone for group in table.group_rates(confidence)
+    without_rate = [
+        group for table in several for group in table.listed(~table.has_rate, confidence)
     ]
     return Rate(
         value=value,
@@ -356,15 +448,35 @@ def worst_ratio(tables: Iterable[GroupedTable], confidence: float) -> Rate:
         worst=Pair(
             columns=worst.rows.columns,
             outcome=worst.outcomes[outcome],
-            lowest=worst.rows.labels[first_smallest(rates)],
-            highest=worst.rows.labels[first_largest(rates)],
+            lowest=worst.rows.labels[groups[first_smallest(rates)]],
+            highest=worst.rows.labels[groups[first_largest(rates)]],
             stratum=worst.rows.stratum,
         ),
         groups=tuple(
-            group for table in tables for group in table.group_rates(confidence)
+            group
+            for table in several
+            for group in table.listed(table.has_rate & ~table.set_apart, confidence)
         ),
         left_out=(*without_rate, *without_others),
+        set_apart=set_apart,
     )
+
+
+def _nothing_compared(
+    tables: Sequence[GroupedTable],
+    left_out: Sequence[GroupRate],
+    set_apart: tuple[GroupRate, ...],
+) -> Rate:
+    """A rate without a value, because others are too small, or in other strata."""
+    if not set_apart and not any(table.rows.reference for table in tables):
+        raise LevelError(
+            "no stratum has rows of more than one group, so there is nothing to"
+            " compare; compare within other columns, or leave ",
+            Option("within"),
+            " out",
+        )
+    nobody = Pair(tables[0].rows.columns, None, (), ())
+    return Rate(np.nan, None, nobody, (), tuple(left_out), set_apart)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """What every metric compares: rows, their weights, groups, strata and outcomes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -26,9 +26,11 @@ from fairmaxent.errors import (
     LevelError,
     Option,
     check_choice,
+    did_you_mean,
     did_you_mean_level,
 )
 from fairmaxent.fairness.rates import MissingOption
+from fairmaxent.fairness.small_groups import SmallestGroupOption, SmallGroups
 from fairmaxent.metrics.effective_counts import WeightSums
 
 # The label of missing values. A cell may hold the same text, so this is an object of
@@ -42,6 +44,7 @@ Label = tuple[object, ...]  # of a group: its level of each column
 StratumLevels = tuple[tuple[str, object], ...]  # column and value
 # and its rows: all of them, if nothing is compared within strata
 Stratum = tuple[StratumLevels, Any]
+ReferenceOption = Any  # a level, levels by column, or None
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +93,8 @@ class GroupedRows(MeasuredRows):
     strata: Sequence[Stratum]
     stratum: StratumLevels = ()
     rows: Any = ...  # which of all rows they are
+    small: SmallGroups = SmallGroups()  # noqa: RUF009 (it never changes)
+    reference: Label | None = None  # the group that the others are compared with
 
     def only(self, rows: Any) -> "GroupedRows":
         """Some of the rows, in the same groups."""
@@ -130,10 +135,14 @@ class Comparison:
     within: WithinOption = None
     outcome: Any = None  # a column, or one value per row; None: shares are compared
     favourable: object = None
+    smallest_group: SmallestGroupOption | SmallGroups = 0
+    reference: ReferenceOption = None
 
     def __post_init__(self) -> None:
         """Refuse columns with two roles."""
         check_choice("missing", self.missing, MissingOption)
+        SmallGroups.of(self.smallest_group)
+        read_reference(self.reference, self.groupings)
         names = [
             *(name for columns in self.groupings for name in columns),
             *read_within(self.within),
@@ -216,6 +225,12 @@ class Comparison:
                 "a fitted distribution has no rows to weight; leave out ",
                 Option("weight"),
             )
+        if SmallGroups.of(self.smallest_group).rows:
+            raise InputError(
+                "a fitted distribution has no rows to count; give ",
+                Option("smallest_group"),
+                ' as a share, e.g. "2%"',
+            )
         names = (*columns, *read_within(self.within))
         if self.outcome is not None:
             names = (self.outcome, *names)
@@ -284,6 +299,30 @@ class Comparison:
             group=group,
             strata=self._strata_of(rows),
             counted=rows.counted,
+            small=SmallGroups.of(self.smallest_group),
+            reference=self._reference_among(columns, labels),
+        )
+
+    def _reference_among(self, columns: Columns, labels: list[Label]) -> Label | None:
+        """The group that the others are compared with, or None."""
+        named = read_reference(self.reference, self.groupings).get(columns)
+        if named is None:
+            return None
+        for level, column, known in zip(
+            named, columns, zip(*labels, strict=True), strict=True
+        ):
+            among = list(dict.fromkeys(known))
+            if code_of(among, level) is None:
+                raise LevelError(
+                    Option("reference"),
+                    f": no row has {column} = {level!r};"
+                    f" {did_you_mean_level(level, among)}",
+                )
+        for label in labels:
+            if all(code_of([own], level) == 0 for own, level in zip(label, named)):
+                return label
+        raise LevelError(
+            Option("reference"), f": no row is in the group {' × '.join(map(str, named))}"
         )
 
     def predicted(
@@ -353,6 +392,41 @@ class Comparison:
             if len(part):
                 strata.append((tuple(zip(named, labels[code], strict=True)), part))
         return strata
+
+
+def read_reference(
+    asked: ReferenceOption, groupings: Sequence[Columns]
+) -> dict[Columns, Label]:
+    """The group that others are compared with, by grouping; some have none."""
+    if asked is None:
+        return {}
+    names = [name for columns in groupings for name in columns]
+    if not isinstance(asked, Mapping):
+        if len(names) > 1:
+            raise InputError(
+                Option("reference"),
+                f" is {asked!r}, but several columns are compared; name a level of"
+                f" each, e.g. {dict.fromkeys(names[:2], asked)}",
+            )
+        return {groupings[0]: (asked,)}
+    for name in asked:
+        if name not in names:
+            raise ColumnError(
+                Option("reference"),
+                f" names {name!r}, which is not compared; {did_you_mean(name, names)}",
+            )
+    found = {}
+    for columns in groupings:
+        missing = [name for name in columns if name not in asked]
+        if not missing:
+            found[columns] = tuple(asked[name] for name in columns)
+        elif len(missing) < len(columns):
+            raise InputError(
+                Option("reference"),
+                f" names no level of {missing[0]!r}; a group of intersections has a"
+                " level of each column",
+            )
+    return found
 
 
 def stratum_text(levels: StratumLevels) -> str:

@@ -342,6 +342,13 @@ def _without_words(values: Any) -> Any:
     }
 
 
+def _size(value: Any) -> Any:
+    """A share of people as its text, or a number of rows."""
+    if isinstance(value, str) and not value.endswith("%"):
+        return number_of(value, int)
+    return value
+
+
 def _two_numbers(numbers: Any) -> tuple[float | None, ...]:
     if len(numbers) != 2:
         raise ValueError(f"{written(numbers)!r} is not two numbers, such as 0.3,3")
@@ -478,6 +485,19 @@ TEXTS = {
         words="two numbers",
         example="0.3,3",
         take=_two_numbers,
+    ),
+    "size": Value(
+        metavar="SIZE",
+        shape=(str, int),
+        words='a number of rows, or a share such as "2%"',
+        example="2% or 30",
+        take=_size,
+    ),
+    "reference": Value(
+        metavar="LEVEL",
+        shape=(*_LEVEL, {str: _LEVEL}),
+        words="a level, or one by column",
+        example="sex=Male,race=White",
     ),
     "shares": Value(
         metavar="SHARES",

@@ -202,12 +202,10 @@ def delivered_rates(fit: Certified, table: Reals) -> Rates:
     measure = fit.certificate.measure
     rates = Rates(representation_rate={}, statistical_rate={})
     for name, axes in zip(measure.names, measure.groupings, strict=True):
-        both = (
-            measure.groups_compared(cells, axes)
-            for cells in (table, fit.distribution.root_table)
-        )
-        shares, fitted = (group_shares(cells, axes) for cells in both)
-        shares = np.where((fitted > 0) | (shares > 0), shares, np.nan)
+        shares = measure.shares_compared(table, axes)
+        fitted = measure.shares_compared(fit.distribution.root_table, axes)
+        is_absent = np.isnan(shares) & ~np.isnan(fitted)
+        shares = np.where(is_absent, 0.0, shares)
         rates["representation_rate"][name] = worst_ratio(shares, measure.strata)
     for name, ratios in outcome_ratios(fit, table).items():
         rates["statistical_rate"][name] = min(
@@ -222,7 +220,7 @@ def outcome_ratios(fit: Certified, table: Reals) -> dict[str, dict[str, float | 
     found: dict[str, dict[str, float | None]] = {}
     for name, axes in zip(measure.names, measure.groupings, strict=True):
         outcome = fit.roles.attributes[outcome_axis(axes)]
-        rates = outcome_rates(measure.outcomes_compared(table, axes), axes)
+        rates = measure.rates_compared(table, axes)
         found[name] = {}
         for level in measure.favourable_of(axes):
             worst = worst_ratio(rates[level], measure.strata, if_nothing=np.nan)

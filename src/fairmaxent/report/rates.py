@@ -10,8 +10,8 @@ from fairmaxent.fairness.rates import (
     group_shares,
     group_table,
     outcome_axis,
-    representation_pair,
     statistical_pair,
+    worst_pair,
 )
 from fairmaxent.fit.certified import Certified
 from fairmaxent.fit.groups import group_label
@@ -241,17 +241,12 @@ def _worst(
     """Name the lowest and the highest group in the data."""
     measure = fit.certificate.measure
     if kind == "representation_rate":
-        compared = measure.groups_compared(table, axes)
-        pair = representation_pair(compared, axes, strata=measure.strata)
+        shares = measure.shares_compared(table, axes)
+        pair = worst_pair(shares, strata=measure.strata)
     else:
-        compared = measure.outcomes_compared(table, axes)
+        rates = measure.rates_compared(table, axes)
         levels = measure.favourable_of(axes)
-        pair = statistical_pair(
-            compared,
-            axes,
-            levels,
-            strata=measure.strata,
-        )
+        pair = statistical_pair(rates, levels, strata=measure.strata)
     lowest = group_label(fit, axes, pair.lowest)
     highest = group_label(fit, axes, pair.highest)
     if pair.outcome is None:
