@@ -34,6 +34,7 @@ def representation_rate(
     weight: Any = None,
     missing: MissingOption = "ignore",
     domain: Domain | None = None,
+    cluster: str | None = None,
     confidence: float = 0.95,
 ) -> Rate:
     """Smallest over largest share of a group, min P(g) / max P(g) (Definition 2.1).
@@ -46,6 +47,12 @@ def representation_rate(
     `domain`, such as ``fit.domain``, its levels (e.g. bins) are compared instead of
     values. `within` is as in :func:`fairmaxent.debias`: groups are compared with those
     of their own stratum, and the worst stratum counts.
+
+    Intervals assume that people are independent of each other. If some belong together,
+    `cluster` is the column that says which (a household, a class, a branch): intervals
+    then allow for people of one cluster being alike, and are never shorter than
+    without. There must be at least ten clusters; with 30 or more, an interval covers as
+    often as it says, or nearly so.
     """
     compared = Comparison(
         protected,
@@ -54,6 +61,7 @@ def representation_rate(
         missing,
         domain,
         within=within,
+        cluster=cluster,
     )
     parts = (part for rows in compared.grouped(data) for part in rows.parts())
     return worst_ratio(map(GroupedTable.of_shares, parts), confidence)
@@ -71,6 +79,7 @@ def statistical_rate(
     weight: Any = None,
     missing: MissingOption = "ignore",
     domain: Domain | None = None,
+    cluster: str | None = None,
     confidence: float = 0.95,
 ) -> Rate:
     """Worst ratio of P(y | g) between two groups (Definition 2.2).
@@ -86,7 +95,7 @@ def statistical_rate(
     the true label as the column, ``within={"label": "yes"}`` is equal opportunity.
     """
     compared = Comparison(
-        protected, groups, weight, missing, domain, within, outcome, favourable
+        protected, groups, weight, missing, domain, within, outcome, favourable, cluster
     )
     tables: list[GroupedTable] = []
     for rows in compared.grouped(data, by_levels=not as_probability):
