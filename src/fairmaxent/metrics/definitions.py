@@ -38,6 +38,7 @@ def representation_rate(
     domain: Domain | None = None,
     smallest_group: SmallestGroupOption = 0,
     reference: ReferenceOption = None,
+    cluster: str | None = None,
     confidence: float = 0.95,
 ) -> Rate:
     """Smallest over largest share of a group, min P(g) / max P(g) (Definition 2.1).
@@ -57,6 +58,12 @@ def representation_rate(
     outcome, or would not, if it had it as often as all people. With a `reference`, such
     as ``"Male"`` or ``{"sex": "Male", "race": "White"}``, the other groups are compared
     with that one, and not with each other.
+
+    Intervals assume that people are independent of each other. If some belong together,
+    `cluster` is the column that says which (a household, a class, a branch): intervals
+    then allow for people of one cluster being alike, and are never shorter than
+    without. There must be at least ten clusters; with 30 or more, an interval covers as
+    often as it says, or nearly so.
     """
     compared = Comparison(
         protected,
@@ -67,6 +74,7 @@ def representation_rate(
         within=within,
         smallest_group=smallest_group,
         reference=reference,
+        cluster=cluster,
     )
     parts = (part for rows in compared.grouped(data) for part in rows.parts())
     return worst_ratio(map(GroupedTable.of_shares, parts), confidence)
@@ -86,6 +94,7 @@ def statistical_rate(
     domain: Domain | None = None,
     smallest_group: SmallestGroupOption = 0,
     reference: ReferenceOption = None,
+    cluster: str | None = None,
     confidence: float = 0.95,
 ) -> Rate:
     """Worst ratio of P(y | g) between two groups (Definition 2.2).
@@ -111,6 +120,7 @@ def statistical_rate(
         favourable,
         smallest_group,
         reference,
+        cluster,
     )
     tables: list[GroupedTable] = []
     for rows in compared.grouped(data, by_levels=not as_probability):

@@ -24,6 +24,11 @@ from fairmaxent.fairness.rates import (
     smallest_over_largest,
 )
 from fairmaxent.metrics import intervals
+from fairmaxent.metrics.clusters import (
+    Dependence,
+    dependence_of_rates,
+    dependence_of_shares,
+)
 from fairmaxent.metrics.effective_counts import EffectiveCounts, WeightSums
 from fairmaxent.metrics.groups import (
     Columns,
@@ -214,6 +219,7 @@ class GroupedTable:
     are_shares: bool = False  # P(g) is compared
     # the rates of the second of two outcomes follow from those of the first
     is_two_sided: bool = False
+    dependence: Dependence | None = None  # between rows; None: they are independent
 
     @classmethod
     def of_shares(cls, rows: GroupedRows) -> "GroupedTable":
@@ -222,12 +228,14 @@ class GroupedTable:
         one = np.zeros_like(rows.group)
         sums = WeightSums.of(one, rows.group, rows.weights, shape, rows.counted)
         shares = sums.weight / np.maximum(sums.weight.sum(), _TINY)
+        effective = sums.against_others(axis=-1)
         return cls(
             rows=rows,
             outcomes=[None],
             rates=np.where(shares > 0, shares, np.nan),
-            effective=sums.against_others(axis=-1),
+            effective=effective,
             are_shares=True,
+            dependence=dependence_of_shares(rows, shares, effective),
         )
 
     @classmethod
@@ -240,12 +248,16 @@ class GroupedTable:
         # an outcome that nobody compared has is left out, such as missing
         if favourable is None:
             chosen = [code for code in chosen if sums.weight[code].any()] or chosen
+        rates = outcome_rates(sums.weight, (1,))[chosen]
+        effective = sums.against_others()[chosen, :]
+        having = (codes == code for code in chosen)
         return cls(
             rows=rows,
             outcomes=[outcomes[code] for code in chosen],
-            rates=outcome_rates(sums.weight, (1,))[chosen],
-            effective=sums.against_others()[chosen, :],
+            rates=rates,
+            effective=effective,
             is_two_sided=len(outcomes) == 2,
+            dependence=dependence_of_rates(rows, having, rates, effective.sizes),
         )
 
     @classmethod
@@ -294,11 +306,13 @@ class GroupedTable:
         unbiased = variance * (count / np.maximum(freedom, 1e-9))
         widened = unbiased * freedom / np.maximum(freedom - 2, 1e-9)
         sizes = np.maximum(count, mean * (1 - mean) / np.maximum(widened, 1e-300))
+        rates = outcome_rates(np.stack([positive, mass - positive]), (1,))[:1]
         return cls(
             rows=rows,
             outcomes=[outcome],
-            rates=outcome_rates(np.stack([positive, mass - positive]), (1,))[:1],
+            rates=rates,
             effective=EffectiveCounts.of_rates(mean[None], sizes[None]),
+            dependence=dependence_of_rates(rows, [chance], rates, sizes[None]),
         )
 
     @property
@@ -368,20 +382,32 @@ class GroupedTable:
     def comparisons(self) -> Iterator[intervals.Compared]:
         """The groups that are compared, for each outcome."""
         for number, groups in self.peers:
-            yield intervals.Compared(
-                counts=self.effective[number, groups],
-                are_shares=self.are_shares,
-                repeats=number == 1 and self.is_two_sided,
-            )
+            one = self.compare(number, groups)
+            yield replace(one, repeats=number == 1 and self.is_two_sided)
+
+    def compare(self, outcomes: Any, groups: Codes) -> intervals.Compared:
+        """Some groups (last axis) and outcomes, to be compared."""
+        dependence = None
+        if self.dependence is not None:
+            dependence = self.dependence.at(outcomes, groups)
+        return intervals.Compared(
+            counts=self.effective[outcomes, groups],
+            are_shares=self.are_shares,
+            dependence=dependence,
+        )
 
     def listed(self, which: Mask, confidence: float) -> Iterator[GroupRate]:
         """Some groups, each with its interval unless it has no rate, or an exact one."""
         rows = self.rows
-        people = rows.counted.rows if rows.counted is not None else None
-        counts = np.bincount(rows.group, people, minlength=len(rows.labels))
+        counted = rows.counted.rows if rows.counted is not None else None
+        people = np.bincount(rows.group, counted, minlength=len(rows.labels))
         ends = None
         if not rows.exact and (which & self.has_rate).any():
-            ends = np.stack(intervals.share_interval(self.effective, confidence), -1)
+            counts = self.effective
+            if self.dependence is not None:
+                deviate = intervals.normal_quantile((1 + confidence) / 2)
+                counts = self.dependence.reduced(counts, deviate)
+            ends = np.stack(intervals.share_interval(counts, confidence), -1)
         for outcome, group in np.argwhere(which).tolist():
             interval = None
             if ends is not None and self.has_rate[outcome, group]:
@@ -392,7 +418,7 @@ class GroupedTable:
                 group=rows.labels[group],
                 outcome=self.outcomes[outcome],
                 rate=float(self.rates[outcome, group]),
-                count=None if rows.exact else int(counts[group]),
+                count=None if rows.exact else int(people[group]),
                 interval=interval,
                 stratum=rows.stratum,
             )
@@ -440,7 +466,9 @@ def worst_ratio(tables: Iterable[GroupedTable], confidence: float) -> Rate:
         ends = intervals.ratio_ends(comparisons, confidence)
         interval = intervals.widened(ends, value)
     without_rate = [
-        group for table in several for group in table.listed(~table.has_rate, confidence)
+        group
+        for table in several
+        for group in table.listed(~table.has_rate, confidence)
     ]
     return Rate(
         value=value,

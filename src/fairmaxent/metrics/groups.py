@@ -37,6 +37,7 @@ from fairmaxent.metrics.effective_counts import WeightSums
 # its own, compared with `is`; it is joined when the module is loaded, because Python
 # keeps a single object for equal texts in the code.
 MISSING = "".join(("miss", "ing"))
+_FEWEST_CLUSTERS = 10  # of fewer, variances between them are hardly known
 
 Levels = tuple[Codes, list[object]]  # level of each row, and the levels
 Columns = tuple[str, ...]  # whose levels, or their intersections, are groups
@@ -57,6 +58,8 @@ class MeasuredRows:
     exact: bool  # the cells of a marginal: nothing is estimated from a sample
     # of the rows that each stands for, if several
     counted: WeightSums | None = field(default=None, kw_only=True)
+    # of each row, if people of one are not independent
+    cluster: Codes | None = field(default=None, kw_only=True)
 
     def one_favourable(self, level: object) -> int:
         """Code of the one outcome that the probabilities refer to."""
@@ -104,6 +107,7 @@ class GroupedRows(MeasuredRows):
             group=self.group[rows],
             weights=self.weights[rows],
             counted=self.counted and self.counted.only(rows),
+            cluster=None if self.cluster is None else self.cluster[rows],
             levels=(codes[rows], outcomes),
             rows=rows,
         )
@@ -137,6 +141,7 @@ class Comparison:
     favourable: object = None
     smallest_group: SmallestGroupOption | SmallGroups = 0
     reference: ReferenceOption = None
+    cluster: str | None = None  # a column: people of the same value are alike
 
     def __post_init__(self) -> None:
         """Refuse columns with two roles."""
@@ -147,14 +152,16 @@ class Comparison:
             *(name for columns in self.groupings for name in columns),
             *read_within(self.within),
         ]
-        if isinstance(self.outcome, str):
-            names += [self.outcome]
+        roles = (self.outcome, self.cluster)
+        names += [name for name in roles if isinstance(name, str)]
         for name in names:
             if names.count(name) > 1:
                 raise ColumnError(
                     f"column {name!r} is named twice; it can be the outcome, or"
                     " protected, or named by ",
                     Option("within"),
+                    " or ",
+                    Option("cluster"),
                     ", but only one of these",
                 )
 
@@ -231,6 +238,12 @@ class Comparison:
                 Option("smallest_group"),
                 ' as a share, e.g. "2%"',
             )
+        if self.cluster is not None:
+            raise InputError(
+                "the rates of a fitted distribution are exact, and have no intervals"
+                " that clusters could change; leave out ",
+                Option("cluster"),
+            )
         names = (*columns, *read_within(self.within))
         if self.outcome is not None:
             names = (self.outcome, *names)
@@ -265,9 +278,10 @@ class Comparison:
 
         Those with a missing outcome count only if that is compared.
         """
+        cluster = self._clusters_of(frame)
         if self.outcome is None or outcome_is is None:
             none: Levels = (np.zeros(len(frame), dtype=np.intp), [None])
-            return MeasuredRows(frame, weights, none, exact)
+            return MeasuredRows(frame, weights, none, exact, cluster=cluster)
         column = outcome_column(frame, self.outcome, what=outcome_is)
         codes, outcomes = levels_of(column, self.domain)
         last = len(outcomes) - 1
@@ -277,7 +291,33 @@ class Comparison:
         )
         if self.missing == "ignore" and outcomes[last] is MISSING and not wanted:
             weights = np.where(codes == last, 0.0, weights)
-        return MeasuredRows(frame, weights, (codes, outcomes), exact)
+        levels = (codes, outcomes)
+        return MeasuredRows(frame, weights, levels, exact, cluster=cluster)
+
+    def _clusters_of(self, frame: frames.Frame) -> Codes | None:
+        """The cluster of each row; refuse rows without one, and too few clusters."""
+        if self.cluster is None:
+            return None
+        option = Option("cluster")
+        if not isinstance(self.cluster, str):
+            raise ColumnError(
+                option, f" is a {type(self.cluster).__name__}; name a column"
+            )
+        codes, values = factorize(frames.column(frame, self.cluster))
+        if (codes < 0).any():
+            raise InputError(
+                option,
+                f" is {self.cluster!r}, which has missing values; give everybody who"
+                " belongs to no cluster one of their own",
+            )
+        if len(values) < _FEWEST_CLUSTERS:
+            raise InputError(
+                option,
+                f" is {self.cluster!r}, which has {len(values)} different values; of"
+                f" fewer than {_FEWEST_CLUSTERS} clusters nobody can say how alike"
+                " their people are: name a column with more, or leave it out",
+            )
+        return codes
 
     def group(self, rows: MeasuredRows, columns: Columns) -> GroupedRows:
         """Rows by the groups of some columns.
@@ -299,6 +339,7 @@ class Comparison:
             group=group,
             strata=self._strata_of(rows),
             counted=rows.counted,
+            cluster=rows.cluster,
             small=SmallGroups.of(self.smallest_group),
             reference=self._reference_among(columns, labels),
         )
@@ -322,7 +363,8 @@ class Comparison:
             if all(code_of([own], level) == 0 for own, level in zip(label, named)):
                 return label
         raise LevelError(
-            Option("reference"), f": no row is in the group {' × '.join(map(str, named))}"
+            Option("reference"),
+            f": no row is in the group {' × '.join(map(str, named))}",
         )
 
     def predicted(

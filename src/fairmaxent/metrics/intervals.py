@@ -21,6 +21,7 @@ import numpy as np
 
 from fairmaxent.data.table import Codes, Mask, Reals
 from fairmaxent.errors import checked_number
+from fairmaxent.metrics.clusters import Dependence
 from fairmaxent.metrics.effective_counts import EffectiveCounts
 
 Interval = tuple[float, float]
@@ -58,6 +59,7 @@ class Compared:
     repeats: bool = False
     expected: Reals | None = None
     added: Reals | None = None
+    dependence: Dependence | None = None  # between rows of the same clusters
 
     @property
     def groups(self) -> int:
@@ -66,8 +68,18 @@ class Compared:
 
     def score(self, confidence: float) -> Score:
         """Score of each pair: of a log ratio of rates, or a difference of surpluses."""
+        counts = self.counts
+        dependence = self.dependence
+        if dependence is not None:
+            counts = dependence.reduced(counts, normal_quantile((1 + confidence) / 2))
+        first, second = _pairs(_extreme_groups(counts, self._expected, confidence))
+        score = self._independent_score(first, second)
+        if dependence is None:
+            return score
+        return lambda gap: dependence.score(score(gap), first, second)
+
+    def _independent_score(self, first: Codes, second: Codes) -> Score:
         expected = self._expected
-        first, second = _pairs(_extreme_groups(self.counts, expected, confidence))
         one = self.counts[..., first]
         other = self.counts[..., second]
         if self.expected is not None:
@@ -93,7 +105,7 @@ class Compared:
         one_above = high[..., first] - low[..., second]
         other_above = high[..., second] - low[..., first]
         deviation = np.sqrt(self._added(first, second))
-        added = _normal_quantile((1 + confidence) / 2) * deviation
+        added = normal_quantile((1 + confidence) / 2) * deviation
         apart = np.maximum(one_above, other_above) + added
         return apart.max(axis=-1, initial=0.0)
 
@@ -131,7 +143,7 @@ def share_interval(counts: EffectiveCounts, confidence: float) -> Ends:
 
     Never beyond the exact interval.
     """
-    limit = _normal_quantile((1 + confidence) / 2)
+    limit = normal_quantile((1 + confidence) / 2)
     shape = (2, *counts.positives.shape)
     limits = np.full(shape, limit)
     limits[1] = -limit
@@ -196,7 +208,7 @@ def _distance_ends(
     at_once = sum(k**2 // 4 for k in counted)
     pairs = sum(k * (k - 1) // 2 for k in counted)
     separations, limits = _limits_beyond(1 - confidence, at_once, pairs)
-    within = _normal_quantile((1 + confidence) / 2)
+    within = normal_quantile((1 + confidence) / 2)
 
     def passed(distance: Reals) -> Mask:
         at = distance[..., None]
@@ -237,7 +249,7 @@ def _limits_beyond(error: float, at_once: int, pairs: int) -> tuple[Reals, Reals
     from scipy.special import ndtr  # slow to import
 
     w = np.linspace(0.0, 12.0, 241)
-    z = _normal_quantile(1 - error / 2)
+    z = normal_quantile(1 - error / 2)
     within = np.maximum(ndtr(w - z) - (1 - error / 2), 0.0)
 
     def passed(c: Reals) -> Mask:
@@ -296,7 +308,8 @@ def _extreme_groups(
     return np.unique(np.concatenate(chosen))
 
 
-def _normal_quantile(probability: float) -> float:
+def normal_quantile(probability: float) -> float:
+    """The standard normal deviate that is not passed with this probability."""
     from statistics import NormalDist  # slow to import
 
     return NormalDist().inv_cdf(probability)
