@@ -12,6 +12,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
+import fairmaxent.relabelling.classifier as classifier
 import fairmaxent.relabelling.labellers as labellers
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.roles import Roles
@@ -399,7 +400,13 @@ def test_boosting_knows_which_columns_are_categories(monkeypatch):
         frame, protected=("z",), domain=Domain.infer(frame, max_levels=400)
     )
     models = []
-    monkeypatch.setattr(labellers, "_fit", lambda model, *_: models.append(model))
+    fit = classifier._fit
+
+    def spying(model, *rest):
+        models.append(model)
+        fit(model, *rest)
+
+    monkeypatch.setattr(classifier, "_fit", spying)
     ScikitLabeller(people.inputs.roles, None).learn(people.lesson(people.size))
     # word, age, town, z
     assert models[0].categorical_features == [True, False, False, True]

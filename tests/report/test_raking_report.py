@@ -65,4 +65,15 @@ def test_json_holds_the_certificate_and_a_report_says_if_margins_were_missed(tmp
     )
     path = tmp_path / "report.md"
     write_raking_report(missed, path)
-    assert "contradict each other" in path.read_text(encoding="utf-8")
+    said = " ".join(path.read_text(encoding="utf-8").split())
+    assert "contradict each other" in said
+    held = fairmaxent.rake(
+        frame,
+        {"sex": {"F": 0.3, "M": 0.7}, "job": {"nurse": 0.4, "none": 0.6}},
+        relax=["job"],
+        bounds=(0.0001, 1000),
+    )
+    write_raking_report(held, path)
+    said = " ".join(path.read_text(encoding="utf-8").split())
+    assert "Known margins are missed (job): margins contradict each other" in said
+    assert "The others are met (sex)." in said

@@ -159,7 +159,7 @@ def teach(
     return Taught(
         table=taught,
         decisions=_decisions(problem, request, closed, decided, taught, name),
-        student=closed.student.model,
+        student=closed.student.learned.model,
         labels=labels,
     )
 

@@ -23,6 +23,7 @@ _SHOWN = 3  # levels warned about one by one; the rest is counted
 _TABLE_LEVELS = 60  # that are printed
 # how far from a bound, relatively, a factor still counts as being there
 _AT_BOUND = 1e-9
+_MISSED = 1e-6  # error of a share from which its margin is missed
 _HEADS = ("margin", "rows", "before", "wanted", "after", "effective rows")
 
 
@@ -59,6 +60,11 @@ class MarginResult(Crossed):
         """The largest difference between an achieved and a wanted share."""
         return max(abs(level.achieved - level.wanted) for level in self.levels)
 
+    @property
+    def missed(self) -> bool:
+        """Whether a share is another one than wanted."""
+        return self.largest_error > _MISSED
+
 
 @dataclass(frozen=True, repr=False)
 class RakingCertificate:
@@ -79,8 +85,8 @@ class RakingCertificate:
     weights: tuple[float, float]  # the smallest and the largest weight
     bounds: tuple[float, float] | None  # the factors that were allowed; None: all
     rows_at_bounds: int  # rows whose factor is a bound, up to rounding
-    # whether no weights, within the bounds if there are some, meet all margins
-    missed: bool
+    # why no weights, within the bounds if there are some, meet all margins
+    conflict: str | None
     notes: Notes
 
     @property
@@ -89,11 +95,9 @@ class RakingCertificate:
         return max(margin.largest_error for margin in self.margins)
 
     @property
-    def conflict(self) -> str:
-        """Why margins are missed, if they are."""
-        if self.bounds is None:
-            return "margins contradict each other"
-        return "the bounds do not allow all margins"
+    def missed(self) -> tuple[str, ...]:
+        """The margins that are not what is known, by name."""
+        return tuple(margin.name for margin in self.margins if margin.missed)
 
     @property
     def warnings(self) -> Notes:
@@ -140,6 +144,7 @@ class RakingCertificate:
         """Everything as plain Python values, for JSON."""
         return asdict(self) | {
             "largest_error": self.largest_error,
+            "missed": self.missed,
             "warnings": self.warnings,
         }
 
@@ -175,7 +180,7 @@ class RakingCertificate:
         """The sentences below the table."""
         error = f"largest error: {self.largest_error:.1e}"
         if self.missed:
-            error += f" ({self.conflict})"
+            error += f", missed: {', '.join(self.missed)} ({self.conflict})"
         low, high = self.weights
         bounds = ""
         if self.bounds is not None:
@@ -204,7 +209,7 @@ def certify(
     factors: Reals,
     total: float,
     *,
-    missed: bool,
+    conflict: str | None,
     notes: Notes,
 ) -> RakingCertificate:
     """Measure the new weights."""
@@ -232,7 +237,7 @@ def certify(
         weights=(float(lightest.min()), float(heaviest.max())),
         bounds=(bounds.low, bounds.high) if bounds.given else None,
         rows_at_bounds=rows_at_bounds if bounds.given else 0,
-        missed=missed,
+        conflict=conflict,
         notes=notes,
     )
 

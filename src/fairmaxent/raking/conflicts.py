@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations, islice
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from fairmaxent.data.table import Codes, tally
 from fairmaxent.errors import ConflictError, Option
 from fairmaxent.raking.linear_programs import smallest_miss
-from fairmaxent.raking.problem import RakingProblem
+from fairmaxent.raking.problem import Bounds, RakingProblem
 
 # Sum of the misses, as shares, below which margins are met: linear programs are solved
 # no more precisely.
@@ -91,6 +92,18 @@ def _conflicting_levels(problem: RakingProblem) -> Codes:
     return levels
 
 
+def cause(problem: RakingProblem) -> str:
+    """Why no weights meet all margins: what would let them if it were removed."""
+    conflict = find_conflict(replace(problem, bounds=Bounds()))
+    if conflict is None:
+        return "the bounds do not allow all margins"
+    contradicting, levels = conflict
+    if len(contradicting.margins) == 1:
+        return f"no row with weight has {contradicting.describe(levels[0])}"
+    names = ", ".join(margin.name for margin in contradicting.margins)
+    return f"margins contradict each other: {names}"
+
+
 def conflict_error(problem: RakingProblem, levels: Sequence[int]) -> ConflictError:
     """Say which margins contradict each other, where, and what to do."""
     if len(problem.margins) == 1:
@@ -142,7 +155,8 @@ def _together(problem: RakingProblem, levels: Sequence[int]) -> tuple[object, ..
     within = ""
     reason = "These shares contradict each other"
     widen: tuple[object, ...] = ()
-    if problem.bounds.given:
+    unbounded = replace(problem, bounds=Bounds())
+    if problem.bounds.given and smallest_miss(unbounded)[0] <= REACHED:
         within = f" if factors are {problem.bounds.text}"
         reason = "The bounds do not allow all of these shares"
         widen = ("widen ", Option("bounds"), ", ")

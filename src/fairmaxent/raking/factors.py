@@ -12,7 +12,7 @@ import numpy as np
 from fairmaxent.data.table import Blocks, Mask, Reals
 from fairmaxent.errors import SolverError
 from fairmaxent.maxent.solvers import backtrack, conjugate_gradients
-from fairmaxent.raking.conflicts import conflict_error, find_conflict
+from fairmaxent.raking.conflicts import cause, conflict_error, find_conflict
 from fairmaxent.raking.linear_programs import forced_cells
 from fairmaxent.raking.problem import RakingDual, RakingPoint, RakingProblem
 
@@ -35,7 +35,7 @@ class Factors:
 
     values: Reals
     multipliers: Reals | None  # to start from for a similar survey
-    missed: bool = False  # whether no weights meet all margins, so that some are missed
+    conflict: str | None = None  # why no weights meet all margins, if none do
 
 
 def find_factors(problem: RakingProblem, start: Reals | None = None) -> Factors:
@@ -58,7 +58,7 @@ def find_factors(problem: RakingProblem, start: Reals | None = None) -> Factors:
     if conflict is not None:
         raise conflict_error(*conflict)
     factors = _expanded(solve_relaxed(problem).factors, problem.used)
-    return Factors(factors, None, missed=True)
+    return Factors(factors, None, conflict=cause(exact))
 
 
 def _expanded(factors: Reals, used: Mask) -> Reals:

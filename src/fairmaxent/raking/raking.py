@@ -44,7 +44,7 @@ from fairmaxent.raking.problem import (
     read_bounds,
     read_survey,
 )
-from fairmaxent.raking.replicates import check_replicates, replicate_weights
+from fairmaxent.raking.replicates import check_replicates, replaced, replicate_weights
 
 WEIGHT_NAME = "raked_weight"
 ALL = "all"
@@ -329,7 +329,7 @@ def rake(
         survey,
         factors.values,
         total,
-        missed=factors.missed,
+        conflict=factors.conflict,
         notes=notes,
     )
     if not replicates:
@@ -338,10 +338,7 @@ def rake(
         problem, survey, factors, replicates, generator(random_state)
     )
     if failed:
-        note = (
-            f"{failed:,} replicates could not have the margins, and were replaced by"
-            " others"
-        )
+        note = replaced(problem, failed, replicates)
         certificate = replace(certificate, notes=(*notes, note))
     return Raking(survey, factors.values, certificate, random_state, replicated)
 

@@ -78,6 +78,20 @@ def replicate_weights(
     return result, failed
 
 
+def replaced(problem: RakingProblem, failed: int, count: int) -> str:
+    """Say that draws were replaced, why, and what follows."""
+    within = ""
+    advice = "merge levels with few rows"
+    if problem.bounds.given:
+        within = f" with factors {problem.bounds.text}, the bounds"
+        advice = "widen the bounds, or merge levels with few rows"
+    return (
+        f"{failed:,} of {failed + count:,} replicates could not have the margins"
+        f"{within}, and were replaced by others: those that are left vary less than"
+        f" samples do, and intervals from them may be too narrow; {advice}"
+    )
+
+
 def _too_many(problem: RakingProblem, failed: int, drawn: int) -> InfeasibleError:
     within = ""
     widen: tuple[object, ...] = ()

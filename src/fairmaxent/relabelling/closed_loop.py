@@ -27,6 +27,7 @@ from fairmaxent.relabelling.lessons import SURE, Way, lesson, likely_outcomes, t
 from fairmaxent.relabelling.surrogate import Slopes, Surrogate
 from fairmaxent.relabelling.task import (
     FOLDS,
+    MOST_TRAININGS,
     ROUNDS,
     Rows,
     Student,
@@ -36,7 +37,6 @@ from fairmaxent.relabelling.task import (
     probability,
 )
 
-_MOST_TRAININGS = 25
 # Each step of a round is followed by a student, which sees the group or not.
 _DAMPINGS = {True: (1.0, 0.8, 0.7, 0.5), False: (1.0, 0.8, 0.7)}
 # Students of folds learn from two thirds of the people, and what is learned by heart
@@ -117,7 +117,7 @@ def watched(train: Train, watch: Callable[[float], object]) -> Train:
     number = count(1)
 
     def told(rows: Rows, good: Mask, weight: Reals) -> Student:
-        watch(min(next(number) / _MOST_TRAININGS, 1.0))
+        watch(min(next(number) / MOST_TRAININGS, 1.0))
         return train(rows, good, weight)
 
     return told

@@ -7,8 +7,8 @@ own table.
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import count
 from typing import Any, Literal, Protocol, get_args
 
 import narwhals as nw
@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from fairmaxent.data.frames import has_library
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Codes, Mask, Reals, Table, tally
-from fairmaxent.errors import DependencyError, InputError, first_line
+from fairmaxent.errors import DependencyError, InputError
 from fairmaxent.maxent.logspace import log_sum_exp
 from fairmaxent.maxent.priors.bases import build_base
+from fairmaxent.relabelling.classifier import Classifier, fresh_copy, name_of_model
 from fairmaxent.relabelling.people import (
     ORDERED,
     HeldOut,
@@ -30,6 +31,7 @@ from fairmaxent.relabelling.people import (
     root_shape,
     seen_columns,
 )
+from fairmaxent.relabelling.task import MOST_TRAININGS, Rows
 
 LABEL_FOLDS = 5
 # Models by name. The rooted tree is ours; the others are scikit-learn's, boosting with
@@ -55,7 +57,6 @@ _CALM: dict[str, Any] = {
 
 _CHUNK = 100_000  # people predicted at a time
 
-Rows = NDArray[np.intp]
 Predict = Callable[[Inputs], Reals]  # people -> probability of each outcome
 
 
@@ -148,18 +149,8 @@ def cross_fit(labeller: Labeller, people: People) -> HeldOut:
     return HeldOut(
         np.concatenate(records),
         np.concatenate(weights),
-        checked(name_of(labeller), np.concatenate(chances)),
+        np.concatenate(chances),
     )
-
-
-def checked(name: str, chances: Reals) -> Reals:
-    """Return probabilities that a model predicted; refuse those that are none."""
-    if not (np.isfinite(chances).all() and chances.min() >= 0):
-        raise InputError(
-            f"{name} predicted probabilities that are negative or not finite; pass"
-            " another classifier"
-        )
-    return chances
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,36 +253,23 @@ class ScikitLabeller:
         # In single precision: a boosting's rules can turn on the last digit, which
         # differs between kinds of machines.
         weights = lesson.weights[person, outcome].astype(np.float32).astype(np.float64)
-        _fit(model, matrix[person], outcome, weights)
-        classes = np.asarray(
-            getattr(model, "classes_", np.unique(outcome)), dtype=np.intp
-        )
+        learned = Classifier.trained(model, matrix[person], outcome, weights)
+        classes = np.asarray(learned.classes, dtype=np.intp)
 
         def predict(inputs: Inputs) -> Reals:
             result = np.zeros((len(inputs), outcomes))
             for start in range(0, len(inputs), _CHUNK):
-                part = slice(start, start + _CHUNK)
-                some = inputs.take(part)
-                chances = np.asarray(
-                    model.predict_proba(self._matrix(some)), dtype=np.float64
+                some = np.arange(start, min(start + _CHUNK, len(inputs)))
+                result[np.ix_(some, classes)] = learned.chances(
+                    lambda rows: self._matrix(inputs.take(rows)), some
                 )
-                if chances.shape != (len(some), len(classes)):
-                    raise InputError(
-                        f"{name_of(self)} predicted probabilities of shape"
-                        f" {chances.shape} for {len(some)} rows and {len(classes)}"
-                        " outcomes; pass a classifier that predicts one column per"
-                        " outcome"
-                    )
-                result[part, classes] = chances
             return result
 
         return predict
 
     def _fresh(self) -> Any:
         if self.model is not None:
-            from sklearn.base import clone
-
-            return clone(self.model, safe=False)
+            return fresh_copy(self.model)
 
         from sklearn.ensemble import HistGradientBoostingClassifier
 
@@ -309,53 +287,6 @@ class ScikitLabeller:
         return inputs.matrix(blind=self.blind, with_categories=self.model is None)
 
 
-@contextmanager
-def _one_thread(model: Any) -> Iterator[None]:
-    """On a busy machine threads wait for each other far longer than they save."""
-    from threadpoolctl import threadpool_limits
-
-    last = _last_step(model)
-    # For scikit-learn None is one thread; other libraries start as many as there are
-    # cores, whatever the limit.
-    free = getattr(last, "n_jobs", 0) is None and not type(last).__module__.startswith(
-        "sklearn."
-    )
-    if free:
-        last.n_jobs = 1
-    with threadpool_limits(1):
-        yield
-    if free:  # a failure ends the search, and this copy with it
-        last.n_jobs = None
-
-
-def _last_step(model: Any) -> Any:
-    """The classifier itself, at the end of a pipeline or alone."""
-    steps = getattr(model, "steps", None)
-    return steps[-1][1] if steps else model
-
-
-def _fit(
-    model: Any,
-    seen: Any,
-    outcome: Any,
-    weights: Reals,
-) -> None:
-    name = "sample_weight"
-    if getattr(model, "steps", None):
-        name = f"{model.steps[-1][0]}__{name}"
-    try:
-        with _one_thread(model):
-            model.fit(seen, outcome, **{name: weights})
-    except (TypeError, ValueError) as problem:
-        raise InputError(
-            f"{type(_last_step(model)).__name__} could not be trained on"
-            f" the columns of the table with sample weights ({first_line(problem)});"
-            " pass a classifier whose fit takes sample_weight, or a Pipeline that"
-            " prepares the columns for one (fills gaps, encodes texts) and leaves all"
-            " rows there"
-        ) from problem
-
-
 # ---------------------------------------------------------------- students
 
 
@@ -366,6 +297,7 @@ class Classroom:
     seen: nw.DataFrame[Any]
     labels: tuple[Any, Any]  # of the bad outcome and of the good one, as arrays of one
     model: Any
+    numbers: Iterator[int] = field(default_factory=lambda: count(1))  # of trainings
 
     @classmethod
     def of(
@@ -402,7 +334,7 @@ class Classroom:
     @property
     def name(self) -> str:
         """The model by its class, a pipeline by that of its last step."""
-        return type(_last_step(self.model)).__name__
+        return name_of_model(self.model)
 
     def train(
         self,
@@ -411,13 +343,19 @@ class Classroom:
         weights: Reals,
     ) -> "Trained":
         """Train a fresh copy of the model on rows with the good or the bad outcome."""
-        from sklearn.base import clone
-
-        model = clone(self.model, safe=False)
         labels = np.concatenate(self.labels)[good.astype(np.intp)]
-        _fit(model, self.take(rows), labels, weights)
-        known = np.flatnonzero(np.asarray(model.classes_) == self.labels[1])
-        return Trained(self, model, int(known[0]) if len(known) else None)
+        learned = Classifier.trained(
+            fresh_copy(self.model),
+            self.take(rows),
+            labels,
+            weights,
+            training=f"training {next(self.numbers)} of at most {MOST_TRAININGS}",
+        )
+        (good_label,) = self.labels[1].tolist()
+        column = None
+        if good_label in learned.classes:
+            column = learned.classes.index(good_label)
+        return Trained(self, learned, column)
 
     def take(self, rows: Rows) -> Any:
         """What the model sees of some rows, as a table of the user's library."""
@@ -429,17 +367,14 @@ class Trained:
     """A trained student."""
 
     classroom: Classroom
-    model: Any
+    learned: Classifier
     column: int | None  # of the good outcome among its classes
 
     def chances(self, rows: Rows) -> Reals:
         """P(good) of the people in these rows."""
         if self.column is None:
             return np.zeros(len(rows))
-        with _one_thread(self.model):
-            found = self.model.predict_proba(self.classroom.take(rows))
-        chances = np.asarray(found, dtype=np.float64)[:, self.column]
-        return checked(self.classroom.name, chances)
+        return self.learned.chances(self.classroom.take, rows)[:, self.column]
 
 
 def _built(name: str, seen: nw.DataFrame[Any]) -> Any:

@@ -13,6 +13,7 @@ from fairmaxent.relabelling.soft_labels import quantile
 
 FOLDS = 3
 ROUNDS = 3
+MOST_TRAININGS = 25  # of students of folds and of everybody, in all rounds
 FEW = 30.0  # people of a group below which it does not steer the others
 # draws of our own: data that were simulated with a plain seed do not share them
 _STREAM = 20_180_223

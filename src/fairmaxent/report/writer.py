@@ -215,11 +215,20 @@ def _printed(document: Document) -> bytes:
 def _raking_summary(certificate: RakingCertificate) -> str:
     names = ", ".join(margin.name for margin in certificate.margins)
     if certificate.missed:
+        missed = ", ".join(certificate.missed)
+        held = [
+            margin.name
+            for margin in certificate.margins
+            if margin.name not in certificate.missed
+        ]
+        met = ""
+        if held:
+            met = f" The others are met ({', '.join(held)})."
         return (
-            f"Known margins are missed ({names}): {certificate.conflict}. The"
+            f"Known margins are missed ({missed}): {certificate.conflict}. The"
             f" {certificate.rows:,} rows have the weights that come closest to them;"
             f" the largest error of a share is {100 * certificate.largest_error:.2g}"
-            " percentage points."
+            f" percentage points.{met}"
         )
     within = "" if certificate.bounds is None else " within the bounds"
     return (
