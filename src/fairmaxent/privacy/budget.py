@@ -105,7 +105,7 @@ class Privacy:
         None,
         compare=False,
         repr=False,
-        text="file",
+        text="target",
         only_if={"epsilon": ("given",)},
         help=(
             "With --epsilon: the file that adds up what all private fits of the same"
