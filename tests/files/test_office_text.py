@@ -99,7 +99,7 @@ def test_lines_to_skip_can_be_said(put):
     assert (said.frame.rows(), said.notes) == (ROWS, ())
     titled = put("Staff\n" + BODY)
     with pytest.raises(
-        StorageError, match=r"line 2: 3 cells, but 1 column \(Staff\).* or skip_lines"
+        StorageError, match=r"line 2: 3 cells, but 1 column;.* or skip_lines"
     ):
         read_table(titled, FileReading(skip_lines=0, delimiter=";"))
     with pytest.raises(

@@ -23,6 +23,7 @@ from fairmaxent.cli.config import toml
 from fairmaxent.errors import UnfairError
 from fairmaxent.gate import check, fair_test
 from fairmaxent.gate.checking import check_policies
+from fairmaxent.gate.policy import read_policies
 from fairmaxent.gate.result import CODES, FORMS
 from fairmaxent.metrics import intervals, representation_rate, statistical_rate
 from fairmaxent.metrics.effective_counts import EffectiveCounts
@@ -189,7 +190,7 @@ def test_front_doors_agree(seeds, tmp_path):
             "\n".join(["[tool.fairmaxent.check.case]", *lines]), encoding="utf-8"
         )
         if seed % 4 == 0:  # the test below reads the same file
-            (again,) = check_policies(policies)
+            (again,) = check_policies(read_policies(policies))
             assert [found.to_dict() for found in again.findings] == [
                 found.to_dict() for found in result.findings
             ]
@@ -323,7 +324,7 @@ def test_a_file_without_a_policy_that_can_be_used(tmp_path, text, said):
     path = tmp_path / "policies.toml"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(fairmaxent.InputError, match=said):
-        check_policies(path)
+        check_policies(read_policies(path))
     clifiles.run("check", "--policies", path, code=3)
 
 

@@ -333,7 +333,7 @@ def _kind(source: TypedOption) -> Values:
             "optional": usual is None,
             "start": [*start, most][0],
         }
-    if info.text in ("flag", "file"):  # the page names the files
+    if info.text in ("flag", "file", "target"):  # the page names the files
         return {"kind": "flag"}
     if info.choices:
         choices = [

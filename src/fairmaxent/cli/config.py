@@ -113,7 +113,7 @@ def _taken(option: RecordOption, value: Any, path: str) -> Any:
 
 def _text(path: str, what: str) -> str:
     try:
-        return Path(path).read_text(encoding="utf-8")
+        return Path(path).read_text(encoding="utf-8-sig")
     except (OSError, ValueError) as problem:
         reason = reason_of(problem)
         raise StorageError(

@@ -97,7 +97,7 @@ def debias_command(
     if ledger is not None:
         model = str(Path(wanted.model or "").absolute())
         asked.values["ledger"] = Spending(ledger, repeat, model)
-    wanted.check(data)
+    wanted.check(ledger)
     with (
         contextlib.ExitStack() as paid,
         wanted.staging() as staging,

@@ -20,7 +20,7 @@ from fairmaxent.files.reading import STANDARD
 from fairmaxent.files.write import Staging, write_whole
 from fairmaxent.gate import checking
 from fairmaxent.gate.kinds import KINDS
-from fairmaxent.gate.policy import PROJECT, SECTION, Policy
+from fairmaxent.gate.policy import PROJECT, SECTION, Policy, files_of, read_policies
 from fairmaxent.gate.result import CODES, FORMS, SUFFIXES, worst
 from fairmaxent.options import typed_options
 
@@ -63,7 +63,7 @@ _DOCUMENTS = "\b\nKinds:\n" + "\n".join(
 @click.option(
     "-o",
     "--output",
-    type=values.FILE,
+    type=values.TARGET,
     multiple=True,
     help=f"Also write a file: {', '.join(SUFFIXES)}.",
 )
@@ -94,7 +94,13 @@ def check_command(
             "limits are typed for one table, or are in a file; name DATA, and leave"
             " --policies out"
         )
-    check_files([data, asked["against"]], wanted["output"])
+    policies = {}
+    named = []
+    if not is_typed:
+        path = wanted["policies"] or PROJECT
+        policies = read_policies(path)
+        named = [path, *files_of(policies)]
+    check_files(wanted["output"], *named)
     forms = {
         path: SUFFIXES.get(os.path.splitext(path)[1].lower())
         for path in wanted["output"]
@@ -124,7 +130,7 @@ def check_command(
                 asked["against"] = frame_of(asked["against"])
                 results = [checking.checked(frame, Policy(**asked, domain=domain))]
             else:
-                results = checking.check_policies(wanted["policies"] or PROJECT, frame)
+                results = checking.check_policies(policies, frame)
             results = [replace(result, file=result.file or data) for result in results]
         for path, name in forms.items():
             write_whole(staging.path_for(path), FORMS[str(name)](results).encode())
@@ -138,7 +144,7 @@ def check_command(
 @click.option(
     "-o",
     "--output",
-    type=values.FILE,
+    type=values.TARGET,
     required=True,
     help="File for the document.",
 )
@@ -168,6 +174,6 @@ def document_command(
     """
     from fairmaxent.debiasing import load
 
-    check_files([model, data], [output])
+    check_files([output])
     with Staging([output], force=force, readable=[output]) as staging:
         write_whole(staging.path_for(output), load(model).document(kind, data).encode())

@@ -103,7 +103,7 @@ def inspect_command(
     fairmaxent inspect census.csv --outcome income --protected sex,race --report report.html
     """  # noqa: E501 (a command, to be copied)
     written = wanted.targets
-    check_files([data], written)
+    check_files(written)
     check_reports(wanted.report, None)
     with Staging(written, force=wanted.force, readable=written) as staging:
         with bar(f"reading {data}"):

@@ -54,7 +54,7 @@ class SampleOptions:
     output: str = option(
         "-",
         flags=("-o", "--output"),
-        text="file",
+        text="target",
         shows_default=False,
         help="File for the rows; stdout by default.",
     )
@@ -88,7 +88,7 @@ def sample_command(model: str, wanted: SampleOptions) -> None:
 
     rows = wanted.rows
     target = wanted.output
-    check_files([model], [target])
+    check_files([target])
     output_format(target, wanted.output_format)
     with Staging(
         [target],
@@ -215,7 +215,7 @@ class ReportOptions(shared.FilingOptions):
     output: str | None = option(
         None,
         flags=("-o", "--output"),
-        text="file",
+        text="target",
         help=(
             "Where to write the report: .html, .md, .json or .pdf; report.html by"
             " default, unless --pdf is given."
@@ -276,7 +276,7 @@ def report_command(model: str, wanted: ReportOptions, reading: ReadingOptions) -
     data = wanted.data
     targets = wanted.targets
     shared.check_reports(wanted.output, wanted.pdf)
-    check_files([model, data, wanted.sample], targets)
+    check_files(targets)
     with Staging(targets, force=wanted.force, readable=targets) as staging:
         with bar(f"reading {model}"):
             fit = load(model)

@@ -12,7 +12,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from fairmaxent.cli.values import FILE, TypedValue, as_typed
+from fairmaxent.cli.values import FILE, TARGET, TypedValue, as_typed
 from fairmaxent.errors import InputError
 from fairmaxent.files.parquet import is_pattern
 from fairmaxent.files.reading import STANDARD, TableForm
@@ -118,6 +118,7 @@ def _type(info: OptionInfo) -> click.ParamType[Any] | type:
         "texts": str,
         "file": FILE,
         "files": FILE,
+        "target": TARGET,
     }
     return plain.get(info.text) or TypedValue(value_of(info))
 

@@ -51,7 +51,7 @@ EVALUATE: Settings = {
         " a while."
     ),
 }
-TARGET: Settings = {"text": "file", "in_files": False}
+TARGET: Settings = {"text": "target", "in_files": False}
 READABLE: Settings = {
     "text": "flag",
     "in_files": False,
@@ -250,9 +250,10 @@ class FileOptions(FilingOptions):
             return notes
         return notes + formula_notes(frame.iter_columns(), target, self.output_format)
 
-    def check(self, *read: str) -> None:
+    def check(self, ledger: str | None = None) -> None:
         """Refuse, before any work, what cannot go together, and to overwrite inputs."""
-        check_files(read, self.targets)
+        kept = [] if ledger is None else [ledger]
+        check_files([*self.targets, *kept])
         if getattr(self, "scheduler", None) is None and self.output is not None:
             output_format(self.output, self.output_format)
         if STANDARD in self.targets[self.output is not None :]:

@@ -143,7 +143,7 @@ def rake_command(
     \b
     fairmaxent rake survey.csv --margins known.csv --bounds 0.3,3 -o weighted.csv
     """
-    wanted.check(data, *wanted.margins)
+    wanted.check()
     seed = None
     if wanted.replicates:
         seed = wanted.random_state

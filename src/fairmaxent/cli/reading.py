@@ -240,18 +240,17 @@ def table_command(
 # ---------------------------------------------------------------- what must not change
 
 
-def check_files(read: Sequence[str | None], targets: Sequence[str]) -> None:
-    """Refuse to overwrite what is read, under whatever name.
+def check_files(targets: Sequence[str], *named: str) -> None:
+    """Refuse to overwrite what a command reads, under whatever name.
 
+    That is what arguments and options name, and what is ``named`` in a file among them.
     Nor is a file written where the next run would read it as data.
     """
-    if read.count(STANDARD) > 1:
+    sources = [*_files_given(click.get_current_context()), *named]
+    if sources.count(STANDARD) > 1:
         raise click.UsageError(
             "only one table can be read from stdin; name files for the others"
         )
-    context = click.get_current_context()
-    beside = (context.meta.get(CONFIG), context.params.get("declared"))
-    sources = [source for source in (*read, *beside) if source is not None]
     inputs = {
         _identity(file, 0) for source in sources for file in _files_of(source)
     } - {None}
@@ -266,6 +265,20 @@ def check_files(read: Sequence[str | None], targets: Sequence[str]) -> None:
                     f"{target} would be read as data by the next run, because the input"
                     f" is {source}; name a file elsewhere"
                 )
+
+
+def _files_given(context: click.Context) -> Iterator[str]:
+    """Every file that is read, as arguments, options and the config file name it."""
+    if CONFIG in context.meta:
+        yield context.meta[CONFIG]
+    for parameter in context.command.params:
+        value = context.params.get(parameter.name or "")
+        if parameter.type is not FILE or value is None:
+            continue
+        if isinstance(value, str):
+            yield value
+        else:
+            yield from value
 
 
 @contextlib.contextmanager

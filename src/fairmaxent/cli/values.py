@@ -37,7 +37,8 @@ class TypedValue(click.ParamType[Any]):
         self.name = value.metavar
 
 
-FILE = _File(readable=False)
+FILE = _File(readable=False)  # that is read: see `reading.check_files`
+TARGET = _File(readable=False)  # that is written
 
 
 def as_typed(option: Option, named: Mapping[str, TypedOption] | None = None) -> str:

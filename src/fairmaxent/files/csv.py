@@ -19,7 +19,7 @@ from fairmaxent.data.frames import is_foreign, load_library
 from fairmaxent.data.levels import Notes
 from fairmaxent.data.limits import LONGEST_CELL
 from fairmaxent.document.words import counted
-from fairmaxent.errors import InputError, LimitError, Option, StorageError, cut
+from fairmaxent.errors import InputError, LimitError, Option, StorageError
 from fairmaxent.files.cells import typed_table
 from fairmaxent.files.content import need_room
 from fairmaxent.files.reading import FileReading, Remark, TableForm
@@ -403,11 +403,14 @@ def misfit(
     *,
     is_first: bool,
 ) -> StorageError:
-    """The error for a line that has not one cell for each name."""
+    """The error for a line that has not one cell for each name.
+
+    It names neither: the file may be no table, and hold something else.
+    """
     has = counted(len(record), "cell") if record else "quotes that do not match"
     return StorageError(
-        f"{where}: {has}, but {counted(len(names), 'column')}"
-        f" ({cut(', '.join(names))}); repair the line, or set ",
+        f"{where}: {has}, but {counted(len(names), 'column')}; repair the line, or"
+        " set ",
         Option("delimiter"),
         ", or ",
         Option("skip_lines" if is_first else "skip_last"),

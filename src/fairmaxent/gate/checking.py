@@ -1,8 +1,8 @@
 """The check itself: rows are counted where they are; rates are those of `metrics`."""
 
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from statistics import NormalDist
 from typing import Any
@@ -13,12 +13,17 @@ import numpy as np
 from fairmaxent.data import frames
 from fairmaxent.data.roles import read_within
 from fairmaxent.engines import lazy_counts, lazy_frame
-from fairmaxent.errors import InputError
+from fairmaxent.errors import ColumnError, FairMaxEntError, InputError, did_you_mean
 from fairmaxent.fairness.small_groups import SmallestGroupOption, SmallGroups
 from fairmaxent.files.formats import read_table
 from fairmaxent.files.parquet import scan_table
 from fairmaxent.files.reading import Name
-from fairmaxent.gate.policy import PROJECT, Policy, read_policies
+from fairmaxent.gate.policy import (
+    PROJECT,
+    FilePolicy,
+    Policy,
+    read_policies,
+)
 from fairmaxent.gate.result import Answer, CheckResult, Finding
 from fairmaxent.metrics import representation_rate, statistical_rate
 from fairmaxent.metrics.effective_counts import WeightSums
@@ -109,17 +114,25 @@ def checked(data: Any, policy: Policy, name: str = "check") -> CheckResult:
     )
 
 
-def check_policies(path: Name, data: Any = None) -> list[CheckResult]:
-    """Check the table of each policy in a file, or another one."""
-    policies = read_policies(path)
-    if data is not None:
-        return [checked(data, policy, name) for name, (_, policy) in policies.items()]
-    for name, (file, _) in policies.items():
-        if file is None:
-            raise InputError(
-                f'the policy {name!r} of {path} names no table; add data = "FILE" to it'
+def check_policies(
+    policies: Mapping[str, FilePolicy], data: Any = None
+) -> list[CheckResult]:
+    """Check the table of each policy of a file, or another one."""
+    for name, read in policies.items():
+        if read.table is None and data is None:
+            problem = InputError(
+                f'the policy {name!r} names no table; add data = "FILE" to it'
             )
-    return [checked(file, policy, name) for name, (file, policy) in policies.items()]
+            raise read.section.with_place(problem)
+    return [_by_file(read, name, data) for name, read in policies.items()]
+
+
+def _by_file(read: FilePolicy, name: str, data: Any = None) -> CheckResult:
+    """Check a table by a policy of a file, and say where it stands if it cannot be."""
+    try:
+        return checked(read.table if data is None else data, read.policy, name)
+    except FairMaxEntError as problem:
+        raise read.section.with_place(problem) from problem
 
 
 def fair_test(path: Name = PROJECT) -> Callable[..., None]:
@@ -133,7 +146,7 @@ def fair_test(path: Name = PROJECT) -> Callable[..., None]:
 
     @pytest.mark.parametrize("name", policies)
     def test(name: str) -> None:
-        checked(*policies[name], name).raise_if_unfair()
+        _by_file(policies[name], name).raise_if_unfair()
 
     return test
 
@@ -212,8 +225,7 @@ class _Counted:
 
         within = read_within(policy.within)
         names = list(dict.fromkeys([outcome, *policy.protected, *within]))
-        for name in names:
-            lazy_frame.check_column(table, name)
+        _check_columns(table, [*names, policy.weight or outcome], data)
         counted = _aggregated(table, names, policy.weight)
         if not len(counted):
             raise InputError("the table has no rows; pass at least one")
@@ -308,6 +320,25 @@ def _opened(data: Any) -> Any:
     if lazy is None:
         return frames.open_frame(data)
     return lazy
+
+
+def _check_columns(table: Any, names: list[str], data: Any) -> None:
+    """Refuse columns that do not exist.
+
+    Those of a file are not listed: who wrote its name in a policy may not be allowed to
+    read it, and it may be no table at all.
+    """
+    if not isinstance(data, str | os.PathLike):
+        for name in names:
+            lazy_frame.check_column(table, name)
+        return
+    known = lazy_frame.names_of(table)
+    for name in names:
+        if name not in known:
+            near = did_you_mean(name, known)
+            if not near.startswith("did you mean"):
+                near = "check the name, and whether the file is the right one"
+            raise ColumnError(f"{os.fspath(data)} has no column {name!r}; {near}")
 
 
 def _aggregated(table: Any, names: list[str], weight: str | None) -> Any:

@@ -4,15 +4,24 @@ The same record serves every front door.
 """
 
 import dataclasses
+import os
+import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.roles import GroupsOption, WithinOption, read_columns
+from fairmaxent.data.roles import (
+    GroupsOption,
+    WithinOption,
+    listed,
+    read_columns,
+)
 from fairmaxent.errors import (
     ColumnError,
+    FairMaxEntError,
     InputError,
     Option,
     StorageError,
@@ -22,17 +31,21 @@ from fairmaxent.errors import (
 )
 from fairmaxent.fairness.rates import MissingOption
 from fairmaxent.fairness.small_groups import SmallestGroupOption, SmallGroups
+from fairmaxent.files.content import reason_of
 from fairmaxent.files.reading import Name
 from fairmaxent.fit.option_values import RateOption, checked_rates
 from fairmaxent.fit.request import Request
 from fairmaxent.metrics.groups import ReferenceOption, read_reference
 from fairmaxent.metrics.intervals import check_confidence
-from fairmaxent.options import documented, info_of, option, refuse_unknown
+from fairmaxent.options import OptionInfo, documented, info_of, option
+from fairmaxent.options.values import value_of
 
 PROJECT = "pyproject.toml"
 SECTION = "tool.fairmaxent.check"
 _LIMIT = "Smallest ratio allowed between the groups'"
 _KINDS = ("statistical_rate", "representation_rate")
+_HEADER = re.compile(r"\s*\[+([^\]]*)\]")  # the line of a section in TOML
+_FILES = ("data", "against")  # what a policy in a file names
 _ASKED = {field.name: field for field in dataclasses.fields(Request)}
 
 
@@ -207,51 +220,192 @@ class Policy:
                 yield "statistical_rate", columns, None
 
 
-def read_policies(path: Name) -> dict[str, tuple[str | None, Policy]]:
-    """Read the policies of a TOML file, each with the file of its table.
+@dataclasses.dataclass(frozen=True)
+class FilePolicy:
+    """A policy as it stands in a file."""
+
+    policy: Policy
+    section: "_Section"
+
+    @property
+    def table(self) -> str | None:
+        """The file of its table, if it names one."""
+        return self.section.values.get("data")
+
+
+def read_policies(path: Name) -> dict[str, FilePolicy]:
+    """Read the policies of a TOML file.
 
     Those of a pyproject.toml have a section. One that names ``protected`` columns is a
     policy; otherwise each of its sections is, by its name. Options are named as in
     Python. ``data`` and ``against`` are files, seen from the folder of this one.
     """
-    place = Path(path)
-    try:
-        section: Any = tomllib.loads(place.read_text(encoding="utf-8"))
-    except OSError as problem:
-        raise StorageError(
-            f"cannot read {path}: {problem.strerror}; name a table, its protected"
-            " columns and a limit, or a file of policies"
-        ) from problem
-    except (ValueError, RecursionError) as problem:
-        raise InputError(
-            f"{path} is not valid TOML: {problem}; check that line"
-        ) from problem
-    if place.name == PROJECT:
+    lines = _Lines.of(path)
+    section = lines.values()
+    above: tuple[str, ...] = ()
+    if Path(path).name == PROJECT:
         for key in SECTION.split("."):
+            above = (*above, key)
             section = section.get(key, {})
+            lines.check_section(section, above)
     if "protected" in section:
-        sections = {"check": section}
-    else:
-        sections = section
-    if not sections or not all(
-        isinstance(values, dict) for values in sections.values()
-    ):
+        return {"check": _read_policy(section, lines, above)}
+    if not section:
         raise InputError(
             f"{path} holds no policy; name protected columns and a limit, in"
             f" [{SECTION}] or a file alone"
         )
     policies = {}
-    for name, values in sections.items():
-        files = {
-            key: str(place.parent / str(values.pop(key)))
-            for key in ("data", "against")
-            if key in values
-        }
-        known = [field.name for field in dataclasses.fields(Policy)]
-        try:
-            refuse_unknown(name, values, known)
-            policy = Policy(**values, against=files.get("against"))
-        except (InputError, TypeError) as problem:
-            raise InputError(f"{path}, {name}: ", problem) from problem
-        policies[name] = (files.get("data"), policy)
+    for name, values in section.items():
+        lines.check_section(values, (*above, name))
+        policies[name] = _read_policy(values, lines, (*above, name))
     return policies
+
+
+def files_of(policies: Mapping[str, FilePolicy]) -> list[str]:
+    """Every file that policies name."""
+    named = [(read.table, read.policy.against) for read in policies.values()]
+    return [path for pair in named for path in pair if path is not None]
+
+
+def _read_policy(
+    given: Mapping[str, Any], lines: "_Lines", keys: tuple[str, ...]
+) -> FilePolicy:
+    """Read one policy; what is wrong in it is said with its line."""
+    infos = {"data": OptionInfo(text="file")}
+    for field in dataclasses.fields(Policy):
+        info = info_of(field)
+        if info is not None and info.help:
+            infos[field.name] = info
+    values = dict(given)
+    for name, value in values.items():
+        place = lines.place(*keys, name)
+        if name not in infos:
+            raise InputError(
+                f"{place}: there is no option {name!r}; {did_you_mean(name, infos)}"
+            )
+        kind = value_of(infos[name])
+        is_lone = isinstance(value, str) and kind.join is not None
+        has_words = infos[name].on is not True  # which the policy checks
+        if is_lone or has_words:
+            continue
+        try:
+            kind.taken(value)
+        except ValueError as problem:
+            raise InputError(f"{place}: {name} {problem}") from problem
+    for name in _FILES:
+        if name in values:
+            values[name] = str(Path(lines.path).parent / values[name])
+    section = _Section(lines, keys, values)
+    asked = {name: value for name, value in values.items() if name != "data"}
+    try:
+        policy = Policy(**asked)
+    except InputError as problem:
+        raise section.with_place(problem) from problem
+    return FilePolicy(policy, section)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Lines:
+    """A file of policies, and where in it something stands."""
+
+    path: str
+    text: str
+
+    @classmethod
+    def of(cls, path: Name) -> "_Lines":
+        """Read a file, which may begin with a mark (BOM)."""
+        try:
+            text = Path(path).read_text(encoding="utf-8-sig")
+        except UnicodeDecodeError as problem:
+            raise InputError(
+                f"{path} is not UTF-8; open it in an editor, and save it as UTF-8"
+            ) from problem
+        except (OSError, ValueError) as problem:
+            raise StorageError(
+                f"cannot read {path}: {reason_of(problem)}; name a table, its protected"
+                " columns and a limit, or a file of policies"
+            ) from problem
+        return cls(os.fspath(path), text)
+
+    def values(self) -> Any:
+        """What the file holds."""
+        try:
+            return tomllib.loads(self.text)
+        except (ValueError, RecursionError) as problem:
+            last = f"at line {len(self.text.splitlines())}, the last"
+            reason = str(problem).replace("at end of document", last)
+            raise InputError(
+                f"{self.path} is not valid TOML: {reason}; check that line"
+            ) from problem
+
+    def place(self, *keys: str) -> str:
+        """Where a key stands; a section if the key is not on a line of its own."""
+        section: list[str] = []
+        known = 0
+        found = 0
+        for number, line in enumerate(self.text.splitlines(), 1):
+            header = _HEADER.match(line)
+            if header:
+                section = _keys(header[1])
+                named = section
+            else:
+                named = [*section, *_keys(line.partition("=")[0])]
+            pairs = zip(named, keys, strict=False)
+            same = len([*takewhile(lambda pair: pair[0] == pair[1], pairs)])
+            if same > known and (header or "=" in line):
+                known = same
+                found = number
+        if not found:
+            return self.path
+        return f"{self.path}, line {found}"
+
+    def check_section(self, value: object, keys: tuple[str, ...]) -> None:
+        """Refuse what is no section where policies are looked for."""
+        if isinstance(value, Mapping):
+            return
+        wanted = "[NAME]"
+        if Path(self.path).name == PROJECT:
+            wanted = f"[{SECTION}.NAME]"
+        raise InputError(
+            f"{self.place(*keys)}: {keys[-1]!r} is not a section; write a policy as"
+            f" {wanted}, with protected columns and a limit"
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class _Section:
+    """The section of a policy, and what stands in it."""
+
+    lines: _Lines
+    keys: tuple[str, ...]
+    values: dict[str, Any]
+
+    def with_place(self, problem: FairMaxEntError) -> FairMaxEntError:
+        """The same problem with the line to look at, and options as the file has them.
+
+        That is the line of an option, a column or a file that the message names.
+        """
+        parts = []
+        blamed = []
+        for part in problem.parts:
+            is_ours = (
+                isinstance(part, Option) and part.name in Policy.__dataclass_fields__
+            )
+            if is_ours:
+                blamed.append(part.name)
+            parts.append(str(part) if is_ours else part)
+        message = str(problem)
+        for name, value in self.values.items():
+            if name not in _FILES and any(
+                repr(text) in message for text in listed(value)
+            ):
+                blamed.append(name)
+        blamed += [name for name in _FILES if self.values.get(name, "\0") in message]
+        known = [name for name in blamed if name in self.values]
+        place = self.lines.place(*self.keys, *[*known, "protected"][:1])
+        return type(problem)(f"{place}: ", *parts)
+
+
+def _keys(dotted: str) -> list[str]:
+    return [key.strip().strip("\"'") for key in dotted.split(".")]

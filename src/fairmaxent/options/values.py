@@ -453,6 +453,7 @@ TEXTS = {
     ),
     "text": _TEXT,
     "file": _TEXT,
+    "target": _TEXT,  # a file that is written
     "texts": _TEXTS,
     "files": _TEXTS,
     "columns": Value(

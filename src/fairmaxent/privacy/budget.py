@@ -107,7 +107,7 @@ class Privacy:
         None,
         compare=False,
         repr=False,
-        text="file",
+        text="target",
         help=(
             "With --epsilon: the file that adds up what all private fits of the same"
             " people spend; by default beside the table (census.csv.ledger.json)."
