@@ -1,0 +1,227 @@
+"""What a call asks for, and what pandas measures in the tables that it delivers.
+
+Nothing here comes from the library: a rate is a group-by.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from people import GOOD
+
+MASS = "mass"  # how much a row counts
+UNKNOWN = "unknown"  # what a missing value is called here
+NUMBERS = {"skill", "name", "design"}  # columns that have no categories
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The options of a call, read as their documentation says."""
+
+    options: dict[str, Any]
+    data: pd.DataFrame
+
+    def __contains__(self, name: str) -> bool:
+        return self.options.get(name) is not None
+
+    def __getitem__(self, name: str) -> Any:
+        return self.options.get(name)
+
+    @property
+    def outcomes(self) -> list[str]:
+        """The outcome, and further ones."""
+        more = [self["also"]] if "also" in self else []
+        return [self["outcome"], *more]
+
+    @property
+    def protected(self) -> list[str]:
+        names = self["protected"]
+        return [names] if isinstance(names, str) else list(names)
+
+    @property
+    def groupings(self) -> list[list[str]]:
+        """The columns of each comparison: one column, or all of them together."""
+        if self["groups"] == "joint":
+            return [self.protected]
+        return [[name] for name in self.protected]
+
+    @property
+    def strata(self) -> list[str]:
+        return [self["within"]] if "within" in self else []
+
+    @property
+    def root(self) -> list[str]:
+        """The columns that the fair table is about."""
+        return [*self.outcomes, *self.protected, *self.strata]
+
+    @property
+    def categories(self) -> list[str]:
+        """The columns of few values."""
+        return [name for name in self.data.columns if name not in NUMBERS]
+
+    @property
+    def statistical(self) -> float | None:
+        """The rate of outcomes that is wanted; equal means take the place of 1."""
+        wanted = self.options.get("statistical_rate", 1.0)
+        if self["means"] and wanted == 1.0:
+            return None
+        return wanted
+
+    @property
+    def representation(self) -> float | None:
+        return self["representation_rate"]
+
+    @property
+    def only_sizes(self) -> bool:
+        """Whether groups change their size, and nothing is asked of outcomes."""
+        grows = self.representation is not None or "sex" in (self["target"] or {})
+        asked = self.options.get("statistical_rate", 1.0)
+        return grows and asked is None and "means" not in self
+
+    @property
+    def target(self) -> dict[str, Any]:
+        return self["target"] or {}
+
+    @property
+    def model(self) -> dict[str, Any] | None:
+        """The fields of the model that the table is made for."""
+        return self["model"]
+
+    @property
+    def decides(self) -> bool:
+        """Whether a model's decisions are made equal, to which the table gives way."""
+        if self.model is None:
+            return False
+        return self.model.get("parity") != "probabilities"
+
+    @property
+    def relabels(self) -> bool:
+        """Whether rows may change their outcome."""
+        return self.model is not None
+
+    @property
+    def is_private(self) -> bool:
+        return "privacy" in self
+
+    def levels_of(self, outcome: str) -> list[Any]:
+        """The levels whose rates are compared."""
+        if outcome == self["outcome"] and "favourable" in self:
+            return [self.good]
+        return sorted(self.data[outcome].unique())
+
+    @property
+    def good(self) -> Any:
+        return GOOD[self["outcome"]]
+
+    @property
+    def masses(self) -> np.ndarray:
+        """What each row of the data counts before anything is made fair."""
+        if "weight" in self:
+            return self.data[self["weight"]].to_numpy()
+        return np.ones(len(self.data))
+
+    def forbidden(self, table: pd.DataFrame) -> np.ndarray:
+        """Which rows have an impossible combination."""
+        found = np.zeros(len(table), dtype=bool)
+        for rule in self["forbid"] or ():
+            has_all = [table[name] == value for name, value in rule.items()]
+            found |= np.logical_and.reduce(has_all)
+        return found
+
+    @cached_property
+    def before(self) -> "Delivered":
+        """The data themselves, in the form of an output."""
+        return Delivered("data", self.data.assign(**{MASS: self.masses}))
+
+
+@dataclass(frozen=True)
+class Delivered:
+    """An output as a table: each row counts as much as its column `MASS` says."""
+
+    kind: str  # "weights", "rows" or "top-up"
+    table: pd.DataFrame
+    added: pd.DataFrame | None = None  # its new rows; None: it has none
+    off: float = 1e-6  # by how many rows a count may be off
+
+    @cached_property
+    def total(self) -> float:
+        return float(self.table[MASS].sum())
+
+    @cached_property
+    def cells(self) -> pd.DataFrame:
+        """Each combination of categories once, with how much it counts."""
+        known = self.table.drop(columns=[*NUMBERS & {*self.table.columns}])
+        names = [name for name in known.columns if name != MASS]
+        known[names] = known[names].astype(object).fillna(UNKNOWN)
+        return known.groupby(names, as_index=False)[MASS].sum()
+
+    def counts(self, columns: list[str]) -> pd.Series:
+        """How much each combination of these columns counts."""
+        return self.cells.groupby(columns)[MASS].sum()
+
+    def shares(self, columns: list[str]) -> pd.Series:
+        return self.counts(columns) / self.total
+
+
+def compared(asked: Asked, counts: pd.DataFrame) -> pd.DataFrame:
+    """Groups (rows) and outcomes (columns) without those that are not compared."""
+    if asked["missing"] == "compare":
+        return counts
+    is_unknown = [UNKNOWN in np.atleast_1d(group) for group in counts.index]
+    return counts[~np.array(is_unknown)]
+
+
+def tables_by_stratum(
+    asked: Asked, delivered: Delivered, grouping: list[str], outcome: str
+) -> Iterator[pd.DataFrame]:
+    """For each stratum, the counts of groups (rows) and outcomes (columns)."""
+    counts = delivered.counts([*asked.strata, *grouping, outcome]).unstack(fill_value=0)
+    parts = [counts]
+    if asked.strata:
+        levels = counts.index.get_level_values(0).unique()
+        parts = [counts.xs(level, level=0) for level in levels]
+    for part in parts:
+        yield compared(asked, part)
+
+
+def statistical_rate(
+    asked: Asked, delivered: Delivered, grouping: list[str], outcome: str
+) -> float:
+    """The lowest rate of an outcome over the highest, if each count is off a little.
+
+    Counts of whole rows cannot be exact; so the lowest rate has that much more here,
+    and the highest that much less.
+    """
+    off = delivered.off
+    worst = 1.0
+    for counts in tables_by_stratum(asked, delivered, grouping, outcome):
+        sizes = counts.sum(axis=1)
+        for level in asked.levels_of(outcome):
+            at_most = ((counts[level] + off) / (sizes - off)).min()
+            at_least = ((counts[level] - off) / (sizes + off)).max()
+            worst = min(worst, at_most / at_least)
+    return worst
+
+
+def representation_rate(
+    asked: Asked, delivered: Delivered, grouping: list[str]
+) -> float:
+    """The size of the smallest group over that of the largest, likewise."""
+    off = delivered.off
+    worst = 1.0
+    for counts in tables_by_stratum(asked, delivered, grouping, asked["outcome"]):
+        sizes = counts.sum(axis=1)
+        worst = min(worst, (sizes.min() + off) / (sizes.max() - off))
+    return worst
+
+
+def is_near(delivered: Delivered, found: pd.Series, wanted: pd.Series, slack=0.0):
+    """Whether shares are what they should be, up to what rows can be off."""
+    missing_levels = wanted.index.difference(found.index)
+    assert (wanted[missing_levels] * delivered.total <= 1).all()
+    differences = (found - wanted.reindex(found.index, fill_value=0.0)).abs()
+    return bool(differences.max() <= delivered.off / delivered.total + slack + 1e-7)

@@ -1,0 +1,316 @@
+"""Two or more wishes in one call: refused with their names, or honoured in each output.
+
+`python tests/together/judging.py` prints how many pairs are which.
+"""
+
+import traceback
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from asked import MASS, Asked, Delivered
+from fairmaxent import Estimate, Model, Privacy, debias, load
+from fairmaxent.errors import FairMaxEntError
+from people import GOOD, declared, people
+from wishes import PROMISES, WISHES, Wish
+
+ROWS = 1200  # that are drawn
+EPSILON = 50.0  # of private fits: little noise, so that the rows are still there
+PLAIN = {"outcome": "hired", "protected": ["sex"]}
+RECORDS = {"model": Model, "estimate": Estimate, "privacy": Privacy}
+OUTPUTS = ("weights", "rows", "top-up")
+PAPERS = ("file", "report", "document")
+# how a refusal may name an output
+SPELLED = {
+    "weights": ("weights",),
+    "rows": ("sample",),
+    "top-up": ("rows to add", "top_up()", "adding rows"),
+}
+HONOURED = "honoured"
+REFUSED = "refused"
+
+
+Side = tuple[Wish, ...]  # one wish, or those for the fields of one record
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What became of some wishes in one output."""
+
+    sides: tuple[Side, ...]
+    output: str
+    verdict: str  # HONOURED, REFUSED, or what is wrong
+    message: str = ""  # of the refusal
+
+    @property
+    def is_wrong(self) -> bool:
+        return self.verdict not in (HONOURED, REFUSED)
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs of options this was about."""
+        first, second = self.sides
+        return len(first) * len(second)
+
+    def __str__(self) -> str:
+        names = " + ".join(wish.label for side in self.sides for wish in side)
+        return f"{names} -> {self.output}: {self.verdict} {self.message}"
+
+
+def single_pairs() -> list[tuple[Side, Side]]:
+    """Every two wishes for different options, one call each."""
+    return [
+        ((first,), (second,))
+        for first, second in combinations(WISHES, 2)
+        if first.option != second.option
+    ]
+
+
+def joined_pairs() -> list[tuple[Side, Side]]:
+    """The same with fewer calls.
+
+    The fields of a record are asked for together beside an option of another kind: if
+    all of them are honoured in one call, so is each pair. Two of one record have a call
+    of their own.
+    """
+    sides: dict[str, Side] = {}
+    for wish in WISHES:
+        record = wish.option.split(".")[0]
+        key = wish.label
+        if record in RECORDS and not wish.value:
+            key = record
+        sides[key] = (*sides.get(key, ()), wish)
+    outside = [
+        pair
+        for pair in combinations(sides.values(), 2)
+        if pair[0][0].option != pair[1][0].option
+    ]
+    inside = [
+        pair
+        for pair in single_pairs()
+        if any(pair[0][0] in side and pair[1][0] in side for side in sides.values())
+    ]
+    return outside + inside
+
+
+# ---------------------------------------------------------------- the call
+
+
+def asked_by(wishes: Side, folder: Path) -> Asked:
+    """Put wishes together: what they need first, what they ask for over it."""
+    options: dict[str, Any] = dict(PLAIN)
+    for part in (*(wish.needs for wish in wishes), *(wish.asks for wish in wishes)):
+        for name, value in part.items():
+            if name in RECORDS:
+                value = {**options.get(name, {}), **value}
+            options[name] = value
+    table = people(*columns_used(options))
+    if options.get("domain") == "declared":
+        options["domain"] = declared(list(table.columns))
+    if "privacy" in options:
+        options["privacy"] = {"epsilon": EPSILON, **options["privacy"]}
+        if "undeclared" in options["privacy"]:
+            table.loc[0, "drive"] = "boat"
+        if "ledger" in options["privacy"]:
+            path = folder / "ledger.json"
+            path.unlink(missing_ok=True)
+            options["privacy"]["ledger"] = path
+    if options.get("favourable") == "good":
+        options["favourable"] = GOOD[options["outcome"]]
+    if "progress" in options:
+        options["progress"] = options["progress"]()
+    return Asked(options, table)
+
+
+def columns_used(options: dict[str, Any]) -> list[str]:
+    """The columns that the options name, and one that looks like an identifier."""
+    names = [options[name] for name in ("outcome", "also", "weight") if name in options]
+    if "domain" not in options or "keep_columns" in options:
+        names.append("name")  # which cannot be declared without naming everybody
+    return names
+
+
+def fitted(asked: Asked) -> Any:
+    """Make the one call."""
+    options = dict(asked.options)
+    for name, record in RECORDS.items():
+        if name in options:
+            options[name] = record(**options[name])
+    return debias(asked.data, **options)
+
+
+# ---------------------------------------------------------------- the outputs
+
+
+def delivered_by(fit: Any, asked: Asked, kind: str) -> Delivered:
+    """One output as a table whose rows count by `MASS`."""
+    if kind == "weights":
+        return Delivered(kind, fit.weigh(asked.data, name=MASS))
+    if kind == "rows":
+        rows = fit.sample(ROWS, random_state=3)
+        return Delivered(kind, rows.assign(**{MASS: 1.0}), rows, rows_off(asked))
+    rows = fit.top_up(random_state=3)
+    old = asked.data.assign(**{MASS: asked.masses})
+    together = pd.concat([old, rows.assign(**{MASS: 1.0})], ignore_index=True)
+    return Delivered(kind, together, rows, cells_of(asked) / 2)
+
+
+def rows_off(asked: Asked) -> float:
+    """By how many rows a count of drawn rows may be off: a sum of groups by more."""
+    if asked["groups"] == "joint" or asked.strata or len(asked.outcomes) > 1:
+        return 4.0
+    return 1.0
+
+
+def cells_of(asked: Asked) -> int:
+    """How many cells of outcomes, groups and strata people are in."""
+    return len(asked.before.counts(asked.root))
+
+
+# ---------------------------------------------------------------- the judgement
+
+
+def judge(
+    sides: Sequence[Side], folder: Path, outputs: Sequence[str] = OUTPUTS
+) -> Iterator[Judged]:
+    """Make the call, and look at each output."""
+    sides = tuple(sides)
+    asked = asked_by(tuple(wish for side in sides for wish in side), folder)
+    try:
+        fit = fitted(asked)
+    except FairMaxEntError as problem:
+        message = str(problem)
+        verdict = REFUSED
+        if sum(is_named(side, message) for side in sides) < 2:
+            verdict = "refused without both names:"
+        for output in outputs:
+            yield Judged(sides, output, verdict, message)
+        return
+    for output in outputs:
+        yield judge_output(sides, asked, fit, output, folder)
+
+
+def is_named(side: Side, message: str) -> bool:
+    """Whether a refusal is about one of these wishes."""
+    return any(wish.is_named_in(message) for wish in side)
+
+
+def judge_output(
+    sides: tuple[Side, ...], asked: Asked, fit: Any, output: str, folder: Path
+) -> Judged:
+    """Look at one output of a fit."""
+    wishes = tuple(wish for side in sides for wish in side)
+    look = PAPER_LOOKS.get(output)
+    try:
+        if look is not None:
+            look(wishes, asked, fit, folder)
+        else:
+            verify_table(wishes, asked, fit, delivered_by(fit, asked, output))
+    except FairMaxEntError as problem:
+        message = str(problem)
+        is_output = any(name in message for name in SPELLED.get(output, (output,)))
+        if is_output and is_named(wishes, message):
+            return Judged(sides, output, REFUSED, message)
+        return Judged(sides, output, "refused without saying why:", message)
+    except AssertionError as problem:
+        return Judged(sides, output, "not honoured:", why(problem))
+    return Judged(sides, output, HONOURED)
+
+
+def why(problem: AssertionError) -> str:
+    """What a verifier says, or which one it is."""
+    last = traceback.extract_tb(problem.__traceback__)[-1]
+    return f"{last.name}, line {last.lineno}: {problem} {last.line}"
+
+
+def verify_table(
+    wishes: tuple[Wish, ...], asked: Asked, fit: Any, delivered: Delivered
+) -> None:
+    """All that was asked for holds, and what holds without being asked."""
+    for wish in wishes:
+        wish.verify(asked, fit, delivered)
+    for promise in PROMISES:
+        promise(asked, fit, delivered)
+
+
+def look_at_file(
+    wishes: tuple[Wish, ...], asked: Asked, fit: Any, folder: Path
+) -> None:
+    """A fit from a file gives the same outputs, and states the same."""
+    path = folder / "saved.fit"
+    fit.save(path)
+    again = load(path)
+    assert again.certificate.to_dict() == fit.certificate.to_dict()
+    drawn = [one.sample(60, random_state=3) for one in (fit, again)]
+    pd.testing.assert_frame_equal(*drawn)
+    if not asked.is_private and not asked["release"]:
+        pd.testing.assert_frame_equal(fit.weigh(asked.data), again.weigh(asked.data))
+    assert list(again.request.words()) == list(fit.request.words())
+
+
+def look_at_report(
+    wishes: tuple[Wish, ...], asked: Asked, fit: Any, folder: Path
+) -> None:
+    path = folder / "report.md"
+    data = asked.data
+    if asked.is_private:
+        data = None
+    fit.report(path, data=data, trade_off=False, seed=3)
+    assert_said(wishes, path.read_text())
+
+
+def look_at_document(
+    wishes: tuple[Wish, ...], asked: Asked, fit: Any, folder: Path
+) -> None:
+    asked_for = [wish for wish in wishes if wish.option != "privacy.rows_per_person"]
+    assert_said(tuple(asked_for), fit.document("article-10"))
+
+
+def assert_said(wishes: tuple[Wish, ...], text: str) -> None:
+    """What the wishes want said is there, whatever Markdown escapes."""
+    plain = text.replace("\\", "")
+    for wish in wishes:
+        for words in wish.says:
+            assert words in plain, f"{wish.label}: nothing says {words!r}"
+
+
+PAPER_LOOKS = {
+    "file": look_at_file,
+    "report": look_at_report,
+    "document": look_at_document,
+}
+
+
+def counted(judged: Sequence[Judged]) -> Counter:
+    """How many pairs of options were refused and honoured, by output."""
+    pairs = Counter()
+    for one in judged:
+        pairs[one.output, one.verdict.split()[0]] += one.pairs
+    return pairs
+
+
+def main() -> None:
+    import tempfile
+
+    from quickened import quickened
+
+    with quickened(), tempfile.TemporaryDirectory() as folder:
+        judged = [
+            one
+            for pair in joined_pairs()
+            for one in judge(pair, Path(folder), (*OUTPUTS, *PAPERS))
+        ]
+    for one in judged:
+        if one.is_wrong:
+            print(one)
+    for (output, verdict), count in sorted(counted(judged).items()):
+        print(f"{output:10} {verdict:10} {count:5}")
+
+
+if __name__ == "__main__":
+    main()

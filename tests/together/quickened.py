@@ -1,0 +1,30 @@
+"""What makes hundreds of calls quick, and the same each time."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+
+import pytest
+
+from fairmaxent.fit import certificate, estimate, pipeline, student
+from fairmaxent.relabelling import closed_loop, labellers
+from people import Quick
+from quiet import Seeded
+
+
+def quick_teacher(roles, model, *, blind, calm):
+    """What foretells outcomes while a table is made for a model."""
+    return labellers.ScikitLabeller(roles, Quick(), blind=blind, calm=calm)
+
+
+@contextmanager
+def quickened() -> Iterator[None]:
+    """Searches and estimates of one round, a quick teacher, and noise with a seed."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pipeline, "OpenDP", lambda: Seeded(0))
+        patch.setattr(certificate, "_DRAWS", 40)
+        patch.setattr(estimate, "_FEW_PEOPLE", 0)
+        patch.setattr(estimate, "ESTIMATE_FOLDS", 2)
+        patch.setattr(closed_loop, "ROUNDS", 1)
+        patch.setattr(labellers, "_one_thread", lambda model: nullcontext())
+        patch.setattr(student, "ScikitLabeller", quick_teacher)
+        yield
