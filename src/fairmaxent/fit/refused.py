@@ -54,19 +54,21 @@ def _names(values: Values, *options: str) -> list[str]:
     return names
 
 
-def _same_groups(values: Values) -> str | None:
+def _same_groups(values: Values) -> str | bool:
     """The column whose groups get their sizes twice.
 
-    Of intersections, the rate holds within each level of a column that has shares.
+    Of intersections, the rate holds within each level of those that have shares.
     """
+    protected = _names(values, "protected")
+    targets = _names(values, "target")
     if values["groups"] is not None:
-        return None
+        return {*protected} <= {*targets}
     rates = values["representation_rate"]
-    for column in _names(values, "target"):
+    for column in protected:
         rate = rates.get(column) if isinstance(rates, Mapping) else rates
-        if column in _names(values, "protected") and rate is not None:
+        if column in targets and rate is not None:
             return column
-    return None
+    return False
 
 
 def _without_role(values: Values) -> str | None:
