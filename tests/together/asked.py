@@ -15,7 +15,11 @@ from people import GOOD
 
 MASS = "mass"  # how much a row counts
 UNKNOWN = "unknown"  # what a missing value is called here
-NUMBERS = {"skill", "name", "design"}  # columns that have no categories
+
+
+def has_categories(column: pd.Series) -> bool:
+    """Whether a column has few values, which rows share."""
+    return column.dtype != float and column.name not in (MASS, "name")
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,7 @@ class Asked:
     @property
     def categories(self) -> list[str]:
         """The columns of few values."""
-        return [name for name in self.data.columns if name not in NUMBERS]
+        return [name for name in self.data.columns if has_categories(self.data[name])]
 
     @property
     def statistical(self) -> float | None:
@@ -154,8 +158,8 @@ class Delivered:
     @cached_property
     def cells(self) -> pd.DataFrame:
         """Each combination of categories once, with how much it counts."""
-        known = self.table.drop(columns=[*NUMBERS & {*self.table.columns}])
-        names = [name for name in known.columns if name != MASS]
+        names = [name for name in self.table.columns if has_categories(self.table[name])]
+        known = self.table[[*names, MASS]].copy()
         known[names] = known[names].astype(object).fillna(UNKNOWN)
         return known.groupby(names, as_index=False)[MASS].sum()
 

@@ -120,6 +120,8 @@ def asked_by(wishes: Side, folder: Path) -> Asked:
             path = folder / "ledger.json"
             path.unlink(missing_ok=True)
             options["privacy"]["ledger"] = path
+    if "the outcome" in options.get("target", ()):
+        options["target"] = {options["outcome"]: options["target"]["the outcome"]}
     if options.get("favourable") == "good":
         options["favourable"] = GOOD[options["outcome"]]
     if "progress" in options:

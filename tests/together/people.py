@@ -11,7 +11,7 @@ import pandas as pd
 from fairmaxent import Domain
 
 ROWS = 360
-GOOD = {"hired": "yes", "grade": 3}
+GOOD = {"hired": "yes", "promoted": "yes", "grade": 3}
 EDGES = [-4.0, -0.5, 0.5, 4.0]  # of the bins of ``skill``
 @cache
 def everybody() -> pd.DataFrame:

@@ -1,0 +1,75 @@
+"""Pairs of options of `rake`, `check` and `evaluate`: smaller, but judged alike."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any
+
+from fairmaxent.errors import FairMaxEntError
+from judging import HONOURED, REFUSED, why
+
+
+@dataclass(frozen=True)
+class Wish:
+    """An option with a value, what that needs, and how to see that it was honoured.
+
+    ``verify(options, result)`` looks at the result of the call with these options.
+    """
+
+    option: str
+    asks: dict[str, Any]
+    verify: Callable[[dict[str, Any], Any], None]
+    needs: dict[str, Any] = field(default_factory=dict)
+
+
+def judged(
+    call: Callable[..., Any],
+    wishes: Sequence[Wish],
+    promises: Sequence[Callable[[dict[str, Any], Any], None]] = (),
+) -> str:
+    """What becomes of these wishes in one call."""
+    options: dict[str, Any] = {}
+    for part in (*(wish.needs for wish in wishes), *(wish.asks for wish in wishes)):
+        options.update(part)
+    try:
+        result = call(**options)
+    except FairMaxEntError as problem:
+        message = str(problem)
+        if sum(wish.option in message for wish in wishes) >= 2:
+            return REFUSED
+        return f"refused without both names: {message}"
+    try:
+        for wish in wishes:
+            wish.verify(options, result)
+        for promise in promises:
+            promise(options, result)
+    except AssertionError as problem:
+        return f"not honoured: {why(problem)}"
+    return HONOURED
+
+
+def verdicts(
+    call: Callable[..., Any],
+    wishes: Sequence[Wish],
+    promises: Sequence[Callable[[dict[str, Any], Any], None]] = (),
+) -> dict[str, str]:
+    """What becomes of every two wishes."""
+    return {
+        f"{first.option} + {second.option}": judged(call, (first, second), promises)
+        for first, second in combinations(wishes, 2)
+    }
+
+
+def wrong(found: dict[str, str]) -> list[str]:
+    """The pairs that are neither refused nor honoured."""
+    return [
+        f"{pair}: {verdict}"
+        for pair, verdict in found.items()
+        if verdict not in (HONOURED, REFUSED)
+    ]
+
+
+def counted(found: dict[str, str]) -> Counter:
+    """How many pairs are which."""
+    return Counter(found.values())

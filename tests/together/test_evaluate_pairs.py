@@ -1,0 +1,111 @@
+"""Every pair of options of `evaluate` is refused, or both are honoured.
+
+To add an option, add a wish to `WISHES`.
+"""
+
+from inspect import signature
+
+from calls import Wish, verdicts, wrong
+from fairmaxent import evaluate
+from people import everybody
+
+COLUMNS = ["hired", "sex", "town", "drive", "skill"]
+REAL = everybody()[COLUMNS].iloc[:120]
+NEW = everybody()[COLUMNS].iloc[120:240].reset_index(drop=True)
+CONTROL = everybody()[COLUMNS].iloc[240:].reset_index(drop=True)
+OUTCOME = {"outcome": "hired"}
+
+
+TOLD = []  # what the last call told of its progress
+
+
+def called(**options):
+    TOLD.clear()
+    return evaluate(REAL, NEW, **({"attacks": 60} | options))
+
+
+def rows_are_counted(options, result):
+    """What every evaluation states is true."""
+    assert (result.real_rows, result.new_rows) == (len(REAL), len(NEW))
+    assert result.confidence == options.get("confidence", 0.95)
+    assert (result.utility is not None) == ("outcome" in options)
+    assert (result.risks.membership is not None) == ("control" in options)
+    copies = NEW.merge(REAL.drop_duplicates())
+    assert (result.risks.copies.risk.value > 0) <= (len(copies) > 0)
+
+
+def control_is_used(options, result):
+    assert result.control_rows == len(CONTROL)
+    assert result.risks.linkability.control_rate is not None
+    if result.utility is not None:
+        assert result.utility.judged_on == "control"
+
+
+def model_is_judged(options, result):
+    assert result.utility.outcome == options["outcome"]
+    assert 0 < result.utility.people <= len(REAL)
+
+
+def groups_are_judged(options, result):
+    assert [*result.utility.new.rates] == ["sex"]
+    assert len(result.utility.new.groups) == REAL["sex"].nunique()
+
+
+def good_outcome_is_judged(options, result):
+    """That of the rarer outcome has other rates than that of the other."""
+    other = called(**(options | {"favourable": "no", "protected": "sex"}))
+    own = called(**(options | {"protected": "sex"}))
+    assert own.utility.new.rates["sex"] != other.utility.new.rates["sex"]
+
+
+def secrets_are_guessed(options, result):
+    assert list(result.risks.inference.by_column) == options["secrets"]
+
+
+def parts_are_linked(options, result):
+    assert result.risks.linkability is not None
+
+
+def attacks_are_counted(options, result):
+    assert result.risks.linkability.attempts == options["attacks"]
+
+
+def confidence_is_stated(options, result):
+    """Narrower intervals than usual."""
+    usual = called(**(options | {"confidence": 0.99})).risks.linkability
+    own = result.risks.linkability
+    assert own.high - own.low < usual.high - usual.low
+
+
+def seed_is_honoured(options, result):
+    assert called(**options).to_dict() == result.to_dict()
+
+
+def progress_is_told(options, result):
+    stages = {stage for stage, _ in TOLD}
+    assert {"fidelity", "attacks"} <= stages
+    assert ("utility" in stages) == ("outcome" in options)
+
+
+WISHES = (
+    Wish("control", {"control": CONTROL}, control_is_used),
+    Wish("outcome", OUTCOME, model_is_judged),
+    Wish("protected", {"protected": "sex"}, groups_are_judged, needs=OUTCOME),
+    Wish("favourable", {"favourable": "yes"}, good_outcome_is_judged, needs=OUTCOME),
+    Wish("secrets", {"secrets": ["drive"]}, secrets_are_guessed),
+    Wish("parts", {"parts": [["sex", "town"], ["skill"]]}, parts_are_linked),
+    Wish("attacks", {"attacks": 50}, attacks_are_counted),
+    Wish("confidence", {"confidence": 0.8}, confidence_is_stated),
+    Wish("random_state", {"random_state": 5}, seed_is_honoured),
+    Wish("progress", {"progress": lambda *told: TOLD.append(told)}, progress_is_told),
+)
+PROMISES = (rows_are_counted,)
+
+
+def test_every_option_has_a_wish():
+    options = [*signature(evaluate).parameters][2:]
+    assert {wish.option for wish in WISHES} == set(options)
+
+
+def test_every_pair_is_refused_or_honoured():
+    assert wrong(verdicts(called, WISHES, PROMISES)) == []
