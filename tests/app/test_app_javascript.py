@@ -11,6 +11,7 @@ SCRIPT = """
 import { moved, rounded } from "./shares.js";
 import { dotCounts } from "./charts.js";
 import { sentence } from "./format.js";
+import { keptRates } from "./form.js";
 const set = [[0, 450], [1, 450], [2, 60], [3, 40], [3, 50]], held = [];
 let parts = [400, 300, 200, 100];
 for (const [index, value] of set) {
@@ -22,7 +23,12 @@ const group = (name, before, after) => ({ group: name, outcome: "yes", people_be
 const people = [group("women", 0.1, 0.3), group("men", 0.5, 0.4), group("others", 0.2, 0.21)];
 const many = Array.from({ length: 9 }, (_, index) => group(`town ${index}`, 0.5, index < 4 ? 0.9 - 0.1 * index : 0.3));
 const told = [people, [people[2]], [group("1", 0.1, 0.3), group("No", 0.5, 0.4)], many].map(sentence);
-console.log(JSON.stringify([parts, rounded([1, 1, 1]), dotCounts(people[0]), told]));
+const forms = [{ name: "rate", start: 1 }, { name: "sizes", optional: true, start: 1 }];
+const one = { protected: ["sex"], rate: 0.8, sizes: null }, both = ["sex", "race"];
+const wishes = [[one, both], [{ ...one, rate: 1 }, both], [{ ...one, groups: "joint", protected: both }, ["race"]],
+  [{ protected: both, rate: { sex: 0.8, race: 0.7 }, sizes: { sex: 0.5, race: null } }, ["race", "age"]]];
+const kept = wishes.map(([options, columns]) => keptRates(forms, options, columns));
+console.log(JSON.stringify([parts, rounded([1, 1, 1]), dotCounts(people[0]), told, kept]));
 process.exit();
 """
 
@@ -36,7 +42,14 @@ def test_shares_dots_and_the_sentence(tmp_path):
     done = subprocess.run(
         [node, "run.js"], cwd=tmp_path, capture_output=True, text=True, check=True
     )
-    parts, thirds, dots, (told, same, coded, of_many) = json.loads(done.stdout)
+    parts, thirds, dots, (told, same, coded, of_many), kept = json.loads(done.stdout)
+    # the wish of a column stays with it
+    assert kept == [
+        {"rate": {"sex": 0.8, "race": 1}, "sizes": None},
+        {"rate": 1, "sizes": None},
+        {"rate": 0.8, "sizes": None},
+        {"rate": {"race": 0.7, "age": 1}, "sizes": None},
+    ]
     # what was set stays; when all are, the oldest follows
     assert parts == [440, 450, 60, 50]
     assert (sum(thirds), dots) == (1000, {"dots": 40, "before": 4, "after": 12})

@@ -55,6 +55,7 @@ _FORMS = {
         "forbid",
         "equal_means",
         "compare_missing",
+        "smallest_group",
         "base",
         "detail",
         "random_state",

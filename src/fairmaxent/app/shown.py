@@ -40,6 +40,7 @@ from fairmaxent.fit.statements import (
     changed_lines,
     copies_of,
     expected_lines,
+    small_group_lines,
 )
 from fairmaxent.inspection.findings import ColumnSummary, GroupingRates
 from fairmaxent.inspection.hints import NOTABLE
@@ -71,6 +72,7 @@ _SHOWN = (
     "share_after",
     "rate_before",
     "rate_after",
+    "is_apart",
 )
 # What is said about a group, and what the people of a table of the same size are called
 # who it is about.
@@ -245,6 +247,9 @@ def seen(fit: Certified, *, is_whole: bool = True) -> Values:
             _rate(certificate, kind, name) for kind, name in certificate.rates_shown
         ],
         "groups": [_people(change, fit.table.size) for change in group_changes(fit)],
+        "set_apart": [
+            visible(line) for line in small_group_lines(certificate.set_apart)
+        ],
         "means": certificate.means,
         "effective_rows": certificate.effective_rows,
         "copied_share": certificate.copied_share if is_whole else None,

@@ -42,7 +42,7 @@ from fairmaxent.options.values import TEXTS
 # are compared.
 _REPEATED = {
     field.name for kind in (ReadingOptions, DomainOptions) for field in fields(kind)
-} | {"groups", "weight"}
+} | {"groups", "weight", "smallest_group"}
 _CHOICES = 6  # columns that are named to choose from
 _MUST_BE_PUBLIC = (
     ": every level and edge in it must be public knowledge, so read it and edit it"
@@ -62,6 +62,22 @@ class InspectOptions:
 
     as_json: bool = option(False, **JSON)
     report: str | None = option(None, **REPORT)
+    smallest_group: Any = option(
+        None,
+        text="size",
+        help=(
+            "Groups below this size are listed, and not compared: 2% of the people, or"
+            " 30 rows. By default, those about whom too little is known are."
+        ),
+    )
+    reference: Any = option(
+        None,
+        text="reference",
+        help=(
+            "The group that others are compared with, instead of the largest: Male, or"
+            " by column: sex=Male,race=White."
+        ),
+    )
     write_config: str | None = option(
         None, **TARGET, help="Write a TOML file to edit, for 'debias'."
     )
@@ -111,7 +127,13 @@ def inspect_command(
             roles = roles.checked(table, data)
         with bar("looking"):
             domain = columns_as.domain(table.frame, roles.weight)
-            inspection = inspected(table.frame, roles, domain)
+            inspection = inspected(
+                table.frame,
+                roles,
+                domain,
+                smallest_group=wanted.smallest_group,
+                reference=wanted.reference,
+            )
         if wanted.write_config is not None:
             config = _config(inspection, roles, reading, columns_as)
             write_whole(staging.path_for(wanted.write_config), config.encode())
@@ -147,14 +169,23 @@ def inspect_command(
     echo(f"\n{following}")
 
 
-def inspected(frame: Any, roles: RoleOptions, domain: Domain | None) -> Inspection:
-    """Look at a table with the roles that were chosen."""
+def inspected(
+    frame: Any,
+    roles: RoleOptions,
+    domain: Domain | None,
+    **compared: Any,
+) -> Inspection:
+    """Look at a table with the roles that were chosen.
+
+    ``compared`` are the options of groups: the smallest, and the reference.
+    """
     return inspect(
         frame,
         **roles.named,
         groups=roles.groups,
         weight=roles.weight,
         domain=domain,
+        **compared,
     )
 
 

@@ -293,6 +293,8 @@ def result_text(result: Result, wanted: OutputOptions, following: str) -> str:
     if len(certificate.measure.favourable) == 1:
         about = f", for {result.costs.outcomes[0].outcome}"
     rates = list(_rate_lines(result))
+    apart = statements.small_group_lines(certificate.set_apart)
+    small_groups = [*apart[:_SHOWN], *more(len(apart), _SHOWN, "group")]
     sections: list[Sequence[Block]] = [
         _paragraphs(_sharing(result)),
         _paragraphs(statements.beyond_lines(certificate.decisions)),
@@ -300,6 +302,7 @@ def result_text(result: Result, wanted: OutputOptions, following: str) -> str:
         statements.changed_blocks(certificate.costs),
         _costs(result, wanted),
         [statements.rates_table(rates, ("wanted", "before", "after"))],
+        _paragraphs(small_groups),
         statements.mean_blocks(certificate.means),
         [_groups(result)],
         statements.decision_blocks(certificate.decisions),

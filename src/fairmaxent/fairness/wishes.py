@@ -354,7 +354,9 @@ def supported(
             "the wanted shares and rates need rows in combinations that have none: "
             f"{_list(np.flatnonzero(needed & ~seen), describe)}; set ",
             BASE_SHARE,
-            " > 0 to fill them, merge levels, ",
+            " > 0 to fill them, merge levels, set small groups apart with ",
+            Option("smallest_group", "2%"),
+            ", ",
             *advice,
         )
     opened = seen | needed

@@ -187,6 +187,7 @@ class Certificate(Facts):
             return
         yield from self._cost_blocks()
         yield rates_table([*self.rate_lines], _HEADS)
+        yield from map(Paragraph, statements.small_group_lines(self.set_apart))
         yield from statements.mean_blocks(self.means)
         yield from statements.decision_blocks(self.decisions)
         yield from statements.estimate_blocks(self.estimate)
@@ -213,6 +214,8 @@ class Certificate(Facts):
         shown = [replace(rate, label=cut(rate.label)) for rate in rates[:_LINES]]
         yield rates_table(shown, _HEADS)
         yield from map(Paragraph, more(len(rates), _LINES, "rate"))
+        apart = statements.small_group_lines(self.set_apart)
+        yield from map(Paragraph, _first(apart, "group"))
 
     def _cost_blocks(self) -> Iterator[Block]:
         """What each group rests on, and how many drawn rows are copies."""

@@ -218,6 +218,9 @@ def _groupings(measure: Measure, shape: tuple[int, ...]) -> Iterator[tuple[str, 
         for axis, level in (*measure.left_out, *measure.outside):
             if axis in grouping:
                 codes[levels[axis - 1] == level] = -1
+        apart = np.broadcast_to(measure.apart_of(grouping), (shape[0], *sizes))
+        too_small = apart[list(measure.favourable)].all(axis=0).ravel()
+        codes[too_small[codes] & (codes >= 0)] = -1
         yield name, codes
 
 

@@ -264,6 +264,7 @@ def check_weight_name(name: str, columns: list[str]) -> None:
 def _refuse_filled_cells(fit: Solved) -> None:
     """Weights cannot fill cells that no row is in."""
     for cell in fit.filled:
+        group = fit.roles.describe_group(tuple(range(1, len(cell))), cell[1:])
         raise InfeasibleError(
             "weights cannot reach the fair table:"
             f" {fit.roles.describe_cell(cell)} needs a share, but has no rows to weigh."
@@ -271,7 +272,12 @@ def _refuse_filled_cells(fit: Solved) -> None:
             _MODE_ROWS,
             " or ",
             Option("mode", "top-up"),
-            ", or ask for lower rates.",
+            f", ask for lower rates, merge {group} with another group by naming both"
+            " alike in ",
+            Option("levels"),
+            ", or set small groups apart with ",
+            Option("smallest_group", "2%"),
+            ".",
         )
 
 

@@ -13,13 +13,20 @@ from fairmaxent.document import Block, Note, Paragraph, Table
 from fairmaxent.document.words import capital, counted, more, percent, times
 from fairmaxent.errors import Option
 from fairmaxent.fit.costs import Costs, GroupCost
-from fairmaxent.fit.facts import GroupMean, ModelEstimate, OutcomeShare, Range
+from fairmaxent.fit.facts import (
+    GroupMean,
+    ModelEstimate,
+    OutcomeShare,
+    Range,
+    SmallGroup,
+)
 from fairmaxent.fit.student import DecidedRate, DecidedShare, Decisions
 from fairmaxent.metrics.trial import OVERALL
 from fairmaxent.privacy.budget import Ledger
 
 REACHED = 1e-6  # solvers stop a little short of an exact rate
 SHOWN_GROUPS = 12
+_RATES = 3  # of a small group
 # by the way of a table that was made for a student: what it does to the rows
 _LIKELY = (
     "Rows count partly for each outcome, by how likely it is: outcomes, and rows to"
@@ -125,6 +132,22 @@ def rate_text(value: float | None, nothing: str = "–") -> str:
     if value is None or np.isnan(value):
         return nothing
     return f"{round(value, 4) + 0.0:.4f}"
+
+
+def small_group_lines(groups: Sequence[SmallGroup]) -> list[str]:
+    """Who is set apart, with their number and rates; nothing if nobody is."""
+    named = dict.fromkeys(group.group for group in groups)
+    lines = []
+    for name in named:
+        own = [group for group in groups if group.group == name]
+        rates = [
+            f"{one.outcome} {percent(one.before)} before, {percent(one.after)} after"
+            for one in own[:_RATES]
+        ]
+        text = "; ".join([*rates, *more(len(own), _RATES, "rate")])
+        people = "1 person" if own[0].rows == 1 else f"{own[0].rows:,} people"
+        lines.append(f"set apart, as too small to compare: {name} ({people}; {text})")
+    return lines
 
 
 # ---------------------------------------------------------------- costs

@@ -42,6 +42,7 @@ from fairmaxent.fit.statements import (
     not_estimated,
     outcome_lines,
     rate_text,
+    small_group_lines,
 )
 from fairmaxent.report.rates import Reached
 from fairmaxent.report.report import Report
@@ -156,7 +157,11 @@ def _groups(report: Report) -> tuple[str, tuple[Block, ...]]:
     The outcome is the rarest of those compared in the first protected column.
     """
     column = report.groups[0].column
-    own = [change for change in report.groups if change.column == column]
+    own = [
+        change
+        for change in report.groups
+        if change.column == column and not change.is_apart
+    ] or [*report.groups]
     known = np.nan_to_num([change.rate_before for change in own], nan=1.0)
     outcome = own[known.argmin()].about
     groups = [change for change in report.groups if change.about == outcome]
@@ -189,9 +194,11 @@ def _in_people(groups: Sequence[GroupChange]) -> str:
 
     Say it of a thousand people, or of more, if that is less than one.
     """
-    largest = [
+    known = [
         group for group in groups if np.isfinite(group.rate_before + group.rate_after)
-    ][:2]
+    ]
+    # those that are set apart, if there are no others
+    largest = sorted(known, key=lambda group: group.is_apart)[:2]
     rates = [
         rate
         for group in largest
@@ -221,6 +228,9 @@ def _reached(report: Report) -> Iterator[Block]:
     asked = [rate for rate in report.rates if rate.wanted is not None]
     by_need = sorted(asked or report.rates, key=lambda rate: bool(rate.met))
     yield rates_table(report, by_need, Depth.FIRST_PAGE)
+    apart = small_group_lines(report.certificate.set_apart)
+    if apart:
+        yield Listing(_first(apart, "group"))
     yield from mean_blocks(report.certificate.means)
 
 

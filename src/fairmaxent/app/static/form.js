@@ -94,6 +94,18 @@ export const rateOf = (asked, column) =>
 export const withRate = (options, name, column, rate) => (column === null ? rate
   : { ...Object.fromEntries(options.protected.map((other) => [other, rateOf(options[name], other)])), [column]: rate });
 
+// If other columns are compared, the wish of each column stays with it, and a new one has the usual wish.
+export function keptRates(forms, options, columns) {
+  const wished = (name, column, usual) => (options.protected.includes(column) ? rateOf(options[name], column) : usual);
+  const isJoint = options.groups === "joint";
+  return Object.fromEntries(forms.map(({ name, optional, start }) => {
+    const usual = optional ? null : start, asked = isJoint ? options.protected.slice(0, 1) : columns;
+    const rates = asked.map((column) => [column, wished(name, column, usual)]);
+    const isSame = rates.every(([, rate]) => rate === rates[0][1]);
+    return [name, isSame ? rates[0]?.[1] ?? null : Object.fromEntries(rates)];
+  }));
+}
+
 // ---------------------------------------------------------------- options of the command line
 
 const capital = ([key, words]) => [key, key === words ? words : words[0].toUpperCase() + words.slice(1)];

@@ -11,6 +11,7 @@ import { working } from "./take.js";
 
 const MOST_ROWS = 160; // groups in the table
 const MOST_DOTS = 8; // groups whose people are drawn as dots
+const MOST_APART = 6; // groups that are too small to be part of the headline
 
 export function seePart() {
   const { answer } = store;
@@ -29,13 +30,18 @@ function warnings() {
 const byColumn = (see) => [...new Set(see.groups.map((group) => group.column))].map((column) =>
   see.groups.filter((group) => group.column === column));
 
+const firstOf = (texts) => [...texts.slice(0, MOST_APART),
+  ...(texts.length > MOST_APART ? [`and ${texts.length - MOST_APART} more groups that are too small to compare`] : [])];
+
 // What happens to people, in a sentence for each column that is compared, the first of them large.
 function headline(see) {
-  const all = byColumn(see);
+  const large = { groups: see.groups.filter((group) => !group.is_apart) }, all = byColumn(large);
   return h("div", { role: "status", id: "headline" }, see.means.length > 0
     ? h("p", { class: "lede" }, "The means of all groups are equal.")
     : all.map((groups, index) => h("p", { class: index === 0 ? "lede" : "soft" },
-      all.length > 1 && `By ${groups[0].column}: `, sentence(groups))));
+      all.length > 1 && `By ${groups[0].column}: `, sentence(groups))),
+  see.set_apart.length > 0 && h("ul", { class: "soft", id: "set-apart" },
+    firstOf(see.set_apart).map((text) => h("li", null, text))));
 }
 
 // The people of the first column as dots, if they are few groups and one outcome; otherwise curve and table say it.

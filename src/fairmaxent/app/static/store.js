@@ -3,7 +3,7 @@
 
 import { Live, Stale, Superseded, follow, get, post, upload } from "./api.js";
 import { byId } from "./dom.js";
-import { rateOf, refusals } from "./form.js";
+import { keptRates, rateOf, refusals } from "./form.js";
 
 /** @type {any} */
 export const store = {
@@ -144,7 +144,7 @@ export function changeRoles(values) {
     !protectedNow.includes(name) && name !== (values.outcome ?? options.outcome)));
   const outcome = store.state.look.columns.find((column) => column.name === values.outcome);
   const fresh = values.protected || values.outcome
-    ? { target: null, ...singleRates(), within: others(options.within), also: others(options.also),
+    ? { target: null, ...keptRates(store.state.forms.rates, options, protectedNow), within: others(options.within), also: others(options.also),
         equal_means: values.outcome ? Boolean(outcome?.range) || null : options.equal_means, // bins say little
         groups: protectedNow.length > 1 ? options.groups ?? "each" : "each" } : {};
   change({ ...fresh, ...values });
