@@ -8,8 +8,18 @@ rate below 1) if no statistical rate is asked for, or a rate of 1 while the outc
 shares are fixed: t(y, g) = c(y)·t(g) is linear too. Otherwise choosing shares and
 outcomes at once is not convex, and there are two convex steps: first the group shares,
 then the outcomes with those shares fixed.
+
+**A limit** on what a row may count (`reach`) gives way to nothing. If what is asked for
+can be had within it, nothing is lost. If not, first the shares that differ from the
+data's come as close to what was asked as they can (the worst of them, compared with the
+best, relative to what was asked; a representation rate as high as it can be), while the
+others stay as they are. Then the rates are as high as they can be with these shares:
+one common rate for those that cannot be had. The table is the closest to the data that
+has them. Strata are each on their own. Cells that have no rows, and have no mass
+without the limit, do not get any because of it.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -19,6 +29,7 @@ from fairmaxent.data.table import Mask, Reals, ratio
 from fairmaxent.errors import InfeasibleError, Option
 from fairmaxent.fairness.projection import Conditions, project
 from fairmaxent.fairness.rates import group_table
+from fairmaxent.fairness.reach import face, smallest_limit, within
 from fairmaxent.fairness.shares import (
     GroupShares,
     closest_shares,
@@ -29,6 +40,8 @@ from fairmaxent.fairness.shares import (
 from fairmaxent.fairness.wishes import (
     Cell,
     Cells,
+    GroupingWish,
+    Limit,
     RateBlock,
     Row,
     Targets,
@@ -40,6 +53,7 @@ from fairmaxent.fairness.wishes import (
 )
 
 _NOTHING = 1e-15  # a share that is a rounding error
+_AS_IT_IS = 1e-9  # a share that differs less from the data's is the data's
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +62,8 @@ class FairTable:
 
     table: Reals
     emptied: tuple[Cell, ...]
+    # that would have allowed what was asked for; None: it was reached
+    needed_limit: float | None = None
 
 
 def fair_table(empirical: Reals, wanted: Wanted, targets: Targets) -> FairTable:
@@ -80,7 +96,22 @@ def fair_table(empirical: Reals, wanted: Wanted, targets: Targets) -> FairTable:
     )
     if not are_linear:
         groups = closest_shares(wishes, groups)
-    return _closest_table(wishes, groups, wanted)
+    fair = _closest_table(wishes, groups, wanted)
+    if wanted.limit is None or (fair.table <= wanted.limit.ceiling).all():
+        return fair
+    refuse_low_limit(wishes.data, wanted.limit)
+    return _limited_table(wishes, groups, wanted, fair, wanted.limit)
+
+
+def refuse_low_limit(data: Reals, limit: Limit) -> None:
+    """Refuse a limit below what rows have to count on average."""
+    least = float((data / limit.rows).max())
+    if least >= limit.largest:
+        raise InfeasibleError(
+            Option("largest_weight", limit.largest),
+            " is too low: forbidden rows, or the sizes of strata, leave rows that"
+            f" have to count {least:.3g} times on average; allow more than that",
+        )
 
 
 # ---------------------------------------------------------------- conditions
@@ -189,16 +220,32 @@ def _conditions(
     wanted: Wanted,
 ) -> Conditions:
     """All wishes as conditions on the cells."""
+    asked = _share_conditions(wishes, groups, cells, wanted)
+    for about, known, axis in _each_outcome(wishes, groups, wanted):
+        asked += _rate_conditions(about, known, _turned(cells, axis))
+    if wanted.values is not None:
+        for known_shares in groups:
+            sizes = _sizes(wishes, known_shares)
+            asked += _mean_rows(wishes, known_shares, cells, wanted.values, sizes)
+    return conditions_of(len(cells), asked)
+
+
+def _share_conditions(
+    wishes: Wishes,
+    groups: list[GroupShares],
+    cells: Cells,
+    wanted: Wanted,
+) -> list[Row | RateBlock]:
+    """The wishes about shares: of outcomes, of groups, and of what is left out."""
     summed: Cell = ()
     if wishes.loose:
         summed = tuple(other.axis for other in wanted.others)
     asked: list[Row | RateBlock] = []
-    about_rates: list[Row | RateBlock] = []
     for about, known, axis in _each_outcome(wishes, groups, wanted):
-        turned = cells.copy()
-        turned[:, [0, axis]] = cells[:, [axis, 0]]
+        turned = _turned(cells, axis)
         asked += _outcome_rows(about, turned, summed)
-        about_rates += _rate_conditions(about, known, turned)
+        for one in known:
+            asked += _left_out_rows(about, one, turned)
     asked += share_rows(
         wishes,
         groups,
@@ -211,11 +258,14 @@ def _conditions(
         cells,
         first=0,
     )
-    asked += about_rates
-    if wanted.values is not None:
-        for known_shares in groups:
-            asked += _mean_rows(wishes, known_shares, cells, wanted.values)
-    return conditions_of(len(cells), asked)
+    return asked
+
+
+def _turned(cells: Cells, axis: int) -> Cells:
+    """The cells with the outcome of an axis in the place of the first."""
+    turned = cells.copy()
+    turned[:, [0, axis]] = cells[:, [axis, 0]]
+    return turned
 
 
 def _rate_conditions(
@@ -223,13 +273,15 @@ def _rate_conditions(
 ) -> Iterator[Row | RateBlock]:
     """Conditions on the rates of the outcome of axis 0."""
     for known in groups:
-        yield from _left_out_rows(wishes, known, cells)
         if known.wish.statistical is None:
             continue
         if known.shares is None:
             yield from _blocks_within_groups(wishes, known, cells)
-        else:
-            yield from _compared_rates(wishes, known, cells)
+            continue
+        common = None
+        if known.wish.statistical == 1:
+            common = _common_rates(wishes, known)
+        yield from _compared_rates(wishes, known, cells, _sizes(wishes, known), common)
 
 
 def _mean_rows(
@@ -237,12 +289,12 @@ def _mean_rows(
     known: GroupShares,
     cells: Cells,
     values: Reals,
+    sizes: Reals,
 ) -> Iterator[Row]:
     """Σ v(c)·t(c) over a group is the mean of all groups compared, times its size.
 
     Rows without an outcome are left.
     """
-    sizes = _sizes(wishes, known)
     numbers = values[tuple(cells.T)]
     left_out = cells[:, 0] == wishes.left_out.get(0, -1)
     counted = np.isfinite(numbers) & ~left_out
@@ -293,16 +345,16 @@ def _left_out_rows(wishes: Wishes, known: GroupShares, cells: Cells) -> Iterator
 
 
 def _compared_rates(
-    wishes: Wishes, known: GroupShares, cells: Cells
+    wishes: Wishes,
+    known: GroupShares,
+    cells: Cells,
+    sizes: Reals,
+    common: Reals | None,
 ) -> Iterator[Row | RateBlock]:
-    """P(y | g) of each compared outcome, given the groups' shares.
+    """P(y | g) of each compared outcome, given the groups' sizes.
 
     Equal to c(y) if that is fixed, or a block.
     """
-    sizes = _sizes(wishes, known)
-    common = None
-    if known.wish.statistical == 1:
-        common = _common_rates(wishes, known)
     for outcome in _compared_outcomes(wishes):
         rates = []
         for group in np.argwhere(known.compared):
@@ -423,3 +475,126 @@ def _reweighted(table: Reals, groups: list[GroupShares]) -> Reals:
         factor = ratio(known.shares, shares)
         front *= factor.reshape(factor.shape + (1,) * (front.ndim - factor.ndim))
     return expected
+
+
+# ---------------------------------------------------------------- limit
+
+
+def _limited_table(
+    wishes: Wishes,
+    groups: list[GroupShares],
+    wanted: Wanted,
+    fair: FairTable,
+    limit: Limit,
+) -> FairTable:
+    """The closest table within a limit, with what was asked for if that can be had."""
+    kept = fair.table > 0
+    asked = _conditions(wishes, groups, np.argwhere(kept), wanted)
+    needed = smallest_limit(asked, limit.rows[kept])
+    if needed <= limit.largest * (1+1e-12):
+        asked = replace(asked, ceiling=limit.ceiling[kept])
+        return replace(fair, table=_projected(wishes, kept, asked))
+    # Cells that have no mass at the rates asked for may have some at lower ones.
+    for cell in fair.emptied:
+        kept[cell] = True
+    free = [_freed(wishes, known.wish) for known in groups]
+    shares, sizes = _reachable_shares(wishes, free, kept, wanted, limit)
+    blocks = _blocks_given(wishes, free, np.argwhere(kept), wanted, sizes)
+    rates = conditions_of(len(limit.rows[kept]), [*shares, *blocks])
+    reachable = within(rates, limit.ceiling[kept])
+    return FairTable(_projected(wishes, kept, reachable), (), needed)
+
+
+def _projected(wishes: Wishes, kept: Mask, conditions: Conditions) -> Reals:
+    """The closest table to the data under conditions on the cells that are kept."""
+    prior = np.where(wishes.data > 0, wishes.data, wishes.fill)[kept]
+    reduced, filled = face(conditions.settled())
+    point = np.zeros(len(prior))
+    point[filled] = project(prior[filled], reduced.settled()).point
+    table = np.zeros_like(wishes.data)
+    table[kept] = point / point.sum()
+    return table
+
+
+def _freed(wishes: Wishes, wish: GroupingWish) -> GroupShares:
+    """The shares of a grouping, without those that only a representation rate fixes."""
+    if wish.representation is None or wishes.targeted(wish):
+        return fixed_shares(wishes, wish)
+    return GroupShares(wish, None, wishes.known(wish))
+
+
+def _reachable_shares(
+    wishes: Wishes,
+    groups: list[GroupShares],
+    kept: Mask,
+    wanted: Wanted,
+    limit: Limit,
+) -> tuple[list[Row], Reals]:
+    """The best shares within a limit, and a table that has them."""
+    cells = np.argwhere(kept)
+    data = wishes.data[kept]
+    everybody = Row(np.ones(len(cells)), 1.0)
+    rows = [everybody]
+    blocks = []
+    for one in _share_conditions(wishes, groups, cells, wanted):
+        if isinstance(one, Row):
+            rows.append(one)
+        else:
+            blocks.append(one)
+    if wanted.values is not None:  # all groups together keep their mean
+        for known in groups:
+            sizes = _counted(wishes, wishes.data, known)
+            means = list(_mean_rows(wishes, known, cells, wanted.values, sizes))
+            whole = np.sum([row.cells for row in means], axis=0)
+            rows.append(Row(whole, sum(row.value for row in means)))
+    moved = [
+        row
+        for row in rows
+        if not math.isclose(row.cells @ data, row.value, rel_tol=_AS_IT_IS)
+    ]
+    if not (moved or blocks):
+        return rows, wishes.data
+    if moved:
+        # as parts of what was asked, beside that of everybody, which is 1
+        parts = [row.cells / row.value for row in (everybody, *moved)]
+        blocks.append(RateBlock(np.array(parts), 1.0))
+    fixed = [row for row in rows if row not in moved]
+    asked = conditions_of(len(cells), [*fixed, *blocks])
+    table = _projected(wishes, kept, within(asked, limit.ceiling[kept]))
+    for known in groups:
+        if known.shares is None:
+            shares = group_table(table, known.wish.axes).sum(axis=0)
+            rows += [
+                Row(members(cells, known.wish.axes, group), 1.0)
+                for group in np.argwhere(shares > 0)
+            ]
+    return [replace(row, value=float(row.cells @ table[kept])) for row in rows], table
+
+
+def _counted(wishes: Wishes, table: Reals, known: GroupShares) -> Reals:
+    """The mass of each group in a table, without rows that have no outcome."""
+    by_group = group_table(table, known.wish.axes)
+    if 0 in wishes.left_out:
+        by_group[wishes.left_out[0]] = 0.0
+    return by_group.sum(axis=0)
+
+
+def _blocks_given(
+    wishes: Wishes,
+    groups: list[GroupShares],
+    cells: Cells,
+    wanted: Wanted,
+    table: Reals,
+) -> Iterator[Row | RateBlock]:
+    """Rates and means of groups that have the sizes that they have in a table."""
+    for about, known, axis in _each_outcome(wishes, groups, wanted):
+        for one in known:
+            sizes = _counted(about, np.swapaxes(table, 0, axis), one)
+            one = replace(one, compared=one.compared & (sizes > 0))
+            if one.wish.statistical is not None:
+                turned = _turned(cells, axis)
+                yield from _compared_rates(about, one, turned, sizes, None)
+            if wanted.values is not None and axis == 0:
+                means = _mean_rows(about, one, cells, wanted.values, sizes)
+                parts = [row.cells / row.value for row in means]
+                yield RateBlock(np.array(parts), 1.0)

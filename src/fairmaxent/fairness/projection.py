@@ -36,6 +36,12 @@ where C has the entries c in the rows of λ_R, one column per block, and K is di
 with Σ (1 − σ)²·U·V/D per block. It has one unknown per condition, not per cell. At σ =
 1 the two limits are one, r = m: then 1/D and K are 0 and c is 1.
 
+**Ceilings.** Where cells have a ceiling, t ≤ l, the answer is t = e·exp(Bᵀλ − w) with
+w ≥ 0, and its slacks s = 1 − t/l are relative, so that w·s = μ asks as much of small
+cells as of large ones. With W = w/s, θ = 1/(1 + W·t/l) and f the error of s, a step has
+Δt = θ·t·(BᵀΔλ + q) with q = w − μ/s + W·f: in the system above t becomes θ·t, and
+B·(θ·t·q) is taken from the right side. Without a ceiling w = 0, θ = 1 and q = 0.
+
 References: I. Csiszár (1975), I-divergence geometry of probability distributions and
 minimization problems, Annals of Probability 3; S. Boyd and L. Vandenberghe (2004),
 Convex Optimization, section 11.7.
@@ -60,7 +66,12 @@ _GAP = 1e-16
 # Degenerate conditions can keep the residual a little above the tolerance; up to here
 # the answer is accepted.
 _ACCEPTED = 1e-10
+# With ceilings, smaller slacks mean larger errors of rounding, and the best rate is
+# only as exact as a linear program's.
+_GAP_OF_CEILINGS = 1e-13
+_ACCEPTED_OF_CEILINGS = 1e-9
 _MOST_ITERATIONS = 200
+_START = 1e-2  # μ of the first iterate
 # Redundant conditions make the system singular; multipliers along them do not change t,
 # so any will do.
 _REGULARISATION = 1e-12
@@ -85,10 +96,26 @@ class Conditions:
     # the block of each rate: rates of one block are compared with each other
     block: Indices
     least: Reals  # σ of each rate
+    ceiling: Reals | None = None  # l: the most that a cell may have; None: no limit
 
     def on(self, cells: Mask) -> "Conditions":
         """Return the same conditions for a vector that is zero outside of `cells`."""
-        return replace(self, rows=self.rows[:, cells], rates=self.rates[:, cells])
+        ceiling = self.ceiling
+        if ceiling is not None:
+            ceiling = ceiling[cells]
+        return replace(
+            self,
+            rows=self.rows[:, cells],
+            rates=self.rates[:, cells],
+            ceiling=ceiling,
+        )
+
+    @property
+    def steepness(self) -> Reals:
+        """1/l of each cell; 0 without a ceiling."""
+        if self.ceiling is None:
+            return np.zeros(self.rows.shape[1])
+        return 1 / self.ceiling
 
     def settled(self) -> "Conditions":
         """The same without blocks that have no cells left: all their rates are zero."""
@@ -121,6 +148,8 @@ class _State:
     bounds: Reals  # m, one per block
     slacks: Reals  # (r − m, m − σr)
     slack_multipliers: Reals  # (u, v)
+    cell_slacks: Reals  # s = 1 − t/l
+    cell_multipliers: Reals  # w
 
     def moved(self, step: "_State", length: float) -> "_State":
         return _State(
@@ -129,6 +158,8 @@ class _State:
             self.bounds + length * step.bounds,
             self.slacks + length * step.slacks,
             self.slack_multipliers + length * step.slack_multipliers,
+            self.cell_slacks + length * step.cell_slacks,
+            self.cell_multipliers + length * step.cell_multipliers,
         )
 
 
@@ -155,7 +186,7 @@ def project(prior: Reals, conditions: Conditions) -> Projection:
     # last bit.
     if _rates_hold(conditions, first.point):
         return first
-    second, _ = _interior_point(prior, _scaled(conditions, first.point), multipliers)
+    second, _ = _interior_point(prior, relative(conditions, first.point), multipliers)
     return replace(second, iterations=first.iterations + second.iterations)
 
 
@@ -219,7 +250,7 @@ def _capped_program(conditions: Conditions, floor: Reals, wanted: Mask) -> Mask 
     For u <= 1 and t >= u·floor·`_SHARE_OF_FLOOR`.
     """
     cells = len(floor)
-    blocks = _blocks(conditions)
+    blocks = block_count(conditions)
     member = np.eye(blocks)[conditions.block]
     # The unknowns are t / floor, the bounds m, and u: scaled, so that small cells count
     # as much as large ones.
@@ -235,7 +266,7 @@ def _capped_program(conditions: Conditions, floor: Reals, wanted: Mask) -> Mask 
     bounds: list[Any] = [(0.0, None)] * (cells + blocks)
     bounds += [(0.0, float(cell)) for cell in wanted]
     limits = np.vstack([below, above, capped])
-    answer = _minimum(cost, limits, equal, conditions.values, bounds)
+    answer = minimum(cost, limits, equal, conditions.values, bounds)
     if answer is None:
         return None
     return (answer[:cells] > LEAST_ROOM) | (answer[cells + blocks :] > 0.5)
@@ -253,7 +284,7 @@ def _linear_program(
     The unknowns are v, the bounds m, and x.
     """
     rows = conditions.rows
-    blocks = _blocks(conditions)
+    blocks = block_count(conditions)
     member = np.eye(blocks)[conditions.block]
     scaled = conditions.least[:, None] * conditions.rates
     column = floor[:, None]
@@ -268,10 +299,10 @@ def _linear_program(
     costs = np.concatenate([cost, np.zeros(blocks), [gain]])
     bounds: list[Any] = [(0.0, None)] * (len(floor) + blocks)
     bounds.append((least_room, most_room))
-    return _minimum(costs, np.vstack([below, above]), equal, conditions.values, bounds)
+    return minimum(costs, np.vstack([below, above]), equal, conditions.values, bounds)
 
 
-def _minimum(
+def minimum(
     cost: Reals,
     below: Reals,
     equal: Reals,
@@ -303,14 +334,14 @@ def _minimum(
 def _rates_hold(conditions: Conditions, point: Reals) -> bool:
     """Whether in each block the smallest rate is at least σ times every other."""
     rates = conditions.rates @ point
-    lowest = np.full(_blocks(conditions), np.inf)
+    lowest = np.full(block_count(conditions), np.inf)
     np.minimum.at(lowest, conditions.block, rates)
     return bool(
         (lowest[conditions.block] >= conditions.least * rates * (1 - _TOLERANCE)).all()
     )
 
 
-def _scaled(conditions: Conditions, point: Reals) -> Conditions:
+def relative(conditions: Conditions, point: Reals) -> Conditions:
     """Divide each block of rates by its mean at a point.
 
     Errors and slacks are then relative.
@@ -320,7 +351,8 @@ def _scaled(conditions: Conditions, point: Reals) -> Conditions:
     return replace(conditions, rates=conditions.rates / mean[block][:, None])
 
 
-def _blocks(conditions: Conditions) -> int:
+def block_count(conditions: Conditions) -> int:
+    """How many blocks of rates are compared."""
     return int(conditions.block.max(initial=-1)) + 1
 
 
@@ -342,25 +374,41 @@ def _interior_point(
 
         matrix = csr_array(matrix)
     point = prior * np.exp(conditions.rows.T @ multipliers)
-    state = _start(conditions, multipliers)
+    state = _start(conditions, multipliers, point)
     loose = conditions.least < 1
+    steepness = conditions.steepness
+    count = 2 * np.count_nonzero(loose) + np.count_nonzero(steepness)
+    last = np.inf
+    least_gap = _GAP
+    accepted = _ACCEPTED
+    if conditions.ceiling is not None:
+        least_gap = _GAP_OF_CEILINGS
+        accepted = _ACCEPTED_OF_CEILINGS
     for iteration in range(_MOST_ITERATIONS + 1):
         wanted = np.concatenate([conditions.values, state.rates])
         errors = wanted - matrix @ point
         residual = float(np.abs(errors / wanted).max(initial=0.0))
+        beyond = 1 - point * steepness - state.cell_slacks
+        residual = max(residual, float(np.abs(beyond).max(initial=0.0)))
         products = (state.slacks * state.slack_multipliers)[:, loose]
-        gap = float(products.sum() / max(products.size, 1))
-        done = residual <= _TOLERANCE and gap <= _GAP
+        of_cells = state.cell_slacks * state.cell_multipliers
+        gap = float((products.sum() + of_cells.sum()) / max(count, 1))
+        # Close to what rounding allows, more steps would lead away again.
+        stalls = residual <= accepted and residual >= last / 2
+        done = gap <= least_gap and (residual <= _TOLERANCE or stalls)
+        last = residual
         if done or iteration == _MOST_ITERATIONS or not np.isfinite(residual + gap):
             break
-        centre = min(0.1 * gap, gap**1.5)
+        centre = max(min(0.1 * gap, gap**1.5), 0.1 * least_gap)
         step = _newton_step(matrix, conditions, point, state, errors, centre)
-        length = _step_length(state, step, matrix.T @ step.multipliers)
+        growth = matrix.T @ step.multipliers - step.cell_multipliers
+        length = _step_length(state, step, growth)
         state = state.moved(step, length)
-        point = prior * np.exp(matrix.T @ state.multipliers)
+        exponent = matrix.T @ state.multipliers - state.cell_multipliers
+        point = prior * np.exp(exponent)
     # Conditions that nearly contradict each other drive numbers beyond float64, which
     # ends here as well.
-    if not (done or (residual <= _ACCEPTED and gap <= _ACCEPTED)):
+    if not (done or (residual <= accepted and gap <= accepted)):
         raise SolverError(
             f"no fair table was reached in {iteration} iterations (error"
             f" {residual:.1e}); the wanted shares and rates contradict each other, or"
@@ -369,22 +417,27 @@ def _interior_point(
     return Projection(point, iteration, residual), state.multipliers
 
 
-def _start(conditions: Conditions, multipliers: Reals) -> _State:
+def _start(conditions: Conditions, multipliers: Reals, point: Reals) -> _State:
     """Start with all (scaled) rates at 1 and their bounds halfway.
 
-    At σ = 1 slacks mean nothing, and stay at 1.
+    At σ = 1 rates are their bounds, and slacks mean nothing, and stay at 1.
     """
+    steepness = conditions.steepness
+    cell_slacks = np.maximum(1 - point * steepness, 0.1)
     least = conditions.least
-    bounds = np.zeros(_blocks(conditions))
-    bounds[conditions.block] = (1 + least) / 2
-    slack = np.where(least < 1, (1 - least) / 2, 1.0)
+    loose = least < 1
+    bounds = np.ones(block_count(conditions))
+    bounds[conditions.block[loose]] = (1 + least[loose]) / 2
+    slack = np.where(loose, (1 - least) / 2, 1.0)
     slacks = np.stack([slack, slack])
     return _State(
         multipliers=np.concatenate([multipliers, np.zeros(len(least))]),
-        rates=np.ones(len(least)),
+        rates=np.where(loose, 1.0, bounds[conditions.block]),
         bounds=bounds,
         slacks=slacks,
-        slack_multipliers=1e-2 / slacks,
+        slack_multipliers=_START / slacks,
+        cell_slacks=cell_slacks,
+        cell_multipliers=_START / cell_slacks * (steepness > 0),
     )
 
 
@@ -411,11 +464,19 @@ def _newton_step(
     compliance = np.where(loose, 1 / diagonal, 0.0)
     coupling = (lower + least * upper) / diagonal  # c
     pull = pushed[0] - least * pushed[1] - state.multipliers[count:]  # p
-    border = np.zeros((len(errors), _blocks(conditions)))  # C
+    border = np.zeros((len(errors), block_count(conditions)))  # C
     border[count + np.arange(len(block)), block] = coupling
+    steepness = conditions.steepness
+    hardness = state.cell_multipliers / state.cell_slacks  # W
+    beyond = 1 - point * steepness - state.cell_slacks  # f
+    pressed = centre / state.cell_slacks * (steepness > 0)  # μ/s
+    drift = state.cell_multipliers - pressed + hardness * beyond  # q
+    softened = point / (1 + hardness * point * steepness)  # θ·t
     right = np.concatenate([errors[:, None], border], axis=1)
+    right[:, 0] -= matrix @ (softened * drift)
     right[count:, 0] += pull * compliance
-    solved = _solve(matrix, point, np.concatenate([np.zeros(count), compliance]), right)
+    extra = np.concatenate([np.zeros(count), compliance])
+    solved = _solve(matrix, softened, extra, right)
     curvature = np.bincount(block, (1 - least) ** 2 * lower * upper / diagonal)  # K
     balance = np.bincount(block, coupling * pull - pushed[0] + pushed[1])
     inner = border.T @ solved[:, 1:] + np.diag(curvature)
@@ -424,7 +485,18 @@ def _newton_step(
     rates = (pull - multipliers[count:]) * compliance + coupling * bounds[block]
     slacks = np.array([rates - bounds[block], bounds[block] - least * rates]) * loose
     slack_multipliers = (pushed - state.slack_multipliers - stiffness * slacks) * loose
-    return _State(multipliers, rates, bounds, slacks, slack_multipliers)
+    moved = softened * (matrix.T @ multipliers + drift)  # Δt
+    cell_slacks = beyond - moved * steepness
+    cell_multipliers = pressed - state.cell_multipliers - hardness * cell_slacks
+    return _State(
+        multipliers,
+        rates,
+        bounds,
+        slacks,
+        slack_multipliers,
+        cell_slacks,
+        cell_multipliers,
+    )
 
 
 def _solve_bounds(inner: Reals, right: Reals) -> Reals:
@@ -502,9 +574,11 @@ def _step_length(state: _State, step: _State, growth: Reals) -> float:
     pairs = (
         (state.slacks, step.slacks),
         (state.slack_multipliers, step.slack_multipliers),
+        (state.cell_slacks, step.cell_slacks),
+        (state.cell_multipliers, step.cell_multipliers),
     )
     for value, change in pairs:
-        shrink = float((-change / value).max(initial=0.0))
+        shrink = float((-change / np.maximum(value, 1e-300)).max(initial=0.0))
         if shrink > 0.995:
             length = min(length, 0.995 / shrink)
     return length

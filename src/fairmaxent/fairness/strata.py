@@ -14,7 +14,7 @@ import numpy as np
 
 from fairmaxent.data.table import Mask, Reals, marginal, ratio
 from fairmaxent.errors import FairMaxEntError, InfeasibleError, Option
-from fairmaxent.fairness.fair_table import FairTable, fair_table
+from fairmaxent.fairness.fair_table import FairTable, fair_table, refuse_low_limit
 from fairmaxent.fairness.projection import LEAST_ROOM, project, room
 from fairmaxent.fairness.rates import Grouping
 from fairmaxent.fairness.wishes import (
@@ -54,6 +54,9 @@ class Stratified:
     def closest(self) -> FairTable:
         """Return the closest table, made of the closest table of each stratum."""
         sizes = self._sizes()
+        if self.wanted.limit is not None:
+            old = marginal(self.empirical, self._strata_axes)
+            refuse_low_limit(self.empirical * ratio(sizes, old), self.wanted.limit)
         # P(y | s), None if it may move, and P(z | s) of the protected axes that have a
         # target; strata last.
         outcomes = None
@@ -69,12 +72,19 @@ class Stratified:
         table = np.zeros_like(self.empirical)
         table[..., is_product] = products[..., is_product]
         emptied = list[Cell]()
+        needed_limits = list[float]()
         for stratum in map(tuple, np.argwhere((sizes > 0) & ~is_product).tolist()):
             part = self._stratum(stratum, sizes, outcomes, shares)
             inside: Any = (..., *stratum)
             table[inside] = part.table * sizes[stratum]
             emptied += [(*cell, *stratum) for cell in part.emptied]
-        return FairTable(table / table.sum(), tuple(emptied))
+            if part.needed_limit is not None:
+                needed_limits.append(part.needed_limit)
+        return FairTable(
+            table / table.sum(),
+            tuple(emptied),
+            max(needed_limits, default=None),
+        )
 
     # ------------------------------------------------------------ shares
 
@@ -151,6 +161,9 @@ class Stratified:
         cells = by_outcome * groups * sizes
         others = np.delete(outcomes, list(wanted.favourable), axis=0)
         is_sure = self.compared & (np.count_nonzero(others, axis=0) <= 1) & (sizes > 0)
+        if wanted.limit is not None:
+            heavy = cells > wanted.limit.ceiling
+            is_sure &= ~heavy.any(axis=tuple(range(self._first)))
         if wanted.fill == 0:  # the general way names the cells that have no rows
             without_rows = (self.empirical == 0) & (cells > 0)
             is_sure &= ~without_rows.any(axis=tuple(range(self._first)))
@@ -188,6 +201,9 @@ class Stratified:
             asked = replace(asked, allowed=wanted.allowed[inside])
         if wanted.values is not None:
             asked = replace(asked, values=wanted.values[inside])
+        if wanted.limit is not None:
+            rows = wanted.limit.rows[inside] / float(sizes[stratum])
+            asked = replace(asked, limit=replace(wanted.limit, rows=rows))
         if not is_compared:
             asked = asked.without_rates()
         targets = {axis: share[inside] for axis, share in shares.items()}

@@ -51,6 +51,20 @@ class OtherOutcome:
 
 
 @dataclass(frozen=True, eq=False)
+class Limit:
+    """How much a row may count at most."""
+
+    # the mass of each cell if its rows count once; infinite where there are none
+    rows: Reals
+    largest: float  # how many times a row may count
+
+    @property
+    def ceiling(self) -> Reals:
+        """The most mass that each cell may have."""
+        return self.largest * self.rows
+
+
+@dataclass(frozen=True, eq=False)
 class Wanted:
     """What is asked of a fair table, whatever data it starts from."""
 
@@ -71,6 +85,7 @@ class Wanted:
     others: Sequence[OtherOutcome] = ()  # more outcomes, on axes of their own
     # v(y, z): the numbers of the cells, whose mean becomes equal in all groups
     values: Reals | None = None
+    limit: Limit | None = None
 
     def without_rates(self) -> "Wanted":
         """The same, with nothing asked about rates and means."""

@@ -21,19 +21,16 @@ from fairmaxent.data.table import (
     Mask,
     Reals,
     Summed,
-    ratio,
     tally,
 )
 from fairmaxent.errors import (
     BASE_SHARE,
     ForbiddenError,
-    InfeasibleError,
     InputError,
     LevelError,
     Option,
     TargetError,
 )
-from fairmaxent.fairness.cap import capped
 from fairmaxent.fairness.fair_table import FairTable, fair_table
 from fairmaxent.fairness.rates import (
     Grouping,
@@ -45,7 +42,7 @@ from fairmaxent.fairness.rates import (
 )
 from fairmaxent.fairness.small_groups import SmallGroups
 from fairmaxent.fairness.strata import Stratified
-from fairmaxent.fairness.wishes import OtherOutcome, Wanted
+from fairmaxent.fairness.wishes import Limit, OtherOutcome, Wanted
 from fairmaxent.fit.option_values import read_rates, read_rules, read_target
 from fairmaxent.fit.request import Request
 from fairmaxent.maxent.features import root_marginals
@@ -306,57 +303,23 @@ class Problem:
                 representation=(*wanted.representation, None),
                 statistical=(*wanted.statistical, None),
             )
-        fair = self.closest_to(
+        return self.closest_to(
             empirical,
-            wanted,
+            replace(wanted, limit=self._limit),
             outcome_shares=self.outcome_shares,
             targets=self.root_targets,
         )
-        if self.weight_limit is None:
-            return fair
 
-        return replace(fair, table=self._limited(fair.table, self.weight_limit))
+    @property
+    def _limit(self) -> Limit | None:
+        """How much rows may count, as shares of all rows.
 
-    def _limited(self, fair: Reals, largest: float) -> Reals:
-        """The closest table in which no row counts more than ``largest`` times.
-
-        Strata keep their sizes.
+        Those that a rule forbids leave the others more to carry.
         """
-        # Limits are shares of all rows, as weights are: those that a rule forbids leave
-        # the others more to carry.
-        data = self.empirical
-        rows = data * self.counted.total / self.table.total
-        sizes = _marginal(fair, self.roles.strata_axes, keepdims=True)
-        old = _marginal(data, self.roles.strata_axes, keepdims=True)
-        data = data * ratio(sizes, old)
-        least = float(ratio(data, rows).max())
-        if least >= largest:
-            raise InfeasibleError(
-                Option("largest_weight", largest),
-                " is too low: forbidden rows, or the sizes of strata, leave rows that"
-                f" have to count {least:.3g} times on average; allow more than that",
-            )
-
-        return capped(
-            fair,
-            data,
-            np.where(rows > 0, largest * rows, np.inf),
-            self._kept_marginals(fair, data),
-        )
-
-    def _kept_marginals(self, fair: Reals, data: Reals) -> list[tuple[int, ...]]:
-        """Marginals that the fair table has from the data; a limit keeps them too."""
-        strata = self.roles.strata_axes
-        marginals: list[tuple[int, ...]] = [
-            (axis, *strata) for axis in (0, *self.roles.other_axes)
-        ]
-        marginals += [grouping for _, grouping in self.measure.of_first_outcome]
-        kept = [
-            axes
-            for axes in marginals
-            if np.abs(_marginal(fair - data, axes)).max() <= 1e-9
-        ]
-        return kept or [strata]
+        if self.weight_limit is None:
+            return None
+        rows = self.empirical * self.counted.total / self.table.total
+        return Limit(np.where(rows > 0, rows, np.inf), self.weight_limit)
 
     def wanted(self) -> Wanted:
         """The rates of each grouping, and what is asked of the outcomes."""
