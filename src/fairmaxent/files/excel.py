@@ -8,7 +8,6 @@ computed, are empty cells.
 import datetime as dt
 import io
 import itertools
-import re
 import zipfile
 import zlib
 from bisect import bisect_left, bisect_right
@@ -18,11 +17,10 @@ from typing import Any, NamedTuple
 
 from fairmaxent.data.declaration import at_midnight
 from fairmaxent.data.frames import library_errors, load_library
-from fairmaxent.data.limits import need_memory
 from fairmaxent.document.words import counted
 from fairmaxent.errors import InputError, Option, StorageError, cut, did_you_mean
 from fairmaxent.files.cells import Typed, missing_remarks, typed_table
-from fairmaxent.files.content import check_growth
+from fairmaxent.files.excel_archive import Archive, plain_archive
 from fairmaxent.files.reading import FileReading, Remark, TableForm
 from fairmaxent.files.surroundings import (
     column_names,
@@ -36,9 +34,6 @@ polars = load_library("polars")
 # rows, and names of sheets
 _LOOKED_AT = 50
 _SHOWN = 5
-# bytes of memory for each byte of XML, and for each cell
-_XML_MEMORY = 8
-_CELL_MEMORY = 100
 _WHOLE = 2**53  # beyond this, a number does not have all digits
 # what Excel shows as 0 January 1900, where a date was never filled in
 _DAY_ZERO = dt.date(1899, 12, 31)
@@ -53,7 +48,6 @@ _OF_DAMAGE = (
     ValueError,
     ArithmeticError,
 )
-_DIMENSION = re.compile(rb'<dimension ref="([A-Z]+)(\d+):([A-Z]+)(\d+)"')
 
 _Value = str | int | float | bool | dt.date | dt.datetime | dt.time
 
@@ -158,51 +152,6 @@ def _rows_asked(cells: Collection[int], reading: FileReading) -> list[int]:
     return rows[: max(len(rows) - (reading.skip_last or 0), 0)]
 
 
-def _open(content: bytes, path: str) -> Any:
-    """Open a workbook; its sheets are listed, but not read."""
-    archive = zipfile.ZipFile(io.BytesIO(content))
-    sizes = {entry.filename: entry.file_size for entry in archive.infolist()}
-    # OpenDocument, .xlsb, or files in it
-    if "[Content_Types].xml" not in sizes or "xl/workbook.xml" not in sizes:
-        raise StorageError(
-            f"{path} is a zip archive, but not an Excel workbook; save it as .xlsx or"
-            " CSV, or unpack it"
-        )
-
-    check_growth(sum(sizes.values()), content, path, "save the sheet as CSV")
-    need_memory(
-        _XML_MEMORY * max(sizes.values()),
-        f"reading {path}",
-        "save the sheet as CSV, take a part of the rows",
-    )
-    for name in sizes:
-        if name.startswith("xl/worksheets/"):
-            _need_cells(archive.open(name).read(4000), path)
-
-    calamine = load_library("python_calamine")
-    return calamine.CalamineWorkbook.from_filelike(io.BytesIO(content))
-
-
-def _need_cells(beginning: bytes, path: str) -> None:
-    """Refuse a sheet with too many cells up to the last, also if most are empty.
-
-    calamine makes room for all of them.
-    """
-    found = _DIMENSION.search(beginning)
-    if found is not None:
-        width = _column_number(found[3]) - _column_number(found[1]) + 1
-        height = int(found[4]) - int(found[2]) + 1
-        size = float(_CELL_MEMORY * width * height)
-        need_memory(size, f"reading {path}", "remove cells beside the table")
-
-
-def _column_number(letters: bytes) -> int:
-    number = 0
-    for letter in letters:
-        number = 26 * number + letter - 64
-    return number
-
-
 def _choose(
     content: bytes,
     wanted: str | int | None,
@@ -215,7 +164,9 @@ def _choose(
 
     A table has two rows and two columns at least.
     """
-    workbook = _open(content, path)
+    archive = plain_archive(content, path)
+    calamine = load_library("python_calamine")
+    workbook = calamine.CalamineWorkbook.from_filelike(io.BytesIO(archive.content))
     names, candidates = _sheet_names(workbook, path)
     if only_first:
         candidates = candidates[:1]
@@ -224,7 +175,7 @@ def _choose(
     chosen = candidates[0]
     cells = _SheetCells({}, [])
     for name in candidates:
-        read = _sheet_cells(workbook.get_sheet_by_name(name))
+        read = _sheet_cells(workbook.get_sheet_by_name(name), archive)
         is_table = sum(len(row) > 1 for row in read.rows.values()) > 1
         if is_table or (read.rows and not cells.rows):
             chosen = name
@@ -282,17 +233,17 @@ def _sheet_named(wanted: str | int, names: Sequence[str], path: str) -> str:
     )
 
 
-def _sheet_cells(sheet: Any) -> _SheetCells:
+def _sheet_cells(sheet: Any, archive: Archive) -> _SheetCells:
     above, left = sheet.start or (0, 0)
     rows = {}
     for number, row in enumerate(sheet.to_python(), above):
         values = {
-            column: plain
+            archive.columns[column]: plain
             for column, value in enumerate(row, left)
             if (plain := _plain(value)) is not None
         }
         if values:
-            rows[number] = values
+            rows[archive.rows[number]] = values
     return _SheetCells(rows, sheet.merged_cell_ranges or [])
 
 

@@ -121,6 +121,11 @@ FORMATS = {
 SUFFIXES = {
     suffix: name for name, format in FORMATS.items() for suffix in format.suffixes
 }
+READ_SUFFIXES = [
+    suffix
+    for format in FORMATS.values()
+    for suffix in (*format.suffixes, *format.only_read)
+]
 
 
 def _function(name: str) -> Callable[..., Any]:
