@@ -50,6 +50,8 @@ def as_typed(option: Option) -> str:
     "--target for 'sex'"
     >>> as_typed(Option("bins", {"age": [17.0, 40.0, 90.0]}))
     "--bins 'age: 17, 40, 90'"
+    >>> as_typed(Option("missing_text", ("NA", "k. A.")))
+    "--missing NA --missing 'k. A.'"
     """
     from fairmaxent.fit.request import Request
 
@@ -64,6 +66,8 @@ def as_typed(option: Option) -> str:
             break
     if option.column is not None:
         return f"{flag} for {option.column!r}"
+    if isinstance(option.value, tuple):
+        return " ".join(f"{flag} {shlex.quote(str(value))}" for value in option.value)
     if is_flag or option.value is ... or option.value is True:
         return flag
     return f"{flag} {shlex.quote(_text(option))}"

@@ -139,7 +139,7 @@ def _extent(sheet: bytes) -> _Extent:
     columns.discard(b"")
     extent = _Extent(
         rows={int(digits) - 1 for digits in rows},
-        columns=set(map(_column_number, columns)),
+        columns=set(map(column_number, columns)),
         count=count,
     )
     _check_within(extent)
@@ -199,16 +199,16 @@ def _places(sheet: bytes) -> Iterator[tuple[re.Match[bytes], int, int | None]]:
             column = -1
             yield tag, row, None
         else:
-            column = _column_number(letters) if letters else column + 1
+            column = column_number(letters) if letters else column + 1
             yield tag, int(digits) - 1 if digits else row, column
     if count != len(_ANY.findall(sheet)):
         raise ValueError("it is not well-formed")
 
 
-def _column_number(letters: bytes) -> int:
+def column_number(letters: bytes) -> int:
     """Number a column from 0.
 
-    >>> _column_number(b"A"), _column_number(b"aa"), _column_number(b"XFD")
+    >>> column_number(b"A"), column_number(b"aa"), column_number(b"XFD")
     (0, 26, 16383)
     """
     number = 0
