@@ -35,7 +35,7 @@ from fairmaxent.app.taking import command_text, python_text, take
 from fairmaxent.app.upload import cool_down, safe_name
 from fairmaxent.cli.inspect import domain_draft
 from fairmaxent.errors import FairMaxEntError, InputError
-from fairmaxent.files.formats import COMPRESSED, FORMATS, SUFFIXES
+from fairmaxent.files.formats import COMPRESSED, FORMATS, READ_SUFFIXES
 from fairmaxent.files.write import remove
 from fairmaxent.fit.pipeline import fit_read, with_estimate
 from fairmaxent.fit.request import Request
@@ -50,7 +50,7 @@ _ROLES: Values = {
     "protected": [],
     "favourable": [],
 }
-_ACCEPTED = ",".join((*SUFFIXES, *COMPRESSED))
+_ACCEPTED = ",".join((*READ_SUFFIXES, *COMPRESSED))
 _TITLES = list(dict.fromkeys(format.title for format in FORMATS.values()))
 _STALE = "Another table was opened, perhaps in another tab. Reload this page."
 _CHANGED = (

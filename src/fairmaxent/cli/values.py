@@ -52,6 +52,8 @@ def as_typed(option: Option, named: Mapping[str, TypedOption] | None = None) -> 
     "--target for 'sex'"
     >>> as_typed(Option("bins", {"age": [17.0, 40.0, 90.0]}))
     "--bins 'age: 17, 40, 90'"
+    >>> as_typed(Option("missing_text", ("NA", "k. A.")))
+    "--missing NA --missing 'k. A.'"
     """
     from fairmaxent.fit.request import Request
 
@@ -65,6 +67,8 @@ def as_typed(option: Option, named: Mapping[str, TypedOption] | None = None) -> 
         is_flag = source.info.text == "flag" or option.name == source.owner
     if option.column is not None:
         return f"{flag} for {option.column!r}"
+    if isinstance(option.value, tuple):
+        return " ".join(f"{flag} {shlex.quote(str(value))}" for value in option.value)
     if is_flag or option.value is ... or option.value is True:
         return flag
     return f"{flag} {shlex.quote(_text(option))}"

@@ -5,7 +5,7 @@ per cent sign) and dates such as 31/12/2025, as offices write them.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -119,20 +119,22 @@ def typed_table(
     missing: Sequence[str],
     reading: FileReading,
     separator: str = "",
+    *,
+    marked: Iterable[str] = (),
 ) -> Typed:
     """Strip spaces, read markers as missing, and give each column its type.
 
     That is the type that all its cells have. A comma that separates cells is no decimal
-    mark unless asked for.
+    mark unless asked for. Cells that were ``marked`` as missing are already.
     """
     stripped = cells.select(polars.all().str.strip_chars())
     is_present = ~polars.all().is_in(list(missing))
     present = stripped.select(polars.when(is_present).then(polars.all()))
     typed, decimal, remark = _numbers_read(present, reading.decimal, separator)
     markers = [marker for marker in missing if marker]
-    marked = [column for column in stripped if column.is_in(markers).any()]
+    with_marks = [column for column in stripped if column.is_in(markers).any()]
     counts = {
-        marker: {column.name: (column == marker).sum() for column in marked}
+        marker: {column.name: (column == marker).sum() for column in with_marks}
         for marker in markers
     }
     typed.remarks += missing_remarks(counts)
@@ -151,7 +153,8 @@ def typed_table(
 
     _read_amounts(present, typed, decimal or (",." if typed.decimal == "," else _BOTH))
     _read_dates(present, typed, reading.date_order)
-    typed.remarks += _almost_numbers(present, typed)
+    used = [marker for marker in markers if any(counts[marker].values())]
+    typed.remarks += _almost_numbers(present, typed, [*marked, *used])
     return typed
 
 
@@ -198,16 +201,24 @@ def missing_remarks(counts: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
             yield f"{marker!r} was read as missing ({', '.join(found)})"
 
 
-def _almost_numbers(present: Any, typed: Typed) -> Iterator[Remark]:
-    """Say that a few texts, such as a hyphen, keep a column from being numbers."""
-    for name in typed.names_of(""):
+def _almost_numbers(
+    present: Any, typed: Typed, used: Sequence[str]
+) -> Iterator[Remark]:
+    """Say that a few texts, such as a hyphen, keep a column from being numbers.
+
+    A text that is a value in a column of texts does not mean missing. The marks that
+    are ``used`` have to be named, too, because the texts would replace them.
+    """
+    texts = typed.names_of("")
+    mostly = [name for name in texts if _are_mostly_numbers(present[name])]
+    values = [present[name] for name in texts if name not in mostly]
+    for name in mostly:
         column = present[name]
-        looks = column.head(_LOOKED_AT).drop_nulls().str.contains(_DIGITS)
-        if not len(looks) or looks.mean() < _MOSTLY:
-            continue
         is_other = ~column.str.contains(_DIGITS)
         others = column.filter(is_other).unique(maintain_order=True)
         if not 1 <= len(others) <= _FEW or any(map(is_total, others)):
+            continue
+        if any(column.is_in(others.to_list()).any() for column in values):
             continue
         rest = column.set(column.is_in(others.to_list()), None)
         is_numeric = _infer(rest, _BOTH)[0].dtype.is_numeric()
@@ -220,8 +231,13 @@ def _almost_numbers(present: Any, typed: Typed) -> Iterator[Remark]:
             yield (
                 f"{name} was read as text because of {shown} in {cells}; if this means"
                 " missing, set ",
-                Option("missing_text", others[0]),
+                Option("missing_text", (*used, *others)),
             )
+
+
+def _are_mostly_numbers(column: Any) -> bool:
+    looks = column.head(_LOOKED_AT).drop_nulls().str.contains(_DIGITS)
+    return bool(len(looks) and looks.mean() >= _MOSTLY)
 
 
 def _inferred(present: Any, marks: str, *, are_numbers: bool) -> Typed:

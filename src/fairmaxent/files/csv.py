@@ -9,6 +9,7 @@ import codecs
 import csv
 import gzip
 import io
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 from typing import IO, Any, NamedTuple
@@ -25,6 +26,7 @@ from fairmaxent.files.content import need_room
 from fairmaxent.files.reading import FileReading, Remark, TableForm
 from fairmaxent.files.surroundings import (
     column_names,
+    names_below,
     nothing_left,
     remarks_around,
     title_count,
@@ -268,7 +270,16 @@ def _read_cells(
     cell_count = text.count(separator)
     need_room(bytes_needed + CELL_MEMORY * cell_count, path)
     titled = f"line {above + 1}" if layout.has_titles else ""
-    names = column_names(header, reading, path, remarks, titled)
+
+    def further_down() -> Option | None:
+        records = [*itertools.islice(_records(text, separator, path, above), _SNIFFED)]
+        count = names_below([record for _, record in records])
+        if not count:
+            return None
+        line, _ = records[count - 1]
+        return Option("skip_lines", above + line)
+
+    names = column_names(header, reading, path, remarks, titled, further_down)
     skipped = lines if reading.columns is None else 0
     cells = None
     if skipped <= 1:

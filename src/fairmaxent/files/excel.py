@@ -8,7 +8,6 @@ computed, are empty cells.
 import datetime as dt
 import io
 import itertools
-import re
 import zipfile
 import zlib
 from bisect import bisect_left, bisect_right
@@ -18,14 +17,15 @@ from typing import Any, NamedTuple
 
 from fairmaxent.data.declaration import at_midnight
 from fairmaxent.data.frames import library_errors, load_library
-from fairmaxent.data.limits import need_memory
 from fairmaxent.document.words import counted
 from fairmaxent.errors import InputError, Option, StorageError, cut, did_you_mean
+from fairmaxent.files.block import Block, Found, find_table, is_table, read_range
 from fairmaxent.files.cells import Typed, missing_remarks, typed_table
-from fairmaxent.files.content import check_growth
+from fairmaxent.files.excel_archive import Archive, plain_archive
 from fairmaxent.files.reading import FileReading, Remark, TableForm
 from fairmaxent.files.surroundings import (
     column_names,
+    names_below,
     nothing_left,
     remarks_around,
     title_count,
@@ -36,9 +36,6 @@ polars = load_library("polars")
 # rows, and names of sheets
 _LOOKED_AT = 50
 _SHOWN = 5
-# bytes of memory for each byte of XML, and for each cell
-_XML_MEMORY = 8
-_CELL_MEMORY = 100
 _WHOLE = 2**53  # beyond this, a number does not have all digits
 # what Excel shows as 0 January 1900, where a date was never filled in
 _DAY_ZERO = dt.date(1899, 12, 31)
@@ -53,7 +50,6 @@ _OF_DAMAGE = (
     ValueError,
     ArithmeticError,
 )
-_DIMENSION = re.compile(rb'<dimension ref="([A-Z]+)(\d+):([A-Z]+)(\d+)"')
 
 _Value = str | int | float | bool | dt.date | dt.datetime | dt.time
 
@@ -75,14 +71,11 @@ def read_xlsx(
     """Read a table from the content of a workbook."""
     remarks: list[Remark] = []
     with _damage(path):
-        cells = _choose(content, reading.sheet, path, remarks)
-    columns, above = _columns(cells, path, reading, remarks)
+        cells = _choose(content, reading, path, remarks)
+    columns, found = _columns(cells, path, reading, remarks)
     typed = _typed(columns, reading, remarks)
     remarks += [*typed.remarks, *remarks_around(typed.frame, path, reading)]
-    form = TableForm(format)
-    if above:
-        form = TableForm(format, found=(("skip_lines", str(above)),))
-    return typed.frame, remarks, form
+    return typed.frame, remarks, TableForm(format, found=found)
 
 
 def _damage(path: str) -> AbstractContextManager[None]:
@@ -109,7 +102,7 @@ def cells_by_row(
     with _damage(path):
         sheet = _choose(
             content,
-            reading.sheet,
+            reading,
             path,
             remarks=[],
             only_first=True,
@@ -158,54 +151,9 @@ def _rows_asked(cells: Collection[int], reading: FileReading) -> list[int]:
     return rows[: max(len(rows) - (reading.skip_last or 0), 0)]
 
 
-def _open(content: bytes, path: str) -> Any:
-    """Open a workbook; its sheets are listed, but not read."""
-    archive = zipfile.ZipFile(io.BytesIO(content))
-    sizes = {entry.filename: entry.file_size for entry in archive.infolist()}
-    # OpenDocument, .xlsb, or files in it
-    if "[Content_Types].xml" not in sizes or "xl/workbook.xml" not in sizes:
-        raise StorageError(
-            f"{path} is a zip archive, but not an Excel workbook; save it as .xlsx or"
-            " CSV, or unpack it"
-        )
-
-    check_growth(sum(sizes.values()), content, path, "save the sheet as CSV")
-    need_memory(
-        _XML_MEMORY * max(sizes.values()),
-        f"reading {path}",
-        "save the sheet as CSV, take a part of the rows",
-    )
-    for name in sizes:
-        if name.startswith("xl/worksheets/"):
-            _need_cells(archive.open(name).read(4000), path)
-
-    calamine = load_library("python_calamine")
-    return calamine.CalamineWorkbook.from_filelike(io.BytesIO(content))
-
-
-def _need_cells(beginning: bytes, path: str) -> None:
-    """Refuse a sheet with too many cells up to the last, also if most are empty.
-
-    calamine makes room for all of them.
-    """
-    found = _DIMENSION.search(beginning)
-    if found is not None:
-        width = _column_number(found[3]) - _column_number(found[1]) + 1
-        height = int(found[4]) - int(found[2]) + 1
-        size = float(_CELL_MEMORY * width * height)
-        need_memory(size, f"reading {path}", "remove cells beside the table")
-
-
-def _column_number(letters: bytes) -> int:
-    number = 0
-    for letter in letters:
-        number = 26 * number + letter - 64
-    return number
-
-
 def _choose(
     content: bytes,
-    wanted: str | int | None,
+    reading: FileReading,
     path: str,
     remarks: list[Remark],
     *,
@@ -213,9 +161,13 @@ def _choose(
 ) -> _SheetCells:
     """The sheet that is asked for, or the first, or the first that holds a table.
 
-    A table has two rows and two columns at least.
+    A table has two rows and two columns at least. Of the sheet, the range that is asked
+    for.
     """
-    workbook = _open(content, path)
+    wanted = reading.sheet
+    archive = plain_archive(content, path)
+    calamine = load_library("python_calamine")
+    workbook = calamine.CalamineWorkbook.from_filelike(io.BytesIO(archive.content))
     names, candidates = _sheet_names(workbook, path)
     if only_first:
         candidates = candidates[:1]
@@ -224,7 +176,7 @@ def _choose(
     chosen = candidates[0]
     cells = _SheetCells({}, [])
     for name in candidates:
-        read = _sheet_cells(workbook.get_sheet_by_name(name))
+        read = _sheet_cells(workbook.get_sheet_by_name(name), archive)
         is_table = sum(len(row) > 1 for row in read.rows.values()) > 1
         if is_table or (read.rows and not cells.rows):
             chosen = name
@@ -248,7 +200,16 @@ def _choose(
             f"the sheet {cut(chosen)!r} of {path} is empty; choose another with ",
             Option("sheet"),
         )
-    return cells
+    if reading.range is None:
+        return cells
+    inside = read_range(reading.range).inside(cells.rows)
+    if not inside:
+        raise InputError(
+            Option("range"),
+            f" is {reading.range!r}, where the sheet {cut(chosen)!r} of {path} is"
+            f" empty; its table is in {find_table(cells.rows).block}",
+        )
+    return cells._replace(rows=inside)
 
 
 def _sheet_names(workbook: Any, path: str) -> tuple[list[str], list[str]]:
@@ -282,17 +243,17 @@ def _sheet_named(wanted: str | int, names: Sequence[str], path: str) -> str:
     )
 
 
-def _sheet_cells(sheet: Any) -> _SheetCells:
+def _sheet_cells(sheet: Any, archive: Archive) -> _SheetCells:
     above, left = sheet.start or (0, 0)
     rows = {}
     for number, row in enumerate(sheet.to_python(), above):
         values = {
-            column: plain
+            archive.columns[column]: plain
             for column, value in enumerate(row, left)
             if (plain := _plain(value)) is not None
         }
         if values:
-            rows[number] = values
+            rows[archive.rows[number]] = values
     return _SheetCells(rows, sheet.merged_cell_ranges or [])
 
 
@@ -308,51 +269,118 @@ def _plain(value: Any) -> _Value | None:
 
 
 def _columns(
-    cells: _SheetCells,
+    sheet: _SheetCells,
     path: str,
     reading: FileReading,
     remarks: list[Remark],
-) -> tuple[dict[str, list[_Value | None]], int]:
-    """Find the header; return the columns below it, and how many rows are above it.
+) -> tuple[dict[str, list[_Value | None]], tuple[tuple[str, str], ...]]:
+    """Find the table and its header; return its columns, and options that say where."""
+    said = (reading.range, reading.skip_lines, reading.columns)
+    is_detected = said == (None, None, None)
+    cells = sheet
+    is_apart = False
+    if is_detected:
+        found = find_table(sheet.rows)
+        cells = sheet._replace(rows=found.rows)
+        is_apart = bool(found.apart)
+        remarks += _remarks_beside(found, sheet, path)
+    table = _table_in(cells, path, reading, is_detected=is_detected)
+    header, *below = table.rows
+    if reading.columns is not None:
+        below = table.rows
+    where = ""
+    options: tuple[tuple[str, str], ...] = ()
+    if is_detected and header > min(sheet.rows):
+        where = f"row {header + 1}"
+        options = (("skip_lines", str(header)),)
+    if is_apart:
+        options = (("range", str(table.range_of(header, table.rows[-1]).value)),)
 
-    The number is 0 unless titles were detected.
-    """
+    texts = _texts(cells.rows[header], table.used)
+    names = column_names(texts, reading, path, remarks, where, table.further_down)
+    for row, following in itertools.pairwise(below):
+        if following != row + 1:
+            remarks.append(
+                (
+                    f"row {row + 2} of the sheet in {path} is empty; the rows below it"
+                    " were read as part of the same table; if they are not, set ",
+                    table.range_of(header, row),
+                )
+            )
+            break
+
+    remarks += _fill_merged(cells, below, table.used, path)
+    columns = {
+        name: [cells.rows[row].get(column) for row in below]
+        for name, column in zip(names, table.used, strict=True)
+    }
+    return columns, options
+
+
+class _Table(NamedTuple):
+    """A table in a sheet: its rows from the header on, and its columns."""
+
+    cells: _SheetCells
+    rows: Sequence[int]
+    used: Sequence[int]
+
+    def range_of(self, first: int, last: int) -> Option:
+        """The option that names some of its rows."""
+        return Option("range", str(Block(first, self.used[0], last, self.used[-1])))
+
+    def further_down(self) -> Option | None:
+        """The option that names the table below another row that can be the header."""
+        looked_at = self.rows[:_LOOKED_AT]
+        texts = [_texts(self.cells.rows[row], self.used) for row in looked_at]
+        count = names_below(texts)
+        if not count:
+            return None
+        return self.range_of(looked_at[count], self.rows[-1])
+
+
+def _table_in(
+    cells: _SheetCells,
+    path: str,
+    reading: FileReading,
+    *,
+    is_detected: bool,
+) -> _Table:
+    """The table in these cells, below its titles if those are to be detected."""
     rows = _rows_asked(cells.rows, reading)
     if not rows:
         raise nothing_left(path)
 
     _fill_names(cells, rows[:_LOOKED_AT])
-    titles = 0
-    if reading.skip_lines is None and reading.columns is None:
+    if is_detected:
         looked_at = [cells.rows[row] for row in rows[:_LOOKED_AT]]
-        filled = {column for row in looked_at for column in row}
-        across = range(min(filled), max(filled) + 1)
-        titles = title_count([_texts(row, across) for row in looked_at])
+        across = sorted(set().union(*looked_at))
+        rows = rows[title_count([_texts(row, across) for row in looked_at]) :]
+    used = sorted(set().union(*(cells.rows[row] for row in rows)))
+    return _Table(cells, rows, used)
 
-    header = rows[titles]
-    below = rows[titles + (reading.columns is None) :]
-    used = sorted({column for row in (header, *below) for column in cells.rows[row]})
-    above = 0
-    where = ""
-    if titles:
-        above = header
-        where = f"row {header + 1}"
-    texts = _texts(cells.rows[header], used)
-    names = column_names(texts, reading, path, remarks, where)
-    for row, following in itertools.pairwise(below):
-        if following != row + 1:
-            remarks.append(
-                f"row {row + 2} of the sheet in {path} is empty; the rows below it were"
-                " read as part of the same table"
-            )
-            break
 
-    remarks += _fill_merged(cells, below, used, path)
-    columns = {
-        name: [cells.rows[row].get(column) for row in below]
-        for name, column in zip(names, used, strict=True)
-    }
-    return columns, above
+def _remarks_beside(table: Found, sheet: _SheetCells, path: str) -> Iterator[Remark]:
+    """Say what was left out of the sheet, and what was not though it may be another."""
+    if table.apart:
+        shown = ", ".join(map(str, table.apart[:_SHOWN]))
+        if len(table.apart) > _SHOWN:
+            shown += f" and {len(table.apart) - _SHOWN} more"
+        what = (
+            f"the table in {path} is in {table.block}, and what stands apart from it"
+            f" was left out ({shown})"
+        )
+        tables = [block for block in table.apart if is_table(sheet.rows, block)]
+        if tables:
+            yield f"{what}; to read {tables[0]}, set ", Option("range", str(tables[0]))
+        else:
+            yield what
+    wide = [block for block in table.joined if block.right > block.left]
+    if len(wide) > 1:
+        yield (
+            f"an empty column parts the table in {path}; if {wide[0]} is a table of its"
+            " own, set ",
+            Option("range", str(wide[0])),
+        )
 
 
 def _fill_names(cells: _SheetCells, rows: Sequence[int]) -> None:
@@ -441,7 +469,7 @@ def _typed(
     if not texts:
         return Typed(columns, {})
     cells = polars.DataFrame([columns[name] for name in texts])
-    typed = typed_table(cells, [""], reading)
+    typed = typed_table(cells, [""], reading, marked=counts)
     typed.columns = columns | typed.columns
     as_numbers = [
         name

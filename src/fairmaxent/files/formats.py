@@ -17,6 +17,7 @@ import narwhals
 from fairmaxent.data.declaration import Declaration, declared_rows
 from fairmaxent.data.frames import library_errors
 from fairmaxent.data.levels import Notes
+from fairmaxent.document.words import counted
 from fairmaxent.errors import InputError, Option, StorageError, did_you_mean, shown
 from fairmaxent.files.content import read_content
 from fairmaxent.files.reading import (
@@ -26,7 +27,7 @@ from fairmaxent.files.reading import (
     TableFile,
     TableForm,
 )
-from fairmaxent.files.surroundings import ends_with_sums
+from fairmaxent.files.surroundings import ends_with_sums, without_sums
 from fairmaxent.plain_text import visible
 
 FileFormat = str  # the name of a format: a key of FORMATS
@@ -114,13 +115,18 @@ FORMATS = {
         write="excel_writer.write_xlsx",
         read_each="excel.cells_by_row",
         magic=(b"PK\x03\x04",),
-        options=_OF_CELLS | {"sheet"},
+        options=_OF_CELLS | {"sheet", "range"},
         cannot_hold=("Duration",),
     ),
 }
 SUFFIXES = {
     suffix: name for name, format in FORMATS.items() for suffix in format.suffixes
 }
+READ_SUFFIXES = [
+    suffix
+    for format in FORMATS.values()
+    for suffix in (*format.suffixes, *format.only_read)
+]
 
 
 def _function(name: str) -> Callable[..., Any]:
@@ -172,8 +178,9 @@ def _read_detected(
     if not len(frame):
         raise _no_rows(path)
     form = form or TableForm(format)
-    may_skip = reading.skip_last is None and "skip_last" in FORMATS[format].options
-    if may_skip and ends_with_sums(frame):
+    has_sums = reading.skip_last != 0 and "skip_last" in FORMATS[format].options
+    may_skip = reading.skip_last is None and has_sums
+    if may_skip and ends_with_sums(without_sums(frame)):
         without = replace(reading, skip_last=1)
         frame, remarks, form = read(content, path, without, format)
         remarks.append(
@@ -184,6 +191,18 @@ def _read_detected(
             )
         )
         form = replace(form, found=(*form.found, ("skip_last", "1")))
+    if has_sums:
+        kept = without_sums(frame)
+        count = len(frame) - len(kept)
+        if count:
+            remarks.append(
+                (
+                    f"{counted(count, 'row')} between others in {path} are sums, called"
+                    " totals, so they were left out; to keep all rows, set ",
+                    Option("skip_last", 0),
+                )
+            )
+        frame = kept
     return TableFile(reading.renamed(frame), tuple(remarks), form=form)
 
 

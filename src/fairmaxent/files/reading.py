@@ -38,6 +38,15 @@ class FileReading:
             " that holds a table."
         ),
     )
+    range: str | None = option(
+        None,
+        metavar="CELLS",
+        label="Cells of the table",
+        help=(
+            "First and last cell of the table in a sheet, header included, such as"
+            " A5:L945; by default the largest block of connected cells."
+        ),
+    )
     skip_lines: int | None = option(
         None,
         text="whole",

@@ -7,7 +7,7 @@ as rows, with a note.
 
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from fairmaxent.data import limits
@@ -21,6 +21,9 @@ _MOST_TITLES = 20  # records above a header that are looked at
 # a number, an amount, a date or a time
 _VALUE = re.compile(r"[-+(]?[^\w\s]{0,2}\s?\d[\d.,:/'’\s%-]*\)?[^\w\s]?")
 _PAIR = 2  # columns, too few to tell a remark from a row
+_MOST_REMARKS = 50  # rows below a table that are looked at
+_MOST_LABELS = 5_000  # among which a total is looked for
+_EXACT = 1e-9  # of a sum
 _ENOUGH = 3  # rows that can show that a line is one of them
 # of the rows are as wide as the header; for the others there is an error, which names
 # the line
@@ -48,6 +51,17 @@ def title_count(records: Sequence[Cells]) -> int:
             return count
         if sum(bool(cell.strip()) for cell in records[count]) > half:
             return 0
+    return 0
+
+
+def names_below(records: Sequence[Cells]) -> int:
+    """Return how many records stand above one that can be the header, 0 if none can.
+
+    Unlike a title, what stands above it may have as many cells.
+    """
+    for count in range(1, min(_MOST_TITLES, len(records) - 2) + 1):
+        if _is_header(records[count], records[:count], records[count + 1 :]):
+            return count
     return 0
 
 
@@ -87,11 +101,12 @@ def column_names(
     path: str,
     remarks: list[Remark],
     below_titles: str,
+    further_down: Callable[[], Option | None] = lambda: None,
 ) -> list[str]:
     """Names as given or as in the header; a column without a name is numbered.
 
     ``below_titles`` is where the header stands, if what is above it was taken for a
-    title.
+    title. ``further_down`` looks for a header below this one, and how to say it.
     """
     given = header
     if reading.columns is not None:
@@ -113,12 +128,13 @@ def column_names(
             f"{path} has columns without a name, which are called {', '.join(unnamed)}"
             " here"
         )
-        if len(unnamed) == 1:
+        below = further_down()
+        if below is None:
             remarks.append(what)
         else:
-            remarks.append((f"{what}{_FURTHER_DOWN}", Option("skip_lines", 1)))
+            remarks.append((f"{what}{_FURTHER_DOWN}", below))
 
-    _refuse_repeated(names, path)
+    _refuse_repeated(names, path, further_down)
     if below_titles:
         some = ", ".join(names[:3])
         if len(names) > 3:
@@ -133,17 +149,20 @@ def column_names(
     return names
 
 
-def _refuse_repeated(names: Sequence[str], path: str) -> None:
+def _refuse_repeated(
+    names: Sequence[str], path: str, further_down: Callable[[], Option | None]
+) -> None:
     first: dict[str, int] = {}
     for number, name in enumerate(names, 1):
         if first.setdefault(name, number) != number:
+            below = further_down()
+            advice = () if below is None else (_FURTHER_DOWN, below)
             raise ColumnError(
                 f"{path}: columns {first[name]} and {number} are both called {name!r};"
                 " rename one. If the first line holds data instead of names, name the"
                 " columns with ",
                 Option("columns"),
-                _FURTHER_DOWN,
-                Option("skip_lines", 1),
+                *advice,
             )
 
 
@@ -172,8 +191,7 @@ def remarks_around(frame: Any, path: str, reading: FileReading) -> Iterator[Rema
 
     count = 0
     if reading.skip_last is None:
-        last = frame.tail(min(_ENOUGH, len(frame) - 1)).rows()[::-1]
-        count = len([*itertools.takewhile(_is_remark, last)])
+        count = _remark_count(frame)
     if count:
         rows = "the last row" if count == 1 else f"the last {count} rows"
         yield (
@@ -181,6 +199,12 @@ def remarks_around(frame: Any, path: str, reading: FileReading) -> Iterator[Rema
             f" it is one, leave out {rows} with ",
             Option("skip_last", count),
         )
+
+
+def _remark_count(frame: Any) -> int:
+    """How many of the last rows are sums or remarks."""
+    last = frame.tail(min(_MOST_REMARKS, len(frame) - 1)).rows()[::-1]
+    return len([*itertools.takewhile(_is_remark, last)])
 
 
 def _is_remark(row: Sequence[Any]) -> bool:
@@ -198,8 +222,54 @@ def ends_with_sums(frame: Any) -> bool:
         return False
     if 2 * len(filled) <= frame.width > _PAIR:
         return True
+    numbers = [column for column in frame.iter_columns() if column.dtype.is_numeric()]
+    return _are_close(
+        [column[-1] for column in numbers], [column[:-1].sum() for column in numbers]
+    )
+
+
+def without_sums(frame: Any) -> Any:
+    """The table without the sums between its rows."""
+    polars = load_library("polars")
+    sums = _sums_inside(frame)
+    return frame.filter(~polars.int_range(polars.len()).is_in(sums))
+
+
+def _sums_inside(frame: Any) -> list[int]:
+    """The rows above others that are called a total, and are half empty or hold a sum.
+
+    That is one of the rows since the last total, or of all rows above.
+    """
+    polars = load_library("polars")
+    texts = [column for column in frame.iter_columns() if column.dtype == polars.String]
+    if not texts:
+        return []
+    label = frame.select(polars.coalesce(*(column.name for column in texts)))
+    known = label.to_series().drop_nulls().unique()
+    if len(known) > _MOST_LABELS:
+        return []
+    called = label.to_series().is_in([text for text in known if is_total(text)])
+    numbers = [column for column in frame.iter_columns() if column.dtype.is_numeric()]
+    whole = [0.0] * len(numbers)
+    found = []
+    start = 0
+    for row in called.arg_true().to_list():
+        since = [column[start:row].sum() for column in numbers]
+        whole = [before + more for before, more in zip(whole, since, strict=True)]
+        amounts = [column[row] for column in numbers]
+        filled = sum(value is not None for value in frame.row(row))
+        is_half_empty = 2 * filled <= frame.width > _PAIR
+        if is_half_empty or _are_close(amounts, since) or _are_close(amounts, whole):
+            found.append(row)
+        start = row + 1
+    last = len(frame) - _remark_count(frame)
+    return [row for row in found if row < last]
+
+
+def _are_close(amounts: Sequence[float | None], sums: Sequence[float]) -> bool:
+    """Whether an amount that is not zero is its sum."""
     return any(
-        abs(column[-1] - column[:-1].sum()) <= 1e-9 * abs(column[-1])
-        for column in frame.iter_columns()
-        if column.dtype.is_numeric() and column[-1]
+        abs(amount - total) <= _EXACT * abs(amount)
+        for amount, total in zip(amounts, sums, strict=True)
+        if amount
     )
