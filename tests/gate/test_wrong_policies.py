@@ -74,7 +74,7 @@ LINES = {
     "Protected = 'sex'": "did you mean 'protected'?",
     "data = 'other.csv'": "is not valid TOML",
     "x =": "is not valid TOML",
-    "'' = 1": "there is no option ''",
+    "'x y' = 1": "there is no option 'x y'",
 }
 # Whole files, each with the line to look at; 0 where there is none.
 FILES = {

@@ -94,10 +94,10 @@ def debias_command(
         asked = _with_seed(asked)
     repeat = resolved(ctx, seed=asked.values["random_state"])
     ledger = _ledger(data, asked, wanted)
+    wanted.check(ledger)
     if ledger is not None:
         model = str(Path(wanted.model or "").absolute())
         asked.values["ledger"] = Spending(ledger, repeat, model)
-    wanted.check(ledger)
     with (
         contextlib.ExitStack() as paid,
         wanted.staging() as staging,
@@ -147,18 +147,18 @@ def _with_seed(asked: AskedOptions) -> AskedOptions:
 def _ledger(data: str, asked: AskedOptions, wanted: OutputOptions) -> str | None:
     """The file that adds up private fits of a table, if this is one and it has a place.
 
-    A file that has a use of its own is refused.
+    A file that is written for something else is refused.
     """
     if not asked.has("epsilon"):
         return None
     ledger: str | None = asked.values["ledger"] or ledger_beside(data)
     if ledger is None:
         return None
-    others = [Path(target).resolve() for target in (data, *wanted.targets)]
+    others = [Path(target).resolve() for target in wanted.targets]
     if Path(ledger).resolve() in others:
         raise click.UsageError(
-            f"{ledger} is the ledger, and has a use of its own; name another file with"
-            " --ledger"
+            f"{ledger} is the ledger, and would be written twice; name another file"
+            " with --ledger"
         )
     return ledger
 

@@ -254,6 +254,7 @@ def compare_command(
     from fairmaxent.cli.result import good_outcome_notes
     from fairmaxent.data.domain import Domain
 
+    check_files([asked.values["ledger"]] if asked.has("ledger") else [])
     table = reading.read(data, columns_as.declaration)
     roles = roles.checked(table, data)
     domain = columns_as.domain(table.frame, None) or Domain.infer(table.frame)

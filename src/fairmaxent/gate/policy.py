@@ -8,7 +8,6 @@ import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +45,6 @@ PROJECT = "pyproject.toml"
 SECTION = "tool.fairmaxent.check"
 _LIMIT = "Smallest ratio allowed between the groups'"
 _KINDS = ("statistical_rate", "representation_rate")
-_HEADER = re.compile(r"\s*\[+([^\]]*)\]")  # the line of a section in TOML
 _FILES = ("data", "against")  # what a policy in a file names
 _ASKED = {field.name: field for field in dataclasses.fields(Request)}
 
@@ -343,25 +341,18 @@ class _Lines:
             ) from problem
 
     def place(self, *keys: str) -> str:
-        """Where a key stands; a section if the key is not on a line of its own."""
-        section: list[str] = []
-        known = 0
-        found = 0
-        for number, line in enumerate(self.text.splitlines(), 1):
-            header = _HEADER.match(line)
-            if header:
-                section = _keys(header[1])
-                named = section
-            else:
-                named = [*section, *_keys(line.partition("=")[0])]
-            pairs = zip(named, keys, strict=False)
-            same = len([*takewhile(lambda pair: pair[0] == pair[1], pairs)])
-            if same > known and (header or "=" in line):
-                known = same
-                found = number
-        if not found:
+        """Where a key stands, or else the section that it stands in."""
+        start = -1
+        for key in keys:
+            # a line that begins with it, or with the names of sections above it
+            named = rf"(?m)^[^=#\n]*(?<!\w){re.escape(key)}[\"']?\s*[].=]"
+            found = re.compile(named).search(self.text, max(start, 0))
+            if found:
+                start = found.start()
+        if start < 0:
             return self.path
-        return f"{self.path}, line {found}"
+        line = self.text.count("\n", 0, start) + 1
+        return f"{self.path}, line {line}"
 
     def check_section(self, value: object, keys: tuple[str, ...]) -> None:
         """Refuse what is no section where policies are looked for."""
@@ -389,26 +380,14 @@ class _Section:
 
         That is the line of an option, a column or a file that the message names.
         """
-        parts = []
-        blamed = []
-        for part in problem.parts:
-            is_ours = (
-                isinstance(part, Option) and part.name in Policy.__dataclass_fields__
-            )
-            if is_ours:
-                blamed.append(part.name)
-            parts.append(str(part) if is_ours else part)
         message = str(problem)
-        for name, value in self.values.items():
-            if name not in _FILES and any(
-                repr(text) in message for text in listed(value)
-            ):
-                blamed.append(name)
-        blamed += [name for name in _FILES if self.values.get(name, "\0") in message]
-        known = [name for name in blamed if name in self.values]
-        place = self.lines.place(*self.keys, *[*known, "protected"][:1])
-        return type(problem)(f"{place}: ", *parts)
-
-
-def _keys(dotted: str) -> list[str]:
-    return [key.strip().strip("\"'") for key in dotted.split(".")]
+        options = [part.name for part in problem.parts if isinstance(part, Option)]
+        quoted = [
+            name
+            for name, value in self.values.items()
+            if any(repr(text) in message for text in listed(value))
+        ]
+        files = [name for name in _FILES if self.values.get(name, "\0") in message]
+        blamed = [*options, *quoted, *files, "protected"]
+        name = next((name for name in blamed if name in self.values), "")
+        return type(problem)(f"{self.lines.place(*self.keys, name)}: {message}")
