@@ -12,6 +12,7 @@ import importlib.util
 import io
 import json
 import os
+import re
 import threading
 import time
 from pathlib import Path
@@ -54,6 +55,7 @@ class Client:
     def __init__(self, port, app, session):
         self.port, self.app, self.session = port, app, session
         self.cookie = None
+        self.page = ""  # the secret of the page
 
     @property
     def address(self):
@@ -66,6 +68,10 @@ class Client:
         """
         host = f"127.0.0.1:{self.port}"
         usual = {"Host": host, "Cookie": self.cookie or ""}
+        if path.startswith("/files/"):
+            path = f"{path}?page={self.page}"
+        else:
+            usual["X-Fairmaxent-Page"] = self.page
         if method not in ("GET", "HEAD"):
             usual["Origin"] = f"http://{host}"
         sent = {
@@ -87,8 +93,10 @@ class Client:
             connection.close()
 
     def enter(self):
-        status, headers, _ = self.send("GET", self.address.split(str(self.port), 1)[1])
+        address = self.address.split(str(self.port), 1)[1]
+        status, headers, body = self.send("GET", address)
         assert status == 200
+        self.page = re.search(rb"#page=(\w+)", body)[1].decode()
         lowered = {name.lower(): value for name, value in headers.items()}
         self.set_cookie = lowered["set-cookie"]
         self.cookie = self.set_cookie.split(";")[0]
@@ -229,6 +237,7 @@ def enter(page, client):
     page.goto(client.address)
     page.wait_for_selector("body[data-ready]")
     assert "token" not in page.url
+    assert "page=" not in page.url
 
 
 def answered(page):
@@ -272,11 +281,16 @@ def tab_to(page, selector, most=80, key="Tab"):
     raise AssertionError(f"Tab does not reach {selector}")
 
 
+STATE = """() => fetch("/api/state", {
+  headers: { "X-Fairmaxent-Page": localStorage.getItem("page") }
+}).then((answer) => answer.json())"""
+
+
 def asked(page, **wanted):
     """Wait until the server has answered a scenario with these options."""
     end = time.monotonic() + 60
     while True:
-        state = page.evaluate("fetch('/api/state').then((answer) => answer.json())")
+        state = page.evaluate(STATE)
         scenario = (state["answer"] or {}).get("scenario", {})
         if all(scenario.get(name) == value for name, value in wanted.items()):
             return

@@ -54,6 +54,93 @@ def test_without_the_right_cookie_nothing_is(client, path, cookie):
     assert b"german" not in body
 
 
+ASKED = (
+    ("GET", "/api/first"),
+    ("GET", "/api/state"),
+    ("GET", "/api/job/1"),
+    ("GET", "/files/0/german.csv"),
+    ("POST", "/api/demo"),
+    ("POST", "/api/upload?name=a.csv"),
+    ("GET", "/nothing"),
+    ("GET", "//api/state"),
+)
+
+
+@pytest.mark.parametrize(("method", "path"), ASKED)
+@pytest.mark.parametrize("page", ["", "wrong", "cookie"])
+def test_a_cookie_alone_opens_nothing(client, method, path, page, monkeypatch):
+    """It goes to every port of this computer, whose servers may replay it; so may it be
+    as the secret of the page.
+    """
+    given = page
+    if page == "cookie":
+        given = client.cookie.split("=", 1)[1]
+    monkeypatch.setattr(client, "page", given)
+    status, _, body = client.send(method, path, b"{}" if method == "POST" else None)
+    assert status == 403
+    assert b"german" not in body
+
+
+def test_the_secret_of_the_page_is_in_no_cookie_and_opens_nothing_alone(client):
+    assert client.page not in client.set_cookie
+    for method, path in ASKED:
+        body = b"{}" if method == "POST" else None
+        assert client.send(method, path, body, Cookie="")[0] == 403
+
+
+HALVES = {
+    "nothing": b"",
+    "half a line": b"GET /api/st",
+    "half the headers": b"GET / HTTP/1.1\r\nHost: x\r\n",
+    "a second one": b"GET / HTTP/1.1\r\nHost: {host}\r\n\r\nGET / HT",
+}
+
+
+@pytest.mark.parametrize("name", HALVES)
+def test_half_a_request_is_not_waited_for(client, name, monkeypatch):
+    monkeypatch.setattr("fairmaxent.app.server._MOST_SECONDS", 0.3)
+    half = HALVES[name].replace(b"{host}", f"127.0.0.1:{client.port}".encode())
+    with socket.create_connection(("127.0.0.1", client.port), timeout=20) as raw:
+        raw.sendall(half)
+        assert ended(raw)
+    # the owner is let in all the same
+    assert client.send("GET", "/api/state")[0] == 200
+
+
+def test_a_byte_now_and_then_buys_no_time(client, monkeypatch):
+    monkeypatch.setattr("fairmaxent.app.server._MOST_SECONDS", 0.3)
+    with socket.create_connection(("127.0.0.1", client.port), timeout=20) as raw:
+        raw.settimeout(0.05)
+        for _ in range(400):
+            try:
+                raw.sendall(b"G")
+                if not raw.recv(100):
+                    return
+            except TimeoutError:
+                continue
+            except OSError:
+                return
+    raise AssertionError("the connection stayed open")
+
+
+def test_a_refused_request_is_not_read_to_its_end(client):
+    host = f"127.0.0.1:{client.port}"
+    head = f"POST /api/upload HTTP/1.1\r\nHost: {host}\r\nContent-Length: 90000\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", client.port), timeout=20) as raw:
+        raw.sendall(head.encode())
+        assert ended(raw)
+
+
+def ended(raw):
+    """Whether the server ends the connection."""
+    while True:
+        try:
+            if not raw.recv(10_000):
+                return True
+        except ConnectionResetError:
+            return True
+
+
 @pytest.mark.parametrize("token", ["", "wrong", "é", "%00", "a" * 10_000])
 def test_a_wrong_token_opens_nothing(client, token):
     status, headers, _ = client.send(
@@ -71,21 +158,29 @@ def test_an_address_lets_one_browser_in_once_at_its_host_only_and_its_cookie_is_
     status, headers, body = client.send(
         "GET", path, Cookie="", Host=f"localhost:{client.port}"
     )
-    assert (status, b"url=/" in body, b'rel="icon" href="data:,"' in body) == (
+    assert (status, b"url=/#page=" in body, b'rel="icon" href="data:,"' in body) == (
         200,
         True,
         True,
     )
+    page = re.search(rb"#page=(\w+)", body)[1].decode()
     cookie = next(
         value for name, value in headers.items() if name.lower() == "set-cookie"
     ).split(";")[0]
     assert (
         client.send(
-            "GET", "/api/state", Cookie=cookie, Host=f"localhost:{client.port}"
+            "GET",
+            "/api/state",
+            Cookie=cookie,
+            Host=f"localhost:{client.port}",
+            X_Fairmaxent_Page=page,
         )[0]
         == 200
     )
-    assert client.send("GET", "/api/state", Cookie=cookie)[0] == 403
+    assert (
+        client.send("GET", "/api/state", Cookie=cookie, X_Fairmaxent_Page=page)[0]
+        == 403
+    )
     assert client.send("GET", path, Cookie="")[0] == 403
     assert "HttpOnly" in client.set_cookie
     assert "SameSite=strict" in client.set_cookie
@@ -338,7 +433,8 @@ def test_a_client_that_leaves_in_the_middle_leaves_nothing(client):
     )
     with socket.create_connection(("127.0.0.1", client.port), timeout=20) as raw:
         raw.sendall(
-            f"{head}\r\nCookie: {client.cookie}\r\n\r\nsex,hired\nf,yes\n".encode()
+            f"{head}\r\nCookie: {client.cookie}\r\nX-Fairmaxent-Page:"
+            f" {client.page}\r\n\r\nsex,hired\nf,yes\n".encode()
         )
         while sorted(client.session.folder.rglob("*")) == before:
             time.sleep(0.02)

@@ -40,7 +40,9 @@ def app(tmp_path):
 
 def entered(address):
     opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
-    opener.open(address, timeout=30).close()
+    with opener.open(address, timeout=30) as first:
+        page = re.search(rb"#page=(\w+)", first.read())[1].decode()
+    opener.addheaders.append(("X-Fairmaxent-Page", page))
     with opener.open(address.split("?")[0], timeout=30) as answer:
         assert answer.status == 200
         return opener, answer.read()

@@ -143,7 +143,7 @@ def test_a_second_tab_a_broken_file_and_a_stopped_server_are_explained(page, tmp
         answered(page)
         second = page.context.new_page()
         second.goto(page.url)
-        answered(second)  # the cookie is enough
+        answered(second)  # pages of one browser share their secret
         second.locator("summary", has_text="Open another table").click()
         drop(second, "broken.parquet", b"PAR1 this is none")
         second.wait_for_selector("#problem:not([hidden])")

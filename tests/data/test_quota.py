@@ -7,7 +7,9 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
+from fairmaxent.data import quotas as quotas_module
 from fairmaxent.data.quotas import quota, quotas
+from fairmaxent.data.roles import LARGEST_ROOT
 from tables import times
 
 # 30 groups, P(y = 1) = 0.4
@@ -212,3 +214,20 @@ def test_every_rounding_of_a_small_table_occurs_as_often_as_coins_say():
     second = (drawn == 1 - np.eye(2)).all(axis=(1, 2))
     assert (first | second).all()
     assert first.mean() == pytest.approx(0.5, abs=4 * 0.5 / np.sqrt(4000))
+
+
+def test_every_table_that_is_fitted_is_small_enough_to_hold_all_totals():
+    """Larger ones hold those of two chains alone; fits of them are refused."""
+    assert LARGEST_ROOT <= quotas_module._MOST_CELLS
+
+
+def test_cells_that_give_way_do_so_by_two_rows_at_most():
+    """Several columns, so that whole tables are mixed."""
+    rng = np.random.default_rng(11)
+    for _ in range(25):
+        shape = (2, *rng.integers(2, 5, rng.integers(2, 4)))
+        table = rng.gamma(0.3, size=shape)
+        table = table / table.sum()
+        count = int(rng.integers(20, 200))
+        for drawn in quotas(table, count, 3, rng):
+            assert np.abs(drawn - count * table).max() < 2

@@ -95,6 +95,20 @@ def test_rows_that_are_equal_by_chance_are_not_copies(control):
     assert copies.risk.low == 0
 
 
+def test_how_many_were_copied_is_said_if_it_is_too_close_to_call():
+    few = ["sex", "town", "hired", "age"]
+    result = evaluated(NEW.select(few), REAL.select(few), CONTROL[:60].select(few))
+    copies = result.risks.copies
+    assert (copies.judged(), copies.risk.low) == ("uncertain", 0)
+    assert copies.people > 0
+    assert (
+        f"{copies.people} of the {ROWS} people of the real table are in the new rows"
+        " with all their values; chance explains about"
+    ) in result.verdict
+    assert "may be above the limit" in result.verdict
+    assert "close to call for copying" not in result.verdict
+
+
 def test_fair_rows_are_flagged_and_those_of_the_base_are_not():
     for share, flagged in ((0.2, True), (1.0, False)):
         fit = fairmaxent.debias(

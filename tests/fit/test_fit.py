@@ -56,11 +56,11 @@ def test_design_weights_count_as_repeated_rows():
 
 def test_rows_that_are_left_over_go_to_the_largest_remainders():
     fair = np.array([0.56, 0.29, 0.15])
-    np.testing.assert_array_equal(fair_counts(fair, 10, np.zeros(3)), [6, 3, 1])
-    np.testing.assert_array_equal(
-        fair_counts(fair, 10, np.array([0.0, 0.0, 2.0])), [5, 3, 2]
-    )
-    assert fair_counts(fair, 10, np.array([0.0, 0.0, 3.0])) is None
+    np.testing.assert_array_equal(fair_counts(10 * fair, 10), [6, 3, 1])
+    two = np.array([0.0, 0.0, 2.0])  # that are there
+    np.testing.assert_array_equal(fair_counts(10 * fair - two, 8), [5, 3, 0])
+    three = np.array([0.0, 0.0, 3.0])
+    assert fair_counts(10 * fair - three, 7) is None
 
 
 def reaches(fair, old, total: int) -> bool:

@@ -28,6 +28,11 @@ HEADERS = {
     b"x-frame-options": b"DENY",
 }
 _SAFE = ("GET", "HEAD")
+# Cookies go to every port of this computer, so others may know them: what is about the
+# table takes the page's own secret, which it keeps and sends in this header, or, to
+# save a file, in the address.
+_PAGE_HEADER = "x-fairmaxent-page"
+_OF_EVERYBODY = ("/static/",)  # which the package holds
 _OWN_SITES = (None, "same-origin", "none")
 NO_TOKEN = (
     "The address that 'fairmaxent app' prints works once. Go to where it is open, or"
@@ -106,17 +111,15 @@ class Guard:
             return _no(
                 "A request that changes something must come from the app's page.\n"
             )
-        token = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
-        known = [
-            one
-            for one in self._tokens
-            if hmac.compare_digest(token.encode(), one.encode())
-        ]
-        # another host has another one
-        cookie = hmac.new(self._secret, host.encode(), "sha256").hexdigest()
+        query = parse_qs(scope["query_string"].decode("latin-1"))
+        token = query.get("token", [""])[0]
+        known = [one for one in self._tokens if _is_same(token, one)]
+        cookie = self._derived("cookie", host)
+        page = self._derived("page", host)
         if scope["path"] == "/" and scope["method"] == "GET" and known:
             self._tokens -= {*known}
-            answer = HTMLResponse(ONWARD.format("/"))
+            # behind a #, it is sent to nobody
+            answer = HTMLResponse(ONWARD.format(f"/#page={page}"))
             answer.set_cookie(
                 self._name,
                 cookie,
@@ -125,9 +128,21 @@ class Guard:
                 path="/",
             )
             return answer
-        if hmac.compare_digest(self._cookie_in(headers).encode(), cookie.encode()):
+        if not _is_same(self._cookie_in(headers), cookie):
+            return _no(NO_TOKEN)
+        path = scope["path"]
+        if path == "/" or path.startswith(_OF_EVERYBODY):
+            return None
+        given = headers.get(_PAGE_HEADER, "")
+        if path.startswith("/files/"):
+            given = query.get("page", [""])[0]
+        if _is_same(given, page):
             return None
         return _no(NO_TOKEN)
+
+    def _derived(self, what: str, host: str) -> str:
+        """A secret for one use; another host has another one."""
+        return hmac.new(self._secret, f"{what} {host}".encode(), "sha256").hexdigest()
 
     def _cookie_in(self, headers: MutableMapping[str, str]) -> str:
         try:
@@ -139,5 +154,11 @@ class Guard:
         return known.value
 
 
+def _is_same(given: str, secret: str) -> bool:
+    """Compare in a time that says nothing."""
+    return hmac.compare_digest(given.encode(), secret.encode())
+
+
 def _no(why: str) -> Response:
-    return PlainTextResponse(why, status_code=403)
+    """Refuse, and do not wait for what else would come."""
+    return PlainTextResponse(why, status_code=403, headers={"connection": "close"})

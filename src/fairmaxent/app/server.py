@@ -12,12 +12,14 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import h11
 import uvicorn
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from fairmaxent.app.guard import Guard
 from fairmaxent.app.jobs import EXAMPLES, StaleError, SupersededError, explained
@@ -34,6 +36,7 @@ _TYPES = {
     ".svg": "image/svg+xml",
 }
 _MOST_JSON = 1 << 20  # bytes of a request
+_MOST_SECONDS = 10.0  # until a connection has said what it asks for
 
 # What the page posts: each is what the session does, in a thread, and is called so.
 _POSTS = (
@@ -184,11 +187,48 @@ async def _parts(request: Request, most: int, refusal: str) -> AsyncIterator[byt
         yield part
 
 
+class Door(H11Protocol):
+    """A connection, which ends if its request does not come in time.
+
+    Otherwise those that ask for half of something would take all that there are.
+    """
+
+    late: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Wait for the first request."""
+        super().connection_made(transport)
+        self._expect()
+
+    def data_received(self, data: bytes) -> None:
+        """Wait on, or not, if this was the end of what is asked for."""
+        super().data_received(data)
+        if self.conn.their_state is h11.IDLE:
+            self._expect()
+        else:
+            self._wait_no_more()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget it."""
+        self._wait_no_more()
+        super().connection_lost(exc)
+
+    def _expect(self) -> None:
+        # A byte now and then buys no time.
+        if self.late is None:
+            self.late = self.loop.call_later(_MOST_SECONDS, self.transport.close)
+
+    def _wait_no_more(self) -> None:
+        if self.late is not None:
+            self.late.cancel()
+            self.late = None
+
+
 def make_server(app: Guard) -> uvicorn.Server:
     """The server of the page, which says nothing about itself."""
     config = uvicorn.Config(
         app,
-        http="h11",
+        http=Door,
         ws="none",
         lifespan="off",
         timeout_graceful_shutdown=2,

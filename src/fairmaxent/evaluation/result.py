@@ -150,33 +150,34 @@ def verdict(measured: Evaluation) -> Iterator[str]:
             "Do not treat these rows as anonymous: they give away people of the real"
             f" table{above}."
         )
-    # more than chance explains, be they above the limit or not
-    copied = copies.risk.low > 0
-    if copied:
+    # more than chance explains, be they above the limit or not; or nobody can tell
+    told = copies.risk.low > 0 or copies.judged() == "uncertain"
+    if told:
         yield _copied(measured)
     if flagged:
         for name in flagged:
             if name != "copies":
                 yield _reason(name, measured)
         return
-    yield from _unflagged(measured, copied=copied)
+    yield from _unflagged(measured, told=told)
 
 
-def _unflagged(measured: Evaluation, *, copied: bool) -> Iterator[str]:
-    """What is known, and what is not, where no risk is above its limit."""
+def _unflagged(measured: Evaluation, *, told: bool) -> Iterator[str]:
+    """What is known, and what is not, where no risk is above its limit.
+
+    ``told``: copies were spoken of.
+    """
     unsure = measured.risks.judged_as("uncertain")
-    if copied and "copies" in unsure:
+    if told and "copies" in unsure:
         unsure.remove("copies")
     open_ones = measured.risks.judged_as("needs control")
     if not open_ones:
-        which = "other attack" if copied else "attack"
+        which = "other attack" if told else "attack"
         how = "clearly did" if unsure else "did notably"
         yield (
             f"No {which} {how} better on people of the real table than on other people."
         )
-    elif "copies" in unsure:
-        yield "It is not clear whether real rows were copied."
-    elif not copied:
+    elif not told:
         yield "No more rows were copied than chance explains."
     if unsure:
         yield (

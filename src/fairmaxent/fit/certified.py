@@ -105,7 +105,8 @@ class Certified(Solved):
         """Draw ``n`` new rows: a frame of the same kind, with the same columns.
 
         The drawn rows themselves have the wanted rates, up to one row in each group and
-        outcome (quota); ``iid=True`` draws them independently. ``given`` fixes columns:
+        outcome (quota), and up to two in an intersection of columns that are compared
+        one by one. ``iid=True`` draws them independently. ``given`` fixes columns:
         ``{"sex": "Female"}``, or a range, ``{"age": slice(18, 65)}`` (from 18 up to,
         but not including, 65). A column of design weights comes back as ones: drawn
         rows need none.

@@ -338,18 +338,17 @@ def missing_rows(fit: Solved, sums: Sums) -> Indices:
             " average; scale them to an average of about 1 before fitting"
         )
 
-    # 2.4999999999999996 is meant to be 2.5
-    rows = np.round(np.round(old * fit.weight_scale, 9))
-    fullest = np.max((rows - 1) / np.where(fair > 0, fair, np.inf))
-    least = int(max(rows.sum(), np.ceil(fullest)))
-    more = least - int(rows.sum())
+    present = old * fit.weight_scale
+    fullest = np.max((present - 1) / np.where(fair > 0, fair, np.inf))
+    more = int(max(0.0, np.ceil(fullest - present.sum() - _NOTHING)))
     trials = _MOST_TRIALS if more <= LARGEST_TOP_UP else 0
-    for total in range(least, least + trials):
-        counts = fair_counts(fair, total, rows)
+    for added in range(more, more + trials):
+        lacking = fair * (present.sum() + added) - present
+        counts = fair_counts(lacking, added)
         if counts is not None:
-            wanted = fit.distribution.root_table * total
-            lacking = held_counts(counts, wanted, rows, sums) - rows
-            return lacking.astype(np.intp)
+            shaped = lacking.reshape(fit.distribution.root_table.shape)
+            held = held_counts(counts, shaped, np.zeros_like(counts), sums)
+            return held.astype(np.intp)
 
     raise InfeasibleError(
         f"meeting the fair table takes at least {more:,} more rows (the limit is"
@@ -359,19 +358,19 @@ def missing_rows(fit: Solved, sums: Sums) -> Indices:
     )
 
 
-def fair_counts(fair: Reals, total: int, least: Reals) -> Reals | None:
-    """Whole numbers within one of total·fair that add up to ``total``.
+def fair_counts(lacking: Reals, total: int) -> Reals | None:
+    """Whole numbers within one of what cells lack that add up to ``total``.
 
-    None is below ``least``; None: there are no such numbers.
+    A cell that has too much lacks less than nothing. None: there are no such numbers.
     Rows that are left over go to the largest remainders, the same way each time. At the
     smallest total, some cells are full with the rows that they have, so no rounding is
     without bias here, and this one is closest to the fair table.
 
-    >>> fair_counts(np.array([0.5, 0.5]), 5, np.array([3.0, 0.0]))
-    array([3., 2.])
+    >>> fair_counts(np.array([-0.5, 2.5]), 2)
+    array([0., 2.])
     """
-    wanted = np.round(fair * total, 9)
-    counts = np.maximum(np.floor(wanted), least)
+    wanted = np.round(lacking, 9)  # 2.4999999999999996 is meant to be 2.5
+    counts = np.maximum(np.floor(wanted), 0.0)
     most = np.ceil(wanted)
     short = total - int(counts.sum())
     open_cells = np.flatnonzero(counts < most)

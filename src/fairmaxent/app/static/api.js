@@ -8,10 +8,15 @@ export class Stale extends Error {}
 const GONE =
   "The app is no longer running. Start it again with 'fairmaxent app', and open the address that it prints.";
 
-async function ask(path, options) {
+// The page's own secret. Cookies go to every port of this computer; what a page keeps does not.
+const secret = () => localStorage.getItem("page") ?? "";
+export const fileAddress = (folder, name) => `/files/${folder}/${encodeURIComponent(name)}?page=${secret()}`;
+
+async function ask(path, options = {}) {
+  const headers = { "X-Fairmaxent-Page": secret(), ...options.headers };
   let answer;
   try {
-    answer = await fetch(path, { credentials: "same-origin", ...options });
+    answer = await fetch(path, { credentials: "same-origin", ...options, headers });
   } catch {
     throw new Error(GONE);
   }

@@ -1,6 +1,7 @@
 // @ts-check
 // Look: who is compared, as chips; and in a drawer what the table holds, and how it is read.
 
+import { fileAddress } from "./api.js";
 import { Component, Folded, at, button, folded, h, section, soft, table } from "./dom.js";
 import { Typed, checks, choose, form, named, text } from "./form.js";
 import { percent, span, whole, withMerging } from "./format.js";
@@ -17,7 +18,7 @@ export function lookPart() {
   return section("look", file.title, false,
     soft(`${whole(look.rows)} rows, ${look.columns.length} columns.`,
       file.offered && [" ",
-        h("a", { href: `/files/0/${encodeURIComponent(file.name)}`, download: "" }, "Download this table"), "."]),
+        h("a", { href: fileAddress(0, file.name), download: "" }, "Download this table"), "."]),
     roles(look, options), numbersAsOutcome(look, options), perhaps(look, options),
     folded("What the table holds", false, reasons(look, options),
       look.verdicts.map((verdict) => h("p", { class: "verdict" }, verdict)), look.groupings.map(groups), notes(look),

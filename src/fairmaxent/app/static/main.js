@@ -40,6 +40,13 @@ addEventListener("pagehide", () => sessionStorage.setItem("scrolled", String(scr
 addEventListener("pageshow", (event) => event.persisted && location.reload()); // back to a page that may be old
 const scrolled = Number(sessionStorage.getItem("scrolled"));
 
+// The first address brings the page's secret behind the #.
+const brought = /^#page=(\w+)$/.exec(location.hash);
+if (brought) {
+  localStorage.setItem("page", brought[1]);
+  history.replaceState(null, "", "/");
+}
+
 await attempt(async () => {
   const first = await get("/api/first");
   show(first);

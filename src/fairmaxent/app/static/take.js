@@ -1,7 +1,7 @@
 // @ts-check
 // Take: the files, the command and the Python that make them again.
 
-import { stop } from "./api.js";
+import { fileAddress, stop } from "./api.js";
 import { Component, button, folded, h, section, soft } from "./dom.js";
 import { form } from "./form.js";
 import { size } from "./format.js";
@@ -69,5 +69,5 @@ class Snippet extends Component {
 }
 
 export const listFiles = (files) => files.length > 0 && h("ul", { class: "files" }, files.map((file) =>
-  h("li", null, h("a", { href: `/files/${file.folder}/${encodeURIComponent(file.name)}`, download: "" },
+  h("li", null, h("a", { href: fileAddress(file.folder, file.name), download: "" },
     `${file.what}: ${file.name}`), ` (${size(file.bytes)})`)));
