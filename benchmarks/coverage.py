@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 
 from benchmarks.outcome import Bar, Outcome, Table
 from fairmaxent.metrics.effective_counts import EffectiveCounts, WeightSums
-from fairmaxent.metrics.group_rates import ScoredRows, compared_surpluses
 from fairmaxent.metrics.intervals import (
     Compared,
     difference_ends,
     exact_interval,
     ratio_ends,
 )
+from fairmaxent.metrics.surpluses import ScoredRows, compared_surpluses
 
 Array = NDArray[Any]
 

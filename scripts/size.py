@@ -43,9 +43,11 @@ LONGEST_LINE = 120
 FRONT_DOORS = {
     "baselines.compare",
     "evaluation.evaluate",
+    "inspection.inspect",
     "metrics.calibration",
     "metrics.equal_opportunity",
     "metrics.equalised_odds",
+    "metrics.representation_rate",
     "metrics.statistical_rate",
     "paper.fit",
 }

@@ -483,7 +483,9 @@ def test_a_reference_of_several_columns_names_each():
     # a column without one is compared as ever
     rate = statistical_rate(table, **both, reference={"race": "a"})
     by_sex = (table.hired == "yes").groupby(table.sex).mean()
-    worst = min(worst_to(by_sex[list(pair)], pair[0]) for pair in combinations("mfx", 2))
+    worst = min(
+        worst_to(by_sex[list(pair)], pair[0]) for pair in combinations("mfx", 2)
+    )
     assert float(rate) <= worst + 1e-12
 
 

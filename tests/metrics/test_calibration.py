@@ -9,7 +9,7 @@ from sklearn.calibration import calibration_curve
 
 from fairmaxent.metrics import calibration
 from fairmaxent.metrics.effective_counts import EffectiveCounts
-from fairmaxent.metrics.group_rates import compared_surpluses, quantile_bins
+from fairmaxent.metrics.surpluses import compared_surpluses, quantile_bins
 
 # Observed minus promised: F 0.5 − 0.4, M 0.75 − 0.85.
 COLUMNS = {

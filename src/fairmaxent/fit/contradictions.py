@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fairmaxent.data.declaration import Declaration
+from fairmaxent.fairness.small_groups import SmallGroups
 
 
 def below_one(share: float) -> bool:
@@ -19,6 +20,11 @@ def weights(estimate: Any) -> bool:
 def classifier(estimator: object) -> bool:
     """A classifier of yours."""
     return not isinstance(estimator, str)
+
+
+def sets_apart(size: Any) -> bool:
+    """Any but 0."""
+    return SmallGroups.of(size).are_chosen
 
 
 def has_training(request: Any) -> bool:
@@ -40,6 +46,12 @@ def same_groups(request: Any) -> str | bool:
         if column in target and rate is not None:
             return column
     return False
+
+
+def of_groups(request: Any) -> str | None:
+    """For a protected column."""
+    names = request.protected_names
+    return next((name for name in names if name in request.target), None)
 
 
 def without_role(request: Any) -> str | None:

@@ -58,6 +58,14 @@ ROLES_DOC = (
     ' outcomes, ``["hired", "promoted"]`` or ``also="promoted"``, each get the rates,'
     " all at once."
 )
+SMALLEST_DOC = (
+    "Groups below this size are set apart: they are not compared, and keep their sizes"
+    ' and outcomes. It is a share of the people compared, ``"2%"``, or a number of rows,'
+    " ``30``. By default all groups get what is asked for, but one about whom too little"
+    " is known decides no rate in the certificate: fewer than five of its people would"
+    " have the outcome, or would not, if it had it as often as all people. With 0, every"
+    " group counts."
+)
 BASES_DOC = (
     "What is mixed into the rows so that every combination is possible (the paper's u),"
     " and its share of the prior (the paper's C), which its share of the result is near"
@@ -408,6 +416,15 @@ def share_words(target: TargetOption) -> Iterator[str]:
         else:
             listed = [f"{level} {share:.4g}" for level, share in shares.items()]
             yield f"Shares of {name}: {', '.join(listed)}."
+
+
+def smallest_words(request: Any) -> str:
+    """Who is set apart, in a sentence."""
+    size = request.smallest_group
+    if size == 0:
+        return "Every group counts in the rates that are stated, however small it is."
+    of_what = "rows" if isinstance(size, int) else "of the people compared"
+    return f"Groups below {size} {of_what} are not compared, and stay as they are."
 
 
 def within_words(request: Any) -> Iterator[str]:

@@ -124,8 +124,25 @@ JOINT = tuple(
     )
     for name in ("representation_rate", "statistical_rate")
 )
+# Why groups that are set apart could not keep what they have.
+_BESIDE_SMALLEST = {
+    "model": "a model decides about everybody, however small their group is",
+    "privacy": "how many people a group has is known with noise only",
+    "largest_weight": "a limit moves the outcomes of all groups",
+}
 REQUEST = (
     EVALUATION[0],
+    *(
+        Refused("smallest_group", name, why, value=if_.sets_apart)
+        for name, why in _BESIDE_SMALLEST.items()
+    ),
+    Refused(
+        "target",
+        "smallest_group",
+        "groups that are set apart keep their sizes",
+        beside=if_.sets_apart,
+        when=if_.of_groups,
+    ),
     *(Refused(name, "model", why) for name, why in _BESIDE_MODEL.items()),
     Refused("model", "privacy", "a model learns from the exact rows"),
     Refused(

@@ -228,28 +228,13 @@ class Request:
         text="size",
         label="Smallest group",
         help=(
-            "Groups below this size are set apart: they are not compared, and keep"
-            " their sizes and outcomes. A share of the people compared, e.g. 2%, or a"
-            " number of rows, e.g. 30. By default all groups get what is asked for, but"
-            " one about whom too little is known decides no rate that is shown."
+            "Groups below this size are not compared, and keep their sizes and"
+            " outcomes: 2% of the people compared, or 30 rows. By default all get what"
+            " is asked for, but one about whom too little is known decides no rate that"
+            " is shown."
         ),
-        page_help=(
-            "Groups below it keep their sizes and outcomes, e.g. 2% of the people"
-            " compared, or 30 rows."
-        ),
-        doc=(
-            "Groups below this size are set apart: they are not compared, and keep"
-            ' their sizes and outcomes. It is a share of the people compared, ``"2%"``,'
-            " or a number of rows, ``30``. By default all groups get what is asked for,"
-            " but one about whom too little is known decides no rate in the"
-            " certificate: fewer than five of its people would have the outcome, or"
-            " would not, if it had it as often as all people. With 0, every group"
-            " counts."
-        ),
-        words=lambda request: (
-            f"Groups below {request.smallest_group} "
-            f"{'rows ' * isinstance(request.smallest_group, int)}are set apart."
-        ),
+        doc=values.SMALLEST_DOC,
+        words=values.smallest_words,
     )
     largest_weight: float | None = option(
         None,

@@ -25,7 +25,6 @@ from fairmaxent.fairness.rates import (
     by_stratum,
     group_shares,
     group_table,
-    outcome_rates,
 )
 from fairmaxent.fit.option_values import PaperRequest
 from fairmaxent.fit.problem import HALF_A_ROW, Problem

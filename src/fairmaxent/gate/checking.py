@@ -1,8 +1,8 @@
 """The check itself: rows are counted where they are; rates are those of `metrics`."""
 
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from statistics import NormalDist
 from typing import Any
@@ -28,7 +28,7 @@ from fairmaxent.gate.result import Answer, CheckResult, Finding
 from fairmaxent.metrics import representation_rate, statistical_rate
 from fairmaxent.metrics.effective_counts import WeightSums
 from fairmaxent.metrics.group_rates import GroupRate, Rate
-from fairmaxent.metrics.groups import outcome_column, read_reference
+from fairmaxent.metrics.groups import outcome_column, reference_for
 from fairmaxent.options import with_options_of
 
 _POWER = 0.8  # of tables with the number of people needed, the share that will tell
@@ -88,21 +88,9 @@ def checked(data: Any, policy: Policy, name: str = "check") -> CheckResult:
         if before is not None:
             then = before.rate(kind, columns, sure)
             lost = _lost(rate, then, policy.smallest_group)
-            answer = "pass"
-            if _is_worse(rate, then):
-                answer = "fail"
-            elif lost or np.isnan(rate.value + then.value):
-                answer = "cannot tell"
+            answer = _change(rate, then, lost)
             findings.append(
-                Finding(
-                    kind,
-                    columns,
-                    then.value,
-                    rate,
-                    answer,
-                    then,
-                    lost=lost,
-                )
+                Finding(kind, columns, then.value, rate, answer, then, lost)
             )
 
     return CheckResult(
@@ -164,6 +152,15 @@ def _answer(rate: Rate, limit: float, *, confident: bool) -> Answer:
     if high < limit - _ROUNDING:
         return "fail"
     return "cannot tell"
+
+
+def _change(now: Rate, then: Rate, lost: Sequence[GroupRate]) -> Answer:
+    """Judge what became of a rate; who is gone may have been worse off."""
+    if _is_worse(now, then):
+        return "fail"
+    if lost or np.isnan(now.value + then.value):
+        return "cannot tell"
+    return "pass"
 
 
 def _is_worse(now: Rate, then: Rate) -> bool:
@@ -254,7 +251,6 @@ class _Counted:
         policy = self.policy
         protected = list(columns)
         sums = WeightSums(*(part * factor for part in vars(self.sums).values()))
-        level = read_reference(policy.reference, policy.groupings).get(columns)
         how: Any = {
             "groups": "joint",
             "within": policy.within,
@@ -262,7 +258,7 @@ class _Counted:
             "missing": policy.missing,
             "domain": policy.domain,
             "smallest_group": SmallGroups.of(policy.smallest_group).times(factor),
-            "reference": level and dict(zip(columns, level, strict=True)),
+            "reference": reference_for(policy.reference, policy.groupings, columns),
             "confidence": confidence,
         }
         if kind == "representation_rate":

@@ -32,7 +32,7 @@ from fairmaxent.inspection.proposals import (
 from fairmaxent.inspection.verdict import judge
 from fairmaxent.metrics.definitions import representation_rate, statistical_rate
 from fairmaxent.metrics.group_rates import GroupedTable
-from fairmaxent.metrics.groups import Comparison, ReferenceOption, read_reference
+from fairmaxent.metrics.groups import Comparison, ReferenceOption, reference_for
 
 
 def inspect(
@@ -106,19 +106,11 @@ def inspect(
     roles = Roles.of(domain, outcome, names)
     compared = roles.groupings(groups)
     columns_of = [tuple(roles.names[axis] for axis in axes) for axes in compared]
-    references = read_reference(reference, columns_of)
+    how = {"weight": weight, "domain": domain, "smallest_group": smallest_group}
     groupings = []
     for columns in columns_of:
-        level = references.get(columns)
-        how: Any = {
-            "groups": "joint",
-            "weight": weight,
-            "domain": domain,
-            "smallest_group": smallest_group,
-            "reference": level and dict(zip(columns, level, strict=True)),
-        }
-        rates = _rates(frame, columns, outcome, good, how, confidence)
-        groupings.append(rates)
+        how["reference"] = reference_for(reference, columns_of, columns)
+        groupings.append(_rates(frame, columns, outcome, good, how, confidence))
     return replace(
         found,
         hints=(*found.hints, *role_hints(roles, codes, design)),
@@ -166,8 +158,9 @@ def _rates(
     confidence: float,
 ) -> GroupingRates:
     """Both rates of the groups of some columns, and what they say."""
+    how = how | {"groups": "joint"}
     shares = representation_rate(frame, columns, confidence=confidence, **how)
-    how = how | {"outcome": outcome, "favourable": favourable}
+    how |= {"outcome": outcome, "favourable": favourable}
     rates = statistical_rate(frame, protected=columns, confidence=confidence, **how)
     compared = Comparison(protected=columns, missing="ignore", **how)
     (rows,) = compared.grouped(frame)

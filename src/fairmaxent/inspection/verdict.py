@@ -24,8 +24,8 @@ class Verdict:
     `fairness.small_groups`).
 
     Of the others, the largest, or the reference, is compared with each, and the gap
-    that is most surely one is told; if none is, the widest. Their intervals hold together: if there are m
-    of them, each has the confidence 1 − α / m.
+    that is most surely one is told; if none is, the widest. Their intervals hold
+    together: if there are m of them, each has the confidence 1 − α / m.
     """
 
     outcome: str
@@ -110,7 +110,7 @@ def judge(
     reference = table.rows.reference
     sized = (*representation.groups, *representation.set_apart)
     shares = {labels.index(group.group): group for group in sized}
-    is_large = table.has_rate & ~table.set_apart
+    is_large = table.is_large
     order = sorted(
         shares,
         key=lambda group: (labels[group] != reference, -shares[group].rate),

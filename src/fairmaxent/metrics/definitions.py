@@ -25,6 +25,7 @@ from fairmaxent.metrics.groups import (
     stratum_text,
 )
 from fairmaxent.metrics.intervals import Interval, interval_text
+from fairmaxent.metrics.surpluses import Calibration, calibrate
 
 
 def representation_rate(
@@ -345,7 +346,7 @@ def calibration(
     missing: MissingOption = "ignore",
     domain: Domain | None = None,
     confidence: float = 0.95,
-) -> rates.Calibration:
+) -> Calibration:
     """Compare predictions with what happened, in each group.
 
     That is the mean probability with the observed share.
@@ -366,7 +367,7 @@ def calibration(
         outcome=outcome,
         favourable=favourable,
     )
-    return rates.calibrate(compared, frame, probabilities, bins, confidence)
+    return calibrate(compared, frame, probabilities, bins, confidence)
 
 
 @dataclass(frozen=True)

@@ -1,22 +1,19 @@
 """Rates of groups: the table that every metric fills, outcome × groups.
 
 The worst ratio between two groups of it is the value of a metric.
-Definitions 2.1 and 2.2 are in `fairness.rates`, intervals in `intervals`. Calibration
-compares *surpluses* instead of rates: P(Y = y | g) minus the mean probability that was
-predicted for the group.
+Definitions 2.1 and 2.2 are in `fairness.rates`, intervals in `intervals`.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
 from fairmaxent.data.levels import value_text
 from fairmaxent.data.table import Codes, Mask, Reals, effective_rows, tally
-from fairmaxent.errors import InputError, LevelError, Option
+from fairmaxent.errors import LevelError, Option
 from fairmaxent.fairness.rates import (
     first_largest,
     first_smallest,
@@ -32,7 +29,6 @@ from fairmaxent.metrics.clusters import (
 from fairmaxent.metrics.effective_counts import EffectiveCounts, WeightSums
 from fairmaxent.metrics.groups import (
     Columns,
-    Comparison,
     GroupedRows,
     Label,
     StratumLevels,
@@ -42,8 +38,6 @@ from fairmaxent.metrics.groups import (
 from fairmaxent.plain_text import visible
 
 _TINY = 1e-150  # in place of no weight at all, so that its square is not zero
-# whether rows have the outcome, their probabilities, their weights
-ScoredRows = tuple[Mask, Reals, Reals]
 
 
 @dataclass(frozen=True)
@@ -339,6 +333,11 @@ class GroupedTable:
         )
 
     @property
+    def is_large(self) -> Mask:
+        """Whether a group is compared: it has a rate, and is not small."""
+        return self.has_rate & ~self.set_apart
+
+    @property
     def _people(self) -> Reals:
         """How many people with weight each row stands for."""
         has_weight = self.rows.weights > 0
@@ -352,7 +351,7 @@ class GroupedTable:
 
         If there is a reference, each other group is compared with it alone.
         """
-        known = self.has_rate & ~self.set_apart
+        known = self.is_large
         reference = self.rows.reference
         if reference is None:
             return [
@@ -397,7 +396,7 @@ class GroupedTable:
         )
 
     def listed(self, which: Mask, confidence: float) -> Iterator[GroupRate]:
-        """Some groups, each with its interval unless it has no rate, or an exact one."""
+        """Some groups, each with its interval, unless its rate is exact or none."""
         rows = self.rows
         counted = rows.counted.rows if rows.counted is not None else None
         people = np.bincount(rows.group, counted, minlength=len(rows.labels))
@@ -436,64 +435,63 @@ def worst_ratio(tables: Iterable[GroupedTable], confidence: float) -> Rate:
                 f"no row has {what} of {names}, so there is nothing to compare; name"
                 " other columns, or fill their gaps"
             )
-    alone = [table for table in tables if table.is_alone]
     several = [table for table in tables if not table.is_alone]
-    without_others = [
-        group
-        for table in alone
-        for group in table.listed(table.has_rate & ~table.set_apart, confidence)
-    ]
-    set_apart = tuple(
-        group for table in tables for group in table.listed(table.set_apart, confidence)
-    )
+    left_out: list[GroupRate] = []
+    set_apart: list[GroupRate] = []
+    for table in several:
+        left_out += table.listed(~table.has_rate, confidence)
+    for table in tables:
+        set_apart += table.listed(table.set_apart, confidence)
+        if table.is_alone:
+            left_out += table.listed(table.is_large, confidence)
     if not several:
-        return _nothing_compared(tables, without_others, set_apart)
-    peers = [
-        (table, number, groups) for table in several for number, groups in table.peers
-    ]
-    ratios = [
-        float(smallest_over_largest(table.rates[number, groups]))
-        for table, number, groups in peers
-    ]
-    value = float(np.nanmin(ratios))
-    worst, outcome, groups = peers[first_smallest(ratios)]
-    rates = worst.rates[outcome, groups]
+        return _nothing_compared(tables, left_out, set_apart)
+    value, worst = _worst_pair(several)
     interval = None
-    if not worst.rows.exact:
+    if not several[0].rows.exact:
         comparisons = [
             compared for table in several for compared in table.comparisons()
         ]
         ends = intervals.ratio_ends(comparisons, confidence)
         interval = intervals.widened(ends, value)
-    without_rate = [
-        group
-        for table in several
-        for group in table.listed(~table.has_rate, confidence)
+    groups = [
+        group for table in several for group in table.listed(table.is_large, confidence)
     ]
     return Rate(
         value=value,
         interval=interval,
-        worst=Pair(
-            columns=worst.rows.columns,
-            outcome=worst.outcomes[outcome],
-            lowest=worst.rows.labels[groups[first_smallest(rates)]],
-            highest=worst.rows.labels[groups[first_largest(rates)]],
-            stratum=worst.rows.stratum,
-        ),
-        groups=tuple(
-            group
-            for table in several
-            for group in table.listed(table.has_rate & ~table.set_apart, confidence)
-        ),
-        left_out=(*without_rate, *without_others),
-        set_apart=set_apart,
+        worst=worst,
+        groups=tuple(groups),
+        left_out=tuple(left_out),
+        set_apart=tuple(set_apart),
     )
+
+
+def _worst_pair(tables: Sequence[GroupedTable]) -> tuple[float, Pair]:
+    """The smallest ratio between two groups that are compared, and which they are."""
+    peers = [
+        (table, number, groups) for table in tables for number, groups in table.peers
+    ]
+    ratios = [
+        float(smallest_over_largest(table.rates[number, groups]))
+        for table, number, groups in peers
+    ]
+    table, outcome, groups = peers[first_smallest(ratios)]
+    rates = table.rates[outcome, groups]
+    pair = Pair(
+        columns=table.rows.columns,
+        outcome=table.outcomes[outcome],
+        lowest=table.rows.labels[groups[first_smallest(rates)]],
+        highest=table.rows.labels[groups[first_largest(rates)]],
+        stratum=table.rows.stratum,
+    )
+    return float(np.nanmin(ratios)), pair
 
 
 def _nothing_compared(
     tables: Sequence[GroupedTable],
     left_out: Sequence[GroupRate],
-    set_apart: tuple[GroupRate, ...],
+    set_apart: Sequence[GroupRate],
 ) -> Rate:
     """A rate without a value, because others are too small, or in other strata."""
     if not set_apart and not any(table.rows.reference for table in tables):
@@ -504,202 +502,4 @@ def _nothing_compared(
             " out",
         )
     nobody = Pair(tables[0].rows.columns, None, (), ())
-    return Rate(np.nan, None, nobody, (), tuple(left_out), set_apart)
-
-
-@dataclass(frozen=True)
-class GroupCalibration:
-    """One group: what was predicted, what was observed, and how far they differ.
-
-    Mean probability, share with the outcome and its interval, expected calibration
-    error.
-    """
-
-    columns: Columns
-    group: Label
-    predicted: float
-    observed: float
-    count: int
-    interval: intervals.Interval
-    error: float
-    by_chance: float
-
-    @property
-    def surplus(self) -> float:
-        """The observed share minus the mean probability."""
-        return self.observed - self.predicted
-
-
-@dataclass(frozen=True)
-class Calibration(Spoken):
-    """The largest gap between two groups, and the calibration of every group.
-
-    `worst.lowest` is the group whose probabilities are too high compared with those of
-    `worst.highest`.
-    """
-
-    gap: float
-    interval: intervals.Interval
-    worst: Pair
-    groups: tuple[GroupCalibration, ...]
-
-    @property
-    def error(self) -> float:
-        """The expected calibration error of the worst group."""
-        return max(group.error for group in self.groups)
-
-    def _words(self) -> str:
-        worst = max(self.groups, key=lambda group: group.error)
-        return (
-            f"gap {self.gap:.3f}{intervals.interval_text(self.interval)}: {self.worst};"
-            f" error {worst.error:.3f} ({worst.by_chance:.3f} by chance alone) in"
-            f" {group_text(worst.group)}"
-        )
-
-
-def quantile_bins(score: Reals, weights: Reals, bins: int) -> Codes:
-    """Bin of each row, so that all bins have about the same weight.
-
-    Equal scores share a bin, and bins may be empty.
-    """
-    order = np.argsort(score)
-    cumulative = np.cumsum(weights[order])
-    # bins must not hang on how weights add up
-    wanted = cumulative[-1] * np.arange(1, bins) / bins * (1 - 1e-12)
-    return np.searchsorted(score[order][np.searchsorted(cumulative, wanted)], score)
-
-
-def calibrate(
-    compared: Comparison,
-    frame: Any,
-    probabilities: Any,
-    bins: int,
-    confidence: float,
-) -> Calibration:
-    """Compare probabilities with what happened, in each group that has weight."""
-    intervals.check_confidence(confidence)
-    if not isinstance(bins, int) or bins < 1:
-        raise InputError(
-            f"bins is {bins!r}; pass the number of bins, at least 1, e.g. 10"
-        )
-    rows = compared.open(frame)
-    codes, outcomes = rows.levels
-    code = rows.one_favourable(compared.favourable)
-    chance = rows.probabilities(probabilities, what="probabilities")
-    bin_of = quantile_bins(chance, rows.weights, bins)
-    groups: list[GroupCalibration] = []
-    comparisons = []
-    extremes = []
-    for columns in compared.groupings:
-        grouped = compared.group(rows, columns)
-        found, surpluses = _calibrated(
-            codes == code, chance, bin_of, grouped, confidence
-        )
-        groups += found
-        comparisons.append(surpluses)
-        by_surplus = attrgetter("surplus")
-        extremes.append((min(found, key=by_surplus), max(found, key=by_surplus)))
-    lowest, highest = max(extremes, key=lambda pair: pair[1].surplus - pair[0].surplus)
-    gap = highest.surplus - lowest.surplus
-    ends = intervals.difference_ends(comparisons, confidence)
-    return Calibration(
-        gap=gap,
-        interval=intervals.widened(ends, gap),
-        worst=Pair(lowest.columns, outcomes[code], lowest.group, highest.group),
-        groups=tuple(groups),
-    )
-
-
-def _calibrated(
-    positive: Mask,
-    chance: Reals,
-    bin_of: Codes,
-    rows: GroupedRows,
-    confidence: float,
-) -> tuple[list[GroupCalibration], intervals.Compared]:
-    """The calibration of every group that has weight, and their surpluses."""
-    sums = WeightSums.of(1 - positive, rows.group, rows.weights, (2, len(rows.labels)))
-    counts = sums.against_others()[0, :]
-    low, high = intervals.share_interval(counts, confidence)
-    groups = []
-    scored = {}
-    for number in np.flatnonzero(sums.weight.sum(axis=0)):
-        own = rows.group == number
-        weights = rows.weights[own]
-        bins = bin_of[own]
-        happened = positive[own]
-        promised = chance[own]
-        scored[number] = (happened, promised, weights)
-        mass = float(weights.sum())
-        surpluses = tally(bins, weights * (happened - promised), 0)
-        # If the probabilities were exact, a bin's surplus would be nearly normal, and
-        # E|x| = σ·√(2/π).
-        variance = tally(bins, weights**2 * promised * (1 - promised), 0)
-        by_chance = np.sqrt(variance * 2 / np.pi)
-        calibrated = GroupCalibration(
-            columns=rows.columns,
-            group=rows.labels[number],
-            predicted=float(weights @ promised) / mass,
-            observed=float(weights @ happened) / mass,
-            count=len(weights),
-            interval=(float(low[number]), float(high[number])),
-            error=float(np.abs(surpluses).sum()) / mass,
-            by_chance=float(by_chance.sum()) / mass,
-        )
-        groups.append(calibrated)
-    return groups, compared_surpluses(counts[list(scored)], list(scored.values()))
-
-
-def compared_surpluses(
-    counts: EffectiveCounts, rows: Sequence[ScoredRows]
-) -> intervals.Compared:
-    """The surpluses of groups as they are compared.
-
-    Given the effective counts of the outcome and the rows of each.
-    """
-    # If the probabilities predict the outcome, the surplus varies less than the
-    # observed share: counts become larger. If they vary for no reason, it varies more:
-    # this is added. Variances are linearised (Taylor).
-    both = [_variances(counts[..., group], *part) for group, part in enumerate(rows)]
-    factors, added = (np.stack(part, axis=-1) for part in zip(*both, strict=True))
-    expected = [weighted_mean(chance, weights) for _, chance, weights in rows]
-    more = EffectiveCounts(
-        counts.positives * factors, counts.negatives * factors, counts.weight_ratio
-    )
-    return intervals.Compared(more, expected=np.stack(expected, axis=-1), added=added)
-
-
-def _variances(
-    counts: EffectiveCounts,
-    positive: Mask,
-    chance: Reals,
-    weights: Reals,
-) -> tuple[Reals, Reals]:
-    """How many times the rows probabilities are worth, and the variance they add."""
-    surplus = _mean_variance(positive - chance, weights)
-    share = _mean_variance(positive, weights)
-    # Half a row more of either, so that it is never 0.
-    more = EffectiveCounts(
-        counts.positives + 0.5, counts.negatives + 0.5, counts.weight_ratio
-    )
-    reference = more.rates * (1 - more.rates) / more.sizes
-    # At least what exact probabilities would leave, in case few rows happen to agree.
-    mean = weighted_mean(chance, weights)
-    spread = np.maximum(mean * (1 - mean), 1e-300)
-    unexplained = np.clip((chance * (1 - chance)).mean(axis=-1) / spread, 1e-9, 1.0)
-    left = np.clip((reference + surplus - share) / reference, unexplained, 1.0)
-    freedom = effective_rows(weights.sum(axis=-1), (weights**2).sum(axis=-1)) - 1
-    # like Student's t, because the variance is estimated
-    wider = (freedom + 1) / np.maximum(freedom - 2, 0.5)
-    return 1 / left, np.maximum(surplus - share, 0.0) * wider
-
-
-def _mean_variance(values: Reals | Mask, weights: Reals) -> Reals:
-    """Linearised variance Σw²(x − x̄)² / (Σw)² of a weighted mean x̄."""
-    deviations = weights * (values - weighted_mean(values, weights)[..., None])
-    return (deviations**2).sum(axis=-1) / weights.sum(axis=-1) ** 2
-
-
-def weighted_mean(values: Reals | Mask, weights: Reals) -> Reals:
-    """Weighted mean of rows along the last axis."""
-    return (weights * values).sum(axis=-1) / weights.sum(axis=-1)
+    return Rate(np.nan, None, nobody, (), tuple(left_out), tuple(set_apart))

@@ -360,12 +360,11 @@ class Comparison:
                     f" {did_you_mean_level(level, among)}",
                 )
         for label in labels:
-            if all(code_of([own], level) == 0 for own, level in zip(label, named)):
+            pairs = zip(label, named, strict=True)
+            if all(code_of([own], level) == 0 for own, level in pairs):
                 return label
-        raise LevelError(
-            Option("reference"),
-            f": no row is in the group {' × '.join(map(str, named))}",
-        )
+        group = " × ".join(map(str, named))
+        raise LevelError(Option("reference"), f": no row is in the group {group}")
 
     def predicted(
         self,
@@ -469,6 +468,16 @@ def read_reference(
                 " level of each column",
             )
     return found
+
+
+def reference_for(
+    asked: ReferenceOption, groupings: Sequence[Columns], columns: Columns
+) -> dict[str, object] | None:
+    """The levels of the reference of one of several groupings, if it has one."""
+    levels = read_reference(asked, groupings).get(columns)
+    if levels is None:
+        return None
+    return dict(zip(columns, levels, strict=True))
 
 
 def stratum_text(levels: StratumLevels) -> str:

@@ -35,7 +35,6 @@ from fairmaxent.fairness.rates import (
     group_shares,
     group_table,
     outcome_axis,
-    outcome_rates,
     worst_ratio,
 )
 from fairmaxent.fit.certified import Certified

@@ -144,7 +144,8 @@ export function changeRoles(values) {
     !protectedNow.includes(name) && name !== (values.outcome ?? options.outcome)));
   const outcome = store.state.look.columns.find((column) => column.name === values.outcome);
   const fresh = values.protected || values.outcome
-    ? { target: null, ...keptRates(store.state.forms.rates, options, protectedNow), within: others(options.within), also: others(options.also),
+    ? { target: null, ...keptRates(store.state.forms.rates, options, protectedNow),
+        within: others(options.within), also: others(options.also),
         equal_means: values.outcome ? Boolean(outcome?.range) || null : options.equal_means, // bins say little
         groups: protectedNow.length > 1 ? options.groups ?? "each" : "each" } : {};
   change({ ...fresh, ...values });
