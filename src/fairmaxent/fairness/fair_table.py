@@ -20,7 +20,7 @@ without the limit, do not get any because of it.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -29,7 +29,7 @@ from fairmaxent.data.table import Mask, Reals, ratio
 from fairmaxent.errors import InfeasibleError, Option
 from fairmaxent.fairness.projection import Conditions, project
 from fairmaxent.fairness.rates import group_table
-from fairmaxent.fairness.reach import face, smallest_limit, within
+from fairmaxent.fairness.reach import face, smallest_limit, with_best_rates
 from fairmaxent.fairness.shares import (
     GroupShares,
     closest_shares,
@@ -490,9 +490,9 @@ def _limited_table(
     """The closest table within a limit, with what was asked for if that can be had."""
     kept = fair.table > 0
     asked = _conditions(wishes, groups, np.argwhere(kept), wanted)
-    needed = smallest_limit(asked, limit.rows[kept])
-    if needed <= limit.largest * (1+1e-12):
-        asked = replace(asked, ceiling=limit.ceiling[kept])
+    asked = replace(asked.settled(), ceiling=limit.ceiling[kept])
+    needed = smallest_limit(asked)
+    if needed <= 1.0:
         return replace(fair, table=_projected(wishes, kept, asked))
     # Cells that have no mass at the rates asked for may have some at lower ones.
     for cell in fair.emptied:
@@ -500,15 +500,26 @@ def _limited_table(
     free = [_freed(wishes, known.wish) for known in groups]
     shares, sizes = _reachable_shares(wishes, free, kept, wanted, limit)
     blocks = _blocks_given(wishes, free, np.argwhere(kept), wanted, sizes)
-    rates = conditions_of(len(limit.rows[kept]), [*shares, *blocks])
-    reachable = within(rates, limit.ceiling[kept])
-    return FairTable(_projected(wishes, kept, reachable), (), needed)
+    table = _reachable(wishes, kept, [*shares, *blocks], limit)
+    return FairTable(table, (), needed * limit.largest)
+
+
+def _reachable(
+    wishes: Wishes, kept: Mask, asked: Sequence[Row | RateBlock], limit: Limit
+) -> Reals:
+    """The closest table within a limit, with the best rates that are possible there."""
+    ceiling = limit.ceiling[kept]
+    conditions = conditions_of(len(ceiling), asked).settled()
+    conditions = replace(conditions, ceiling=ceiling)
+    if smallest_limit(conditions) > 1.0:
+        conditions = with_best_rates(conditions)
+    return _projected(wishes, kept, conditions)
 
 
 def _projected(wishes: Wishes, kept: Mask, conditions: Conditions) -> Reals:
     """The closest table to the data under conditions on the cells that are kept."""
     prior = np.where(wishes.data > 0, wishes.data, wishes.fill)[kept]
-    reduced, filled = face(conditions.settled())
+    reduced, filled = face(conditions)
     point = np.zeros(len(prior))
     point[filled] = project(prior[filled], reduced.settled()).point
     table = np.zeros_like(wishes.data)
@@ -559,8 +570,7 @@ def _reachable_shares(
         parts = [row.cells / row.value for row in (everybody, *moved)]
         blocks.append(RateBlock(np.array(parts), 1.0))
     fixed = [row for row in rows if row not in moved]
-    asked = conditions_of(len(cells), [*fixed, *blocks])
-    table = _projected(wishes, kept, within(asked, limit.ceiling[kept]))
+    table = _reachable(wishes, kept, [*fixed, *blocks], limit)
     for known in groups:
         if known.shares is None:
             shares = group_table(table, known.wish.axes).sum(axis=0)

@@ -68,7 +68,7 @@ _GAP = 1e-16
 _ACCEPTED = 1e-10
 # With ceilings, smaller slacks mean larger errors of rounding, and the best rate is
 # only as exact as a linear program's.
-_GAP_OF_CEILINGS = 1e-13
+_GAP_OF_CEILINGS = 1e-11
 _ACCEPTED_OF_CEILINGS = 1e-9
 _MOST_ITERATIONS = 200
 _START = 1e-2  # μ of the first iterate
