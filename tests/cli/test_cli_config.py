@@ -100,6 +100,7 @@ CASES = ABOUT_MODELS | {
     # reading the file
     "input_format": Case("parquet", "--input-format parquet"),
     "sheet": Case("2", "--sheet 2"),
+    "range": Case("A5:L945", "--range A5:L945"),
     "skip_lines": Case(1, "--skip-lines 1"),
     "skip_last": Case(9, "--skip-last 9"),
     "date_order": Case("dmy", "--date-order dmy"),

@@ -13,21 +13,22 @@ from pathlib import Path
 from typing import Any
 
 import narwhals
+import numpy as np
 
 from fairmaxent.data.declaration import Declaration, declared_rows
 from fairmaxent.data.frames import library_errors
 from fairmaxent.data.levels import Notes
-from fairmaxent.document.words import counted
 from fairmaxent.errors import InputError, Option, StorageError, did_you_mean, shown
 from fairmaxent.files.content import read_content
 from fairmaxent.files.reading import (
     STANDARD,
     FileReading,
     Name,
+    Remark,
     TableFile,
     TableForm,
 )
-from fairmaxent.files.surroundings import ends_with_sums, without_sums
+from fairmaxent.files.surroundings import find_sums
 from fairmaxent.plain_text import visible
 
 FileFormat = str  # the name of a format: a key of FORMATS
@@ -172,38 +173,39 @@ def _read_detected(
     reading: FileReading,
     format: str,
 ) -> TableFile:
-    """Read a table by what is in it; a last row that holds sums is left out."""
+    """Read a table by what is in it; rows that hold sums are left out."""
     read = _function(FORMATS[format].read)
     frame, remarks, form = read(content, path, reading, format)
     if not len(frame):
         raise _no_rows(path)
     form = form or TableForm(format)
-    has_sums = reading.skip_last != 0 and "skip_last" in FORMATS[format].options
-    may_skip = reading.skip_last is None and has_sums
-    if may_skip and ends_with_sums(without_sums(frame)):
-        without = replace(reading, skip_last=1)
+    if reading.skip_last == 0 or "skip_last" not in FORMATS[format].options:
+        return TableFile(reading.renamed(frame), tuple(remarks), form=form)
+
+    sums = find_sums(frame)
+    if reading.skip_last is None and sums.at_end:
+        without = replace(reading, skip_last=sums.at_end)
         frame, remarks, form = read(content, path, without, format)
-        remarks.append(
-            (
-                f"the last row of {path} is called a total, so it was left out; to"
-                " keep it, set ",
-                Option("skip_last", 0),
-            )
-        )
-        form = replace(form, found=(*form.found, ("skip_last", "1")))
-    if has_sums:
-        kept = without_sums(frame)
-        count = len(frame) - len(kept)
-        if count:
-            remarks.append(
-                (
-                    f"{counted(count, 'row')} between others in {path} are sums, called"
-                    " totals, so they were left out; to keep all rows, set ",
-                    Option("skip_last", 0),
-                )
-            )
-        frame = kept
+        remarks.append(_sums_left_out(sums.at_end, "last", path))
+        form = replace(form, found=(*form.found, ("skip_last", str(sums.at_end))))
+        sums = find_sums(frame)
+    if sums.inside:
+        kept = np.delete(np.arange(len(frame)), sums.inside)
+        frame = frame[kept]
+        remarks.append(_sums_left_out(len(sums.inside), "inner", path))
     return TableFile(reading.renamed(frame), tuple(remarks), form=form)
+
+
+def _sums_left_out(count: int, which: str, path: str) -> Remark:
+    what = (
+        f"the {which} row of {path} is called a total, so it was left out; to keep it"
+    )
+    if count > 1:
+        what = (
+            f"{count:,} {which} rows of {path} are called totals, so they were left out;"
+            " to keep them"
+        )
+    return f"{what}, set ", Option("skip_last", 0)
 
 
 def _read_declared(

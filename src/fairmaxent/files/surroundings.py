@@ -8,7 +8,7 @@ as rows, with a note.
 import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from fairmaxent.data import limits
 from fairmaxent.data.frames import load_library
@@ -215,45 +215,26 @@ def _is_remark(row: Sequence[Any]) -> bool:
     return is_alone or is_total(filled[0])
 
 
-def ends_with_sums(frame: Any) -> bool:
-    """Whether the last row is called a total, and holds a sum or is half empty."""
-    filled = [str(value) for value in frame.row(-1) if value is not None]
-    if not filled or not is_total(filled[0]):
-        return False
-    if 2 * len(filled) <= frame.width > _PAIR:
-        return True
-    numbers = [column for column in frame.iter_columns() if column.dtype.is_numeric()]
-    return _are_close(
-        [column[-1] for column in numbers], [column[:-1].sum() for column in numbers]
-    )
+class Sums(NamedTuple):
+    """Rows that are sums of others: where they stand between them, and how many last.
+
+    Sums below which a remark stands are counted as remarks, too.
+    """
+
+    inside: list[int]
+    at_end: int
 
 
-def without_sums(frame: Any) -> Any:
-    """The table without the sums between its rows."""
-    polars = load_library("polars")
-    sums = _sums_inside(frame)
-    return frame.filter(~polars.int_range(polars.len()).is_in(sums))
-
-
-def _sums_inside(frame: Any) -> list[int]:
-    """The rows above others that are called a total, and are half empty or hold a sum.
+def find_sums(frame: Any) -> Sums:
+    """Find the rows that are called a total, and are half empty or hold a sum.
 
     That is one of the rows since the last total, or of all rows above.
     """
-    polars = load_library("polars")
-    texts = [column for column in frame.iter_columns() if column.dtype == polars.String]
-    if not texts:
-        return []
-    label = frame.select(polars.coalesce(*(column.name for column in texts)))
-    known = label.to_series().drop_nulls().unique()
-    if len(known) > _MOST_LABELS:
-        return []
-    called = label.to_series().is_in([text for text in known if is_total(text)])
     numbers = [column for column in frame.iter_columns() if column.dtype.is_numeric()]
     whole = [0.0] * len(numbers)
     found = []
     start = 0
-    for row in called.arg_true().to_list():
+    for row in _called_totals(frame):
         since = [column[start:row].sum() for column in numbers]
         whole = [before + more for before, more in zip(whole, since, strict=True)]
         amounts = [column[row] for column in numbers]
@@ -262,8 +243,27 @@ def _sums_inside(frame: Any) -> list[int]:
         if is_half_empty or _are_close(amounts, since) or _are_close(amounts, whole):
             found.append(row)
         start = row + 1
-    last = len(frame) - _remark_count(frame)
-    return [row for row in found if row < last]
+    count = _remark_count(frame)
+    inside = [row for row in found if row < len(frame) - count]
+    at_end = len(found) - len(inside)
+    if at_end < count:
+        at_end = 0
+    return Sums(inside, at_end)
+
+
+def _called_totals(frame: Any) -> list[int]:
+    """The rows whose first text is a word for a total; of very many, the last."""
+    polars = load_library("polars")
+    texts = [column for column in frame.iter_columns() if column.dtype == polars.String]
+    if not texts:
+        return []
+    labels = frame.select(polars.coalesce(*(column.name for column in texts)))
+    label = labels.to_series()
+    known = label.unique()
+    if len(known) > _MOST_LABELS:
+        known = label.tail(_MOST_REMARKS).unique()
+    totals = [text for text in known if text is not None and is_total(text)]
+    return list(label.is_in(totals).arg_true())
 
 
 def _are_close(amounts: Sequence[float | None], sums: Sequence[float]) -> bool:
