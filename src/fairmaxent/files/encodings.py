@@ -43,8 +43,8 @@ _ALONE = (*_USUAL, "cp1251")  # a word has no ASCII letters beside its own
 _MARKS = frozenset("‘’‚“”„–—…€«»°§№\xa0")  # found in every language
 # What ends a word, whatever the encoding: no byte of a longer character is among them.
 _BETWEEN = re.compile(rb"[\x00-\x2f\x3a-\x3f]+")
-_LOOKED_AT = 1 << 24  # bytes of a text
-_WESTERN = ("cp1252", "latin-1")
+_STRANGE = re.compile(rb"[^\x00-\x7f]")
+_LOOKED_AT = 1 << 20  # bytes, from the first that is strange
 
 
 class Guess(NamedTuple):
@@ -74,28 +74,28 @@ def guessed(content: bytes, given: str | None = None) -> Guess:
         return Guess(given)
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return Guess("utf-16")
-    start = content[:1000]
-    for zeros, name in ((start[1::2], "utf-16-le"), (start[::2], "utf-16-be")):
-        if len(start) > 3 and zeros.count(0) > 0.8 * len(zeros):
+    head = content[:1000]
+    for zeros, name in ((head[1::2], "utf-16-le"), (head[::2], "utf-16-be")):
+        if len(head) > 3 and zeros.count(0) > 0.8 * len(zeros):
             return Guess(name)
     if _is_possible(content, "utf-8"):
         return Guess("utf-8")
 
-    parts = set(_BETWEEN.split(content[:_LOOKED_AT]))
+    start = _STRANGE.search(content).start()  # type: ignore[union-attr]
+    parts = set(_BETWEEN.split(content[start : start + _LOOKED_AT]))
     words = [part for part in parts if not part.isascii()]
-    ranked = sorted(
-        (-sum(_is_word(word, encoding, letters) for word in words), place, encoding)
-        for place, (encoding, _, letters) in enumerate(_LANGUAGES)
-    )
-    names = dict.fromkeys([*(encoding for _, _, encoding in ranked), _WESTERN[1]])
-    first, *others = [name for name in names if _is_possible(content, name)]
-    for known, place, encoding in ranked:
-        if encoding == first and -2 * known > len(words):
-            return Guess(first, others[0], _LANGUAGES[place][1])
-    # No language has most of the words.
-    western, *_ = [name for name in _WESTERN if name in (first, *others)]
-    other, *_ = [name for name in (first, *others, "") if name != western]
-    return Guess(western, other)
+    # what is taken if no language has more than half of the words
+    scores = [(0.5 * len(words), name, "") for name in ("cp1252", "latin-1")]
+    for encoding, language, letters in _LANGUAGES:
+        known = sum(_is_word(word, encoding, letters) for word in words)
+        scores.append((known, encoding, language))
+    scores.sort(key=lambda score: -score[0])
+    names = dict.fromkeys(encoding for _, encoding, _ in scores)
+    possible = (name for name in names if _is_possible(content, name))
+    first = next(possible)
+    other = next((name for name in possible if name != "latin-1"), "")
+    best, *_ = [language for _, encoding, language in scores if encoding == first]
+    return Guess(first, other, best)
 
 
 def unknown_encoding(encoding: str) -> InputError:
