@@ -234,3 +234,38 @@ def test_the_program_is_named_so_that_a_shell_finds_it(tmp_path, monkeypatch, fo
         "inspect",
         "a.csv",
     ]
+
+
+@pytest.mark.parametrize(
+    ("levels", "good"),
+    [
+        (["Sí", "Sí", "sí", "NO", "no", "no"], "Sí"),
+        (["yes ", "Yes", "Yes", "no", "no", "no"], "Yes"),
+        (["yes, in time", "Yes, in time", "no", "no", "no", "no"], "Yes, in time"),
+    ],
+)
+def test_levels_that_are_only_written_differently_become_one(
+    levels, good, tmp_path, monkeypatch
+):
+    """The command that is proposed makes them one, and the next one works."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(3)
+    pl.DataFrame(
+        {
+            "Sexo": rng.choice(["Mujer", "Hombre"], 300).tolist(),
+            "Ascenso": [levels[number % 6] for number in range(300)],
+        }
+    ).write_parquet("staff.parquet")
+    command = printed_command(
+        run("inspect", "staff.parquet", "--outcome", "Ascenso").stdout
+    )
+    assert command[:2] == ["inspect", "staff.parquet"]
+    assert "--levels" in command
+    again = run(*command)
+    assert "may be the same" not in again.stdout
+    command = printed_command(again.stdout)
+    assert command[0] == "debias"
+    assert command.count("--favourable") == 1
+    assert command[command.index("--favourable") + 1] == good
+    run(*command, "--estimate", "none")
+    assert set(pl.read_parquet("staff-fair.parquet")["Ascenso"]) == {good, "no"}

@@ -43,6 +43,7 @@ from fairmaxent.options.values import TEXTS
 _REPEATED = {
     field.name for kind in (ReadingOptions, DomainOptions) for field in fields(kind)
 } | {"groups", "weight", "smallest_group"}
+_NAMES = TEXTS["names"]
 _CHOICES = 6  # columns that are named to choose from
 _MUST_BE_PUBLIC = (
     ": every level and edge in it must be public knowledge, so read it and edit it"
@@ -304,6 +305,13 @@ def _next(
     form: TableForm,
 ) -> str:
     """What to do after an inspection: choose what is not known, or make it fair."""
+    merged = _one_name(ctx, inspection)
+    if merged:
+        typed = given_options(ctx, _REPEATED | {"outcome", "protected"})
+        return next_step(
+            "if levels are only written differently, look again with one name for each",
+            ["inspect", data, *typed, *repeated("--levels", _NAMES.typed(merged))],
+        )
     options: Tokens = [*_roles(ctx, inspection), *given_options(ctx, _REPEATED)]
     looking = ["inspect", data, *options]
     if not inspection.outcome:
@@ -335,6 +343,21 @@ def _next(
             " their sizes, leave it out)"
         )
     return next_step(why, ["debias", data, *options, *outputs(data, form)])
+
+
+def _one_name(ctx: click.Context, inspection: Inspection) -> dict[str, Any]:
+    """One name for levels of columns with a role that are probably the same.
+
+    Nothing if names or good outcomes were given: whoever did knows the levels.
+    """
+    names: dict[str, Any] = {}
+    if ctx.params["levels"] or ctx.params["favourable"]:
+        return names
+    for hint in inspection.hints:
+        *_, option = hint.parts
+        if hint.kind == "similar levels" and inspection.role_of(hint.columns[0]):
+            names |= option.value  # type: ignore[attr-defined]
+    return names
 
 
 def _proposed(inspection: Inspection, role: str) -> list[str]:

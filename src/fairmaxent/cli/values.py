@@ -10,7 +10,7 @@ import click
 from fairmaxent.errors import Option
 from fairmaxent.options import TypedOption, typed_options
 from fairmaxent.options.refusals import by_name
-from fairmaxent.options.values import Value, quoted, written
+from fairmaxent.options.values import TEXTS, Value, quoted, written
 
 
 class _File(click.Path):
@@ -94,4 +94,6 @@ def _text(option: Option) -> str:
             f"{quoted(column)}: {', '.join(map(value_text, edges))}"
             for column, edges in option.value.items()
         )
+    if option.name == "levels" and isinstance(option.value, Mapping):
+        return TEXTS["names"].texts(option.value)[0]
     return written(option.value)

@@ -23,6 +23,7 @@ from fairmaxent.document.words import counted
 from fairmaxent.errors import InputError, LimitError, Option, StorageError
 from fairmaxent.files.cells import typed_table
 from fairmaxent.files.content import need_room
+from fairmaxent.files.encodings import guessed, unknown_encoding
 from fairmaxent.files.reading import FileReading, Remark, TableForm
 from fairmaxent.files.surroundings import (
     column_names,
@@ -39,7 +40,6 @@ USUAL = {"tsv": "\t"}  # what separates cells, in formats that say so
 SEPARATOR_LINE = re.compile(r'"?sep=(\\t|[^\n"])"?[ \t]*(?:\n|$)', re.IGNORECASE)
 NO_VALUE = ' \t\r\n;,|"'  # characters of a line without any value
 _SNIFFED = 50  # lines
-_NO_CP1252 = bytes([0x81, 0x8D, 0x8F, 0x90, 0x9D])
 _NEWLINE = ord("\n")
 _QUOTE = ord('"')
 # Bytes of memory, at the peak, for each byte of text and for each cell; the last if
@@ -67,13 +67,13 @@ def read_csv(
     """Read a table from the content of a file."""
     csv.field_size_limit(LONGEST_CELL)  # of the whole process, by default 128 KiB
     need_room(BYTE_MEMORY * len(content), path)
-    whole, encoding = _decode(content, path, reading.encoding)
+    guess = guessed(content, reading.encoding)
+    encoding = guess.encoding
+    whole = _decode(content, path, encoding)
     text = _without_last_lines(whole, reading.skip_last or 0)
     layout = _find_layout(text, reading, USUAL.get(format))
     separator = layout.separator
-    remarks: list[Remark] = []
-    if encoding != "utf-8":
-        remarks.append(f"{path} was read as {encoding}")
+    remarks = guess.remarks(path)
     if layout.separator_line and reading.skip_lines is None:
         remarks.append(
             f"{path} says in its first line what separates the cells"
@@ -106,16 +106,15 @@ def read_csv(
     return frame, remarks, form
 
 
-def _decode(content: bytes, path: str, encoding: str | None) -> tuple[str, str]:
-    """Return the text, with Unix line ends and without a mark, and its encoding."""
-    used = encoding or _encoding_of(content)
+def _decode(content: bytes, path: str, encoding: str) -> str:
+    """Return the text, with Unix line ends and without a mark."""
     try:
-        text = content.decode(used)
+        text = content.decode(encoding)
     except LookupError as problem:
-        raise unknown_encoding(used) from problem
+        raise unknown_encoding(encoding) from problem
     except UnicodeDecodeError as problem:
         raise StorageError(
-            f"{path} is not {used}: byte {problem.start + 1} cannot be read"
+            f"{path} is not {encoding}: byte {problem.start + 1} cannot be read"
             f" ({problem.reason}); set ",
             Option("encoding"),
         ) from problem
@@ -128,33 +127,7 @@ def _decode(content: bytes, path: str, encoding: str | None) -> tuple[str, str]:
 
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return text.removeprefix("\ufeff"), used
-
-
-def unknown_encoding(encoding: str) -> InputError:
-    """The error for an encoding that nobody knows."""
-    return InputError(
-        Option("encoding"),
-        f" {encoding!r} is not known; try utf-8, utf-16, cp1252 or latin-1",
-    )
-
-
-def _encoding_of(content: bytes) -> str:
-    """UTF-8 if possible, UTF-16 by its mark or its zeros, else that of old Windows."""
-    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return "utf-16"
-    start = content[:1000]
-    for zeros, name in ((start[1::2], "utf-16-le"), (start[::2], "utf-16-be")):
-        if len(start) > 3 and zeros.count(0) > 0.8 * len(zeros):
-            return name
-
-    try:
-        content.decode("utf-8")
-    except UnicodeDecodeError:
-        if any(byte in content for byte in _NO_CP1252):
-            return "latin-1"
-        return "cp1252"
-    return "utf-8"
+    return text.removeprefix("\ufeff")
 
 
 def _without_last_lines(text: str, count: int) -> str:

@@ -23,8 +23,8 @@ from fairmaxent.files.csv import (
     USUAL,
     misfit,
     possible_separators,
-    unknown_encoding,
 )
+from fairmaxent.files.encodings import unknown_encoding
 from fairmaxent.files.reading import FileReading, TableForm
 from fairmaxent.files.surroundings import column_names
 

@@ -243,20 +243,24 @@ def _similar_levels(attribute: Attribute, *, has_role: bool) -> Iterator[Hint]:
     if attribute.kind not in ("categorical", "ordered"):
         return
     alike: dict[str, list[str]] = {}
-    for level in known_levels(attribute):
+    counts = dict(zip(attribute.labels, attribute.level_counts(), strict=True))
+    for level in sorted(known_levels(attribute), key=lambda level: -counts[level]):
         alike.setdefault(_same_as(level), []).append(level)
     groups = [levels for levels in alike.values() if len(levels) > 1]
     if groups:
         named = "; ".join(
             " and ".join(map(shown, levels[:4])) for levels in groups[:_SHOWN]
         )
-        what = (
-            f"in {attribute.name!r}, these levels may be the same: {named}; make them"
-            " one first"
+        why = ", because they are compared as different groups" if has_role else ""
+        # the most common way to write it
+        names = {other: levels[0] for levels in groups for other in levels[1:]}
+        yield _hint(
+            "similar levels",
+            attribute.name,
+            f"in {attribute.name!r}, these levels may be the same: {named}; if so, make"
+            f" them one first{why}: ",
+            Option("levels", {attribute.name: names}),
         )
-        if has_role:
-            what += ", because they are compared as different groups"
-        yield _hint("similar levels", attribute.name, what)
 
 
 def _same_as(level: str) -> str:
