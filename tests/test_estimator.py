@@ -16,6 +16,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import sklearn
+import sklearn.pipeline
 from imblearn.pipeline import Pipeline
 from imblearn.utils.estimator_checks import estimator_checks_generator as sampler_checks
 from numpy.testing import assert_array_equal
@@ -210,6 +211,16 @@ def test_in_a_pipeline_under_grid_search(parts):
     assert_array_equal(search.best_estimator_["fit"].coef_, by_hand.coef_)
     # nothing is drawn when predicting
     assert len(search.predict(parts[0])) == len(parts[0])
+
+
+def test_a_pipeline_that_cannot_have_it_says_which_can(parts):
+    steps = [("fair", FairMaxEnt("z0", random_state=0)), ("encode", encoder())]
+    steps.append(("fit", LogisticRegression()))
+    with pytest.raises(TypeError) as refused:
+        sklearn.pipeline.Pipeline(steps).fit(*parts)
+    assert "a sampler: use the Pipeline of imblearn.pipeline" in str(refused.value)
+    # which works
+    assert len(Pipeline(steps).fit(*parts).predict(parts[0])) == len(parts[0])
 
 
 def test_sensitive_features_join_the_fit_and_stay_out_of_the_rows(frame, parts):

@@ -118,6 +118,10 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
         self.protected = protected
         self.rows = rows
 
+    def __str__(self) -> str:
+        # which scikit-learn's Pipeline says of a step that it refuses
+        return f"{self!r}, a sampler: use the Pipeline of imblearn.pipeline"
+
     def fit(
         self,
         X: Any,

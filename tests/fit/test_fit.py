@@ -1,6 +1,7 @@
 """What a fit gives: rows, weights, rows to add, and what it says of itself."""
 
 import itertools
+import pickle
 
 import numpy as np
 import pandas as pd
@@ -205,3 +206,20 @@ def test_evidence_of_several_numbers_keeps_their_proportions():
     inside, outside = narrower.probability(rows)
     assert inside > 0
     assert outside == 0
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"estimate": "weights"}, {"base_share": 0}, {"release": True}]
+)
+def test_whoever_watches_is_not_kept(options):
+    """A function of a notebook, which no pickle holds."""
+    frame = random_frame(np.random.default_rng(4), (2,), 2)
+    called = []
+    fit = debias(
+        frame, "y", "z0", progress=lambda *call: called.append(call), **options
+    )
+    assert called
+    again = pickle.loads(pickle.dumps(fit))
+    pd.testing.assert_frame_equal(
+        again.sample(20, random_state=0), fit.sample(20, random_state=0)
+    )

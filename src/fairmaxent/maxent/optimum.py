@@ -1,7 +1,7 @@
 """Maximum entropy: the p closest to a prior among all with the wanted averages."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -81,10 +81,12 @@ def maximise_entropy(
     the levels that stand in the way. ``watch`` is called before each step of the solver
     with the share of the work that is done.
     """
-    dual = Dual(prior, features, features.mean(levels), watch)
-    _refuse_unreachable_levels(dual, levels, describe)
-    chosen = solver or default_solver(dual)
-    optimum = Optimum(dual, chosen.solve(dual))
+    watched = Dual(prior, features, features.mean(levels), watch)
+    _refuse_unreachable_levels(watched, levels, describe)
+    chosen = solver or default_solver(watched)
+    # what is kept knows nobody who watched
+    dual = replace(watched, watch=unwatched)
+    optimum = Optimum(dual, chosen.solve(watched))
     # on the boundary, some row has all but lost its weight
     if isinstance(prior, Rows) and (
         optimum.solution.status is not Status.CONVERGED
