@@ -42,7 +42,7 @@ from fairmaxent.options.values import TEXTS
 # are compared.
 _REPEATED = {
     field.name for kind in (ReadingOptions, DomainOptions) for field in fields(kind)
-} | {"groups", "weight"}
+} | {"groups", "weight", "within"}
 _CHOICES = 6  # columns that are named to choose from
 _MUST_BE_PUBLIC = (
     ": every level and edge in it must be public knowledge, so read it and edit it"
@@ -58,8 +58,25 @@ _CONFIG = """\
 
 @dataclass(frozen=True)
 class InspectOptions:
-    """What is written, and how the answer is given."""
+    """How groups are compared, what is written, and how the answer is given."""
 
+    within: Any = option(
+        None,
+        text="strata",
+        help=(
+            "Compare groups within the strata of these columns, e.g. department: the"
+            " answer is the ratio over all strata together. label=yes compares within"
+            " that level only."
+        ),
+    )
+    cluster: str | None = option(
+        None,
+        metavar="COLUMN",
+        help=(
+            "Column that says which people belong together, e.g. a household or a"
+            " branch: ranges then allow for them being alike."
+        ),
+    )
     as_json: bool = option(False, **JSON)
     report: str | None = option(None, **REPORT)
     write_config: str | None = option(
@@ -101,6 +118,7 @@ def inspect_command(
     \b
     fairmaxent inspect census.csv
     fairmaxent inspect census.csv --outcome income --protected sex,race --report report.html
+    fairmaxent inspect hired.csv --outcome hired --protected sex --within department
     """  # noqa: E501 (a command, to be copied)
     written = wanted.targets
     check_files([data], written)
@@ -111,7 +129,13 @@ def inspect_command(
             roles = roles.checked(table, data)
         with bar("looking"):
             domain = columns_as.domain(table.frame, roles.weight)
-            inspection = inspected(table.frame, roles, domain)
+            inspection = inspected(
+                table.frame,
+                roles,
+                domain,
+                within=wanted.within,
+                cluster=wanted.cluster,
+            )
         if wanted.write_config is not None:
             config = _config(inspection, roles, reading, columns_as)
             write_whole(staging.path_for(wanted.write_config), config.encode())
@@ -147,13 +171,22 @@ def inspect_command(
     echo(f"\n{following}")
 
 
-def inspected(frame: Any, roles: RoleOptions, domain: Domain | None) -> Inspection:
+def inspected(
+    frame: Any,
+    roles: RoleOptions,
+    domain: Domain | None,
+    *,
+    within: Any = None,
+    cluster: str | None = None,
+) -> Inspection:
     """Look at a table with the roles that were chosen."""
     return inspect(
         frame,
         **roles.named,
         groups=roles.groups,
+        within=within,
         weight=roles.weight,
+        cluster=cluster,
         domain=domain,
     )
 
@@ -274,7 +307,7 @@ def _next(
 ) -> str:
     """What to do after an inspection: choose what is not known, or make it fair."""
     options: Tokens = [*_roles(ctx, inspection), *given_options(ctx, _REPEATED)]
-    looking = ["inspect", data, *options]
+    looking = ["inspect", data, *options, *given_options(ctx, {"cluster"})]
     if not inspection.outcome:
         names = _proposed(inspection, "outcome")
         return _choose("outcome with --outcome", names, names[:1], looking)

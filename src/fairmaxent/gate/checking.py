@@ -171,7 +171,8 @@ class _Counted:
             table = table.with_columns(values.alias(outcome))
 
         within = read_within(policy.within)
-        names = list(dict.fromkeys([outcome, *policy.protected, *within]))
+        roles = [outcome, *policy.protected, *within, policy.cluster]
+        names = [name for name in dict.fromkeys(roles) if name is not None]
         for name in names:
             lazy_frame.check_column(table, name)
         counted = _aggregated(table, names, policy.weight)
@@ -203,6 +204,7 @@ class _Counted:
             "weight": self.sums,
             "missing": policy.missing,
             "domain": policy.domain,
+            "cluster": policy.cluster,
             "confidence": confidence,
         }
         if kind == "representation_rate":
@@ -233,7 +235,13 @@ class _Counted:
         quantile = normal.inv_cdf((1 + sure) / 2) + normal.inv_cdf(_POWER)
         surer = 2 * normal.cdf(quantile) - 1
         factor = 16.0
-        for _ in range(_STEPS):
+        steps = _STEPS
+        if self.policy.cluster is not None:
+            # More people in the same clusters would tell little more: what counts is
+            # how many clusters there are.
+            factor = 1.0
+            steps = 1
+        for _ in range(steps):
             sums = WeightSums(*(part * factor for part in vars(self.sums).values()))
             many = replace(self, sums=sums).rate(kind, rate.worst.columns, surer)
             low, high = many.interval or (0.0, 0.0)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from urllib.parse import quote
 from xml.etree import ElementTree
 
-from fairmaxent.document import Document, Listing, Section, Table
+from fairmaxent.document import Document, Listing, Paragraph, Section, Table
 from fairmaxent.document.text import to_markdown, to_text
 from fairmaxent.errors import UnfairError
 from fairmaxent.gate.policy import PROJECT, Policy
@@ -176,7 +176,10 @@ class CheckResult:
             "Rates and limits", ("Rate", "Value", "Limit", "Answer"), tuple(rates)
         )
         found = Listing(tuple(one.sentence for one in self.findings))
-        section = Section("limits", "What was checked", "Limits", (found, table))
+        assumed = Paragraph(self._assumed)
+        section = Section(
+            "limits", "What was checked", "Limits", (found, table, assumed)
+        )
         return Document(
             kind="Fairness check",
             title=self.name,
@@ -189,6 +192,14 @@ class CheckResult:
             appendix=(),
             footer=_FOOTER,
         )
+
+    @property
+    def _assumed(self) -> str:
+        """What intervals assume about people who belong together."""
+        cluster = self.policy.cluster
+        if cluster is None:
+            return "Intervals assume that people are independent of each other."
+        return f"Intervals allow for people of the same {cluster!r} being alike."
 
     def __str__(self) -> str:
         document = self.document
