@@ -68,6 +68,8 @@ class GroupChange:
     # the share of all rows that are in the group and have the outcome
     having_before: float = field(repr=False)
     having_after: float = field(repr=False)
+    # in which it is compared, if that is within strata
+    stratum: str = field(repr=False)
 
 
 def group_changes(
@@ -103,7 +105,8 @@ def group_changes(
             (people > 0) | (new_share > 0) | (group_shares(fair, axes) > 0)
         ).tolist()
         # groups of a stratum side by side
-        seen.sort(key=itemgetter(slice(len(axes) - measure.strata, None)))
+        of_stratum = slice(len(axes) - measure.strata, None)
+        seen.sort(key=itemgetter(of_stratum))
         changes += [
             GroupChange(
                 column=name,
@@ -125,6 +128,7 @@ def group_changes(
                 about=f"{outcome.name} = {outcome.labels[level]}",
                 having_before=float(having[level][group]),
                 having_after=float(now_having[level][group]),
+                stratum=group_label(fit, axes[of_stratum], group[of_stratum]),
             )
             for group in map(tuple, seen)
             for level in measure.favourable_of(axes)

@@ -210,13 +210,13 @@ def _measured(
     confidence: float,
 ) -> tuple[Callable[..., GroupingRates], Callable[[float], Verdict]]:
     """Both rates of the groups of some columns, without a verdict; and what judges."""
+    compared = Comparison(protected=columns, missing="ignore", within=within, **how)
+    (rows,) = compared.grouped(frame)
     options = {**how, "confidence": confidence}
     rates = statistical_rate(frame, protected=columns, **options)
     outcome = options.pop("outcome")
     favourable = options.pop("favourable")
     shares = representation_rate(frame, columns, **options)
-    compared = Comparison(protected=columns, missing="ignore", within=within, **how)
-    (rows,) = compared.grouped(frame)
     everybody = GroupedTable.of_outcomes(rows, favourable)
     judged: Callable[[float], Verdict] = partial(judge, everybody, shares, outcome)
     strata: tuple[Rate, ...] = ()

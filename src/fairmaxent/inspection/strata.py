@@ -25,8 +25,13 @@ def stratum_rates(
     """The rates of each stratum that has two groups, the clearest gap first."""
     several = [table for table in tables if table.compared > 1]
     rates = [worst_ratio([table], confidence) for table in several]
-    rates.sort(key=lambda rate: (rate.interval or (0.0, 1.0))[1])
-    return tuple(rates)
+    return tuple(sorted(rates, key=_clarity))
+
+
+def _clarity(rate: Rate) -> tuple[float, float]:
+    """The clearest gap is first, and of those that may be chance the widest."""
+    _, most = rate.interval or (0.0, 1.0)
+    return min(most, 1.0), rate.value
 
 
 def judge_within(
@@ -65,7 +70,7 @@ def judge_within(
         lowest, highest = both
         worst = Pair(lowest.columns, outcome, lowest.group, highest.group)
         gaps.append(Rate(value, interval, worst, (lowest, highest)))
-    gap = min(gaps, key=lambda rate: (rate.interval or (0, 1))[1], default=None)
+    gap = min(gaps, key=_clarity, default=None)
     several = sum(table.compared > 1 for table in tables)
     return replace(
         overall,
