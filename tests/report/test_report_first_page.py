@@ -4,6 +4,7 @@ and it stays one page.
 
 import hashlib
 import json
+import re
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from types import SimpleNamespace
@@ -464,3 +465,38 @@ def test_title_author_and_purpose_are_options_and_keys_of_a_config_file(folder):
     run("debias", "data.csv", *FAVOURED, "--config", "options.toml")
     refused = run("debias", "data.csv", *FAVOURED, "--title", "T", code=2)
     assert "--title is for a report, but none is written" in refused.output
+
+
+def test_of_many_strata_whole_ones_are_shown_those_with_the_clearest_gaps(tmp_path):
+    rng = np.random.default_rng(0)
+    department = rng.integers(0, 20, 3000)
+    # women are few in the first departments, so that they would be cut by size
+    is_woman = rng.random(3000) < 0.1 + 0.8 * department / 20
+    rate = 0.3 + 0.4 * is_woman * (department == 7)
+    table = pd.DataFrame(
+        {
+            "department": [f"d{code:02}" for code in department],
+            "sex": np.where(is_woman, "f", "m"),
+            "hired": np.where(rng.random(3000) < rate, "yes", "no"),
+        }
+    )
+    fit = fairmaxent.debias(
+        table,
+        "hired",
+        "sex",
+        favourable="yes",
+        within="department",
+        estimate=None,
+    )
+    fit.report(tmp_path / "report.md")
+    text = (tmp_path / "report.md").read_text(encoding="utf-8")
+    tables = text.split("| Group | Rows | Before | 95% range | After |")[1:]
+    assert len(tables) == 3
+    for shown in (tables[0], tables[2]):
+        lines, _, _ = shown.partition("\n\n")
+        rows = re.findall(r"\| sex = (.), department = (d\d\d) ", lines)
+        assert rows[::2] == [("f", stratum) for _, stratum in rows[::2]]
+        assert rows[1::2] == [("m", stratum) for _, stratum in rows[::2]]
+        assert ("f", "d07") in rows
+        left = 40 - len(rows)
+        assert f"nd {left} more groups" in text

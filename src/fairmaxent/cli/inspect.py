@@ -42,7 +42,7 @@ from fairmaxent.options.values import TEXTS
 # are compared.
 _REPEATED = {
     field.name for kind in (ReadingOptions, DomainOptions) for field in fields(kind)
-} | {"groups", "weight", "smallest_group"}
+} | {"groups", "weight", "within", "smallest_group"}
 _NAMES = TEXTS["names"]
 _CHOICES = 6  # columns that are named to choose from
 _MUST_BE_PUBLIC = (
@@ -59,8 +59,25 @@ _CONFIG = """\
 
 @dataclass(frozen=True)
 class InspectOptions:
-    """What is written, and how the answer is given."""
+    """How groups are compared, what is written, and how the answer is given."""
 
+    within: Any = option(
+        None,
+        text="strata",
+        help=(
+            "Compare groups within the strata of these columns, e.g. department: the"
+            " answer is the ratio over all strata together. label=yes compares within"
+            " that level only."
+        ),
+    )
+    cluster: str | None = option(
+        None,
+        metavar="COLUMN",
+        help=(
+            "Column that says which people belong together, e.g. a household or a"
+            " branch: ranges then allow for them being alike."
+        ),
+    )
     as_json: bool = option(False, **JSON)
     report: str | None = option(None, **REPORT)
     smallest_group: Any = option(
@@ -118,6 +135,7 @@ def inspect_command(
     \b
     fairmaxent inspect census.csv
     fairmaxent inspect census.csv --outcome income --protected sex,race --report report.html
+    fairmaxent inspect hired.csv --outcome hired --protected sex --within department
     """  # noqa: E501 (a command, to be copied)
     written = wanted.targets
     check_files(written)
@@ -132,6 +150,8 @@ def inspect_command(
                 table.frame,
                 roles,
                 domain,
+                within=wanted.within,
+                cluster=wanted.cluster,
                 smallest_group=wanted.smallest_group,
                 reference=wanted.reference,
             )
@@ -178,7 +198,7 @@ def inspected(
 ) -> Inspection:
     """Look at a table with the roles that were chosen.
 
-    ``compared`` are the options of groups: the smallest, and the reference.
+    ``compared`` are the options by which groups are compared.
     """
     return inspect(
         frame,
@@ -313,7 +333,7 @@ def _next(
             ["inspect", data, *typed, *repeated("--levels", _NAMES.typed(merged))],
         )
     options: Tokens = [*_roles(ctx, inspection), *given_options(ctx, _REPEATED)]
-    looking = ["inspect", data, *options]
+    looking = ["inspect", data, *options, *given_options(ctx, {"cluster"})]
     if not inspection.outcome:
         names = _proposed(inspection, "outcome")
         return _choose("outcome with --outcome", names, names[:1], looking)

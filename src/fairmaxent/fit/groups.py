@@ -70,6 +70,8 @@ class GroupChange:
     having_after: float = field(repr=False)
     # too small to decide anything: it is listed beside the others
     is_apart: bool = field(repr=False)
+    # in which it is compared, if that is within strata
+    stratum: str = field(repr=False)
 
 
 def group_changes(
@@ -106,7 +108,8 @@ def group_changes(
             (people > 0) | (new_share > 0) | (group_shares(fair, axes) > 0)
         ).tolist()
         # groups of a stratum side by side
-        seen.sort(key=itemgetter(slice(len(axes) - measure.strata, None)))
+        of_stratum = slice(len(axes) - measure.strata, None)
+        seen.sort(key=itemgetter(of_stratum))
         changes += [
             GroupChange(
                 column=name,
@@ -129,6 +132,7 @@ def group_changes(
                 having_before=float(having[level][group]),
                 having_after=float(now_having[level][group]),
                 is_apart=bool(apart[level][group] and people[group]),
+                stratum=group_label(fit, axes[of_stratum], group[of_stratum]),
             )
             for group in map(tuple, seen)
             for level in measure.favourable_of(axes)

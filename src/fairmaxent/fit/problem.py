@@ -21,6 +21,7 @@ from fairmaxent.data.table import (
     Mask,
     Reals,
     Summed,
+    ratio,
     tally,
 )
 from fairmaxent.errors import (

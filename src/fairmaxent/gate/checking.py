@@ -221,7 +221,8 @@ class _Counted:
             table = table.with_columns(values.alias(outcome))
 
         within = read_within(policy.within)
-        names = list(dict.fromkeys([outcome, *policy.protected, *within]))
+        roles = [outcome, *policy.protected, *within, policy.cluster]
+        names = [name for name in dict.fromkeys(roles) if name is not None]
         _check_columns(table, [*names, policy.weight or outcome], data)
         counted = _aggregated(table, names, policy.weight)
         if not len(counted):
@@ -259,6 +260,7 @@ class _Counted:
             "domain": policy.domain,
             "smallest_group": SmallGroups.of(policy.smallest_group).times(factor),
             "reference": reference_for(policy.reference, policy.groupings, columns),
+            "cluster": policy.cluster,
             "confidence": confidence,
         }
         if kind == "representation_rate":
@@ -289,7 +291,13 @@ class _Counted:
         quantile = normal.inv_cdf((1 + sure) / 2) + normal.inv_cdf(_POWER)
         surer = 2 * normal.cdf(quantile) - 1
         factor = 16.0
-        for _ in range(_STEPS):
+        steps = _STEPS
+        if self.policy.cluster is not None:
+            # More people in the same clusters would tell little more: what counts is
+            # how many clusters there are.
+            factor = 1.0
+            steps = 1
+        for _ in range(steps):
             many = self.rate(kind, rate.worst.columns, surer, factor)
             low, high = many.interval or (0.0, 0.0)
             end = low if rate.value > limit else high

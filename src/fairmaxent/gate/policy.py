@@ -150,6 +150,19 @@ class Policy:
     weight: str | None = _as_asked(
         "weight", help="Column of design weights, on any scale."
     )
+    cluster: str | None = option(
+        None,
+        metavar="COLUMN",
+        help=(
+            "Column that says which people belong together, e.g. a household or a"
+            " branch: intervals then allow for them being alike."
+        ),
+        doc=(
+            "Column that says which people belong together, such as a household, a"
+            " class or a branch, at least ten of them: intervals then allow for people"
+            " of one being alike. Without it, they assume that all are independent."
+        ),
+    )
     domain: Domain | None = option(
         None, repr=False, doc="How columns are read; by default as they are."
     )

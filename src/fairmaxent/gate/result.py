@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from fairmaxent.document import Document, Listing, Section, Table
+from fairmaxent.document import Document, Listing, Paragraph, Section, Table
 from fairmaxent.document.text import to_markdown, to_text
 from fairmaxent.errors import UnfairError
 from fairmaxent.gate.policy import PROJECT, Policy
@@ -195,7 +195,10 @@ class CheckResult:
             "Rates and limits", ("Rate", "Value", "Limit", "Answer"), tuple(rates)
         )
         found = Listing(tuple(one.sentence for one in self.findings))
-        section = Section("limits", "What was checked", "Limits", (found, table))
+        assumed = Paragraph(self._assumed)
+        section = Section(
+            "limits", "What was checked", "Limits", (found, table, assumed)
+        )
         return Document(
             kind="Fairness check",
             title=self.name,
@@ -208,6 +211,14 @@ class CheckResult:
             appendix=(),
             footer=_FOOTER,
         )
+
+    @property
+    def _assumed(self) -> str:
+        """What intervals assume about people who belong together."""
+        cluster = self.policy.cluster
+        if cluster is None:
+            return "Intervals assume that people are independent of each other."
+        return f"Intervals allow for people of the same {cluster!r} being alike."
 
     def __str__(self) -> str:
         document = self.document

@@ -23,10 +23,12 @@ Spelling = Callable[[Option], str]
 # Equal group sizes are proposed if nobody is set apart, and if rows then count at most
 # that many times.
 _FEW_TIMES = 5
-# how many are shown: verdicts, proxies of each protected column, empty cells
+# how many are shown: verdicts, proxies of each protected column, empty cells,
+# strata
 _VERDICTS = 3
 _PROXIES = 5
 _CELLS = 3
+_STRATA = 8
 # characters of a line, and at least of the levels in it
 _WIDTH = 80
 _LEVELS = 16
@@ -58,6 +60,8 @@ class GroupingRates:
     representation: Rate
     statistical: Rate
     verdict: Verdict
+    # of each stratum with people of several groups, the clearest gap first
+    strata: tuple[Rate, ...] = ()
 
     @property
     def groups(self) -> Iterator[tuple[GroupRate, GroupRate]]:
@@ -87,6 +91,8 @@ class Inspection:
     proxies: tuple[Proxy, ...] = ()
     empty_cells: tuple[str, ...] = ()
     cost: Cost | None = None
+    within: tuple[str, ...] = ()  # whose strata groups are compared within
+    cluster: str | None = None  # the column that says who belongs together
 
     @property
     def identifiers(self) -> tuple[str, ...]:
@@ -145,6 +151,7 @@ class Inspection:
                 "name": one.name,
                 "representation_rate": one.representation,
                 "statistical_rate": one.statistical,
+                "strata": one.strata,
             }
             for one in self.groupings
         ]
@@ -200,6 +207,8 @@ def inspection_sections(
     seen: list[tuple[str, tuple[Block, ...]]] = []
     for one in inspection.groupings:
         blocks: tuple[Block, ...] = (_rates(one),)
+        if one.strata:
+            blocks = (*blocks, *_strata(one, inspection.within))
         if one.verdict.details:
             blocks = (*blocks, Paragraph(one.verdict.details))
         seen.append((one.name, blocks))
@@ -307,6 +316,31 @@ def _rates(grouping: GroupingRates) -> Block:
     return Table("Rates", heads, tuple(rows))
 
 
+def _strata(grouping: GroupingRates, within: Sequence[str]) -> Iterator[Block]:
+    """The rates of groups side by side in each stratum; of many, the clearest."""
+    names = " × ".join(within)
+    rows = []
+    for rate in grouping.strata[:_STRATA]:
+        for group in rate.groups:
+            row = (
+                group_text([level for _, level in group.stratum]),
+                group_text(group.group),
+                cell_text(group.count),
+                cell_text(group.outcome),
+                percent(group.rate),
+                " – ".join(map(percent, group.interval or ())),
+            )
+            rows.append(row)
+    heads = (names, grouping.name, "rows", "outcome", "rate", "95% range")
+    yield Table("Strata", heads, tuple(rows))
+    hidden = len(grouping.strata) - _STRATA
+    if hidden > 0:
+        yield Paragraph(
+            f"These are the {_STRATA} strata with the clearest gaps; {hidden:,} more"
+            " are not shown."
+        )
+
+
 def _proxies(inspection: Inspection) -> Iterator[Block]:
     rows = []
     for name in inspection.protected:
@@ -342,4 +376,14 @@ def cautions(inspection: Inspection, spell: Spelling) -> tuple[str, ...]:
         if len(empty) > _CELLS:
             unseen += f" and {len(empty) - _CELLS} more"
         told.append(unseen)
+    if inspection.cluster is not None:
+        told.append(
+            f"ranges allow for people of the same {inspection.cluster!r} being alike"
+        )
+    elif inspection.groupings:
+        told.append(
+            "ranges assume that people are independent of each other; if some belong"
+            " together (a household, a class, a branch), name the column that says so"
+            f" with {spell(Option('cluster'))}"
+        )
     return tuple(told)

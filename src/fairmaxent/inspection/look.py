@@ -1,7 +1,8 @@
 """A look at a table: what it holds, whether it is fair, and what is proposed."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,11 @@ from fairmaxent.data.roles import (
     ColumnNames,
     GroupsOption,
     Roles,
+    WithinOption,
     check_roles,
     listed,
     read_columns,
+    read_within,
 )
 from fairmaxent.data.table import Codes, tally
 from fairmaxent.fairness.small_groups import SmallestGroupOption
@@ -29,9 +32,10 @@ from fairmaxent.inspection.proposals import (
     propose_outcome,
     propose_protected,
 )
-from fairmaxent.inspection.verdict import judge
+from fairmaxent.inspection.strata import judge_within, stratum_rates
+from fairmaxent.inspection.verdict import Verdict, judge
 from fairmaxent.metrics.definitions import representation_rate, statistical_rate
-from fairmaxent.metrics.group_rates import GroupedTable
+from fairmaxent.metrics.group_rates import GroupedTable, Rate
 from fairmaxent.metrics.groups import Comparison, ReferenceOption, reference_for
 
 
@@ -42,7 +46,9 @@ def inspect(
     *,
     favourable: object = None,
     groups: GroupsOption = "each",
+    within: WithinOption = None,
     weight: str | None = None,
+    cluster: str | None = None,
     domain: Domain | None = None,
     smallest_group: SmallestGroupOption = None,
     reference: ReferenceOption = None,
@@ -55,6 +61,14 @@ def inspect(
     outcome is the good one. If nothing stands out, nothing is proposed, and there are
     no rates. `smallest_group` is as in :func:`fairmaxent.check`; with a `reference`,
     groups are compared with that one instead of the largest.
+
+    With `within`, groups are compared with those of their own stratum, and the answer
+    is the ratio over all strata together (Mantel and Haenszel). `cluster` is the column
+    that says which people belong together, as in
+    :func:`fairmaxent.metrics.statistical_rate`; without it, intervals assume that
+    people are independent of each other. However many columns and groups are compared,
+    in a fair table something is called unlikely to be chance with probability
+    1 − `confidence` at most (Holm 1979).
 
     Proxies are measured by mutual information I(column; protected) / H(protected). From
     both, the average for independent columns is subtracted: (r − 1)(c − 1) / 2N nats
@@ -70,6 +84,11 @@ def inspect(
     given = [] if protected is None else read_columns("protected", protected)
     check_roles("" if outcome is None else outcome, given, weight)
     opened = frames.open_frame(frame)
+    others = [*read_within(within)]
+    if cluster is not None:
+        others.append(cluster)
+    for name in others:
+        frames.column(opened, name)  # or the error that says which there are
     design = frames.read_weights(opened, weight)
     if design is not None:
         design = frames.in_range(design)
@@ -78,14 +97,14 @@ def inspect(
     codes = encoded.codes
     proposals: list[Proposal] = []
     if outcome is None:
-        proposals += propose_outcome(domain, given)
+        proposals += propose_outcome(domain, [*given, *others])
     outcome = outcome or next(map(str, _chosen(proposals, "outcome")), None)
     good = favourable
     if outcome is not None and favourable is None:
         proposals += propose_favourable(domain.attribute(outcome))
         good = [*_chosen(proposals, "favourable")] or None
     if not given:
-        proposals += propose_protected(domain, outcome, len(opened))
+        proposals += propose_protected(domain, outcome, len(opened), others)
     names = [*given] or [*map(str, _chosen(proposals, "protected"))]
 
     taken = [outcome, *names] if outcome is not None else names
@@ -99,18 +118,34 @@ def inspect(
         notes=domain.without(identifiers).notes,
         proposals=tuple(proposals),
         hints=tuple(column_hints(opened, domain, taken, weight)),
+        within=tuple(read_within(within)),
+        cluster=cluster,
     )
     if outcome is None or not names:
         return found
 
     roles = Roles.of(domain, outcome, names)
-    compared = roles.groupings(groups)
-    columns_of = [tuple(roles.names[axis] for axis in axes) for axes in compared]
-    how = {"weight": weight, "domain": domain, "smallest_group": smallest_group}
-    groupings = []
+    columns_of = [
+        tuple(roles.names[axis] for axis in axes) for axes in roles.groupings(groups)
+    ]
+    how: Any = {
+        "groups": "joint",
+        "weight": weight,
+        "cluster": cluster,
+        "domain": domain,
+        "outcome": outcome,
+        "favourable": good,
+        "smallest_group": smallest_group,
+    }
+    measured = []
     for columns in columns_of:
         how["reference"] = reference_for(reference, columns_of, columns)
-        groupings.append(_rates(frame, columns, outcome, good, how, confidence))
+        measured.append(_measured(frame, columns, how, within, confidence))
+    verdicts = judged_together([judged for _, judged in measured], confidence)
+    groupings = [
+        rates(verdict=verdict)
+        for (rates, _), verdict in zip(measured, verdicts, strict=True)
+    ]
     return replace(
         found,
         hints=(*found.hints, *role_hints(roles, codes, design)),
@@ -149,28 +184,62 @@ def _summaries(
         )
 
 
-def _rates(
+def judged_together(
+    judges: Sequence[Callable[[float], Verdict]], confidence: float
+) -> list[Verdict]:
+    """Judge several columns so that all that is said holds together (Holm 1979).
+
+    Each of m columns is judged with the confidence 1 − α / m. Then those with a clear
+    gap are settled, and the others are judged as if they were all that there are, until
+    none is settled any more. Each interval has the confidence that its column was
+    judged with, so it agrees with what is said about chance.
+    """
+    verdicts: dict[int, Verdict] = {}
+    left = list(range(len(judges)))
+    while left:
+        sure = 1 - (1 - confidence) / len(left)
+        verdicts |= {number: judges[number](sure) for number in left}
+        unclear = [
+            number
+            for number in left
+            if verdicts[number].gap is not None and verdicts[number].most == 1
+        ]
+        if len(unclear) == len(left):
+            break
+        left = unclear
+    return [verdicts[number] for number in range(len(judges))]
+
+
+def _measured(
     frame: Any,
     columns: tuple[str, ...],
-    outcome: str,
-    favourable: object,
     how: dict[str, Any],
+    within: WithinOption,
     confidence: float,
-) -> GroupingRates:
-    """Both rates of the groups of some columns, and what they say."""
-    how = how | {"groups": "joint"}
-    shares = representation_rate(frame, columns, confidence=confidence, **how)
-    how |= {"outcome": outcome, "favourable": favourable}
-    rates = statistical_rate(frame, protected=columns, confidence=confidence, **how)
-    compared = Comparison(protected=columns, missing="ignore", **how)
+) -> tuple[Callable[..., GroupingRates], Callable[[float], Verdict]]:
+    """Both rates of the groups of some columns, without a verdict; and what judges."""
+    compared = Comparison(protected=columns, missing="ignore", within=within, **how)
     (rows,) = compared.grouped(frame)
-    table = GroupedTable.of_outcomes(rows, favourable)
-    return GroupingRates(
+    options = {**how, "confidence": confidence}
+    rates = statistical_rate(frame, protected=columns, **options)
+    outcome = options.pop("outcome")
+    favourable = options.pop("favourable")
+    shares = representation_rate(frame, columns, **options)
+    everybody = GroupedTable.of_outcomes(rows, favourable)
+    judged: Callable[[float], Verdict] = partial(judge, everybody, shares, outcome)
+    strata: tuple[Rate, ...] = ()
+    if within is not None:
+        tables = [GroupedTable.of_outcomes(part, favourable) for part in rows.parts()]
+        strata = stratum_rates(tables, confidence)
+        judged = partial(judge_within, tables, judged(confidence), shares)
+    found = partial(
+        GroupingRates,
         name=" × ".join(columns),
         representation=shares,
         statistical=rates,
-        verdict=judge(table, shares, outcome, confidence),
+        strata=strata,
     )
+    return found, judged
 
 
 def _empty_cells(roles: Roles, codes: Codes) -> Iterator[str]:

@@ -168,11 +168,11 @@ def _quantile_edges(
 
 
 def propose_protected(
-    domain: Domain, outcome: str | None, rows: int
+    domain: Domain, outcome: str | None, rows: int, others: Collection[str] = ()
 ) -> tuple[Proposal, ...]:
     """Propose columns by their names or values.
 
-    Those that would need a decision first are candidates.
+    Those that would need a decision first are candidates; ``others`` have another role.
 
     Not more are proposed than the rows can bear: each combination of outcome and groups
     should have a few of them.
@@ -180,7 +180,7 @@ def propose_protected(
     columns = [
         column
         for column in domain.attributes
-        if column.name not in (outcome, *domain.identifiers)
+        if column.name not in (outcome, *others, *domain.identifiers)
     ]
     columns.sort(key=lambda column: not named_in(column.name, "protected"))
     cells = 2

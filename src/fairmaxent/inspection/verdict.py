@@ -10,7 +10,7 @@ from fairmaxent.errors import cut, shown
 from fairmaxent.fairness.rates import smallest_over_largest
 from fairmaxent.inspection.hints import listed
 from fairmaxent.metrics.group_rates import GroupedTable, GroupRate, Pair, Rate
-from fairmaxent.metrics.intervals import Compared, ratio_ends, widened
+from fairmaxent.metrics.intervals import ratio_ends, widened
 from fairmaxent.plain_text import visible
 
 _CLEAR = 0.8  # an interval that reaches lower leaves room for a gap that matters
@@ -35,6 +35,10 @@ class Verdict:
     others: int = 1  # that the largest, or the reference, was compared with
     # that was named, to be compared with the others
     reference: tuple[object, ...] | None = None
+    # The columns within whose strata groups were compared, and how many strata have
+    # people of several groups, and of one: the gap is that over all strata together.
+    within: tuple[str, ...] = ()
+    strata: tuple[int, int] = (0, 0)
 
     @property
     def most(self) -> float:
@@ -44,7 +48,7 @@ class Verdict:
         """
         if self.gap is None or self.gap.interval is None:
             return 1.0
-        return self.gap.interval[1]
+        return min(self.gap.interval[1], 1.0)
 
     @property
     def headline(self) -> str:
@@ -62,9 +66,12 @@ class Verdict:
             chance = "may well be chance: the table is too small to tell"
         else:
             chance = "may well be chance: the table shows no clear gap"
+        people = "People"
+        if self.within:
+            people = f"Compared within {' × '.join(map(cut, self.within))}, people"
         return (
-            f"People with {least} have {outcome} {ratio} times as often as people with"
-            f" {most} (between {low} and {high}). That {chance}."
+            f"{people} with {least} have {outcome} {ratio} times as often as people"
+            f" with {most} (between {low} and {high}). That {chance}."
         )
 
     @property
@@ -74,6 +81,15 @@ class Verdict:
         Nothing if nobody is.
         """
         told = []
+        if self.within and self.gap is not None:
+            several, single = self.strata
+            alone = ""
+            if single:
+                alone = f", and {single:,} of one only, who cannot be compared"
+            told.append(
+                f"The ratio is that over all strata together: {several:,} have people"
+                f" of several groups{alone}."
+            )
         if self.others > 1:
             one = "The largest group"
             if self.reference is not None:
@@ -133,7 +149,7 @@ def judge(
     if table.is_two_sided and len(table.outcomes) == 2:
         compared /= 2  # the rates of the second outcome follow from those of the first
     sure = 1 - (1 - confidence) / compared
-    low, high = ratio_ends([Compared(table.effective[cells])], sure)
+    low, high = ratio_ends([table.compare(*cells)], sure)
     best = min(
         range(len(gaps)),
         key=lambda gap: (high[gap], ratios[gap], -shares[gaps[gap, 2]].rate),
@@ -164,6 +180,6 @@ def _named(columns: Sequence[str], levels: Sequence[object]) -> str:
 
 def _digits(ratio: float) -> str:
     """Two digits, or more in order not to look like 0 or 1."""
-    if ratio in (0, 1) or 0.005 <= ratio < 0.995:
+    if ratio in (0, 1) or 0.005 <= ratio < 0.995 or ratio >= 1.005:
         return f"{ratio:.2f}"
     return f"{ratio:.4f}"

@@ -19,7 +19,6 @@ from fairmaxent.data.table import Codes, Mask, Reals, tally
 from fairmaxent.metrics.effective_counts import EffectiveCounts
 from fairmaxent.metrics.groups import GroupedRows
 
-_TINY = 1e-150
 _ONE_CLUSTER = 1e-9  # degrees of freedom, in place of none
 _LARGEST_REDUCTION = 1e6
 
@@ -65,74 +64,8 @@ class Dependence:
         )
 
 
-def normal_deviate(student: Reals, freedom: Reals) -> Reals:
-    """The normal deviate as likely as one of Student's t (Wallace 1959)."""
-    degrees = np.maximum(freedom, _ONE_CLUSTER)
-    size = np.sqrt(degrees * np.log1p(student**2 / degrees))
-    return np.copysign(size * (8 * degrees + 1) / (8 * degrees + 3), student)
-
-
-def student_deviate(normal: float, freedom: Reals) -> Reals:
-    """The one of Student's t that is as likely as a normal deviate."""
-    degrees = np.maximum(freedom, _ONE_CLUSTER)
-    size = normal * (8 * degrees + 3) / (8 * degrees + 1)
-    with np.errstate(over="ignore"):
-        return np.sqrt(degrees * np.expm1(size**2 / degrees))
-
-
-def dependence_of_rates(
-    rows: GroupedRows, values: Iterable[Reals | Mask], rates: Reals, sizes: Reals
-) -> Dependence | None:
-    """How much less is told about rates; None if rows are in no clusters.
-
-    ``values`` say of each outcome which rows have it, ``sizes`` how many independent
-    rows would tell as much about it.
-    """
-    if rows.cluster is None:
-        return None
-    part = _parts(rows)
-    found = []
-    for value, rate, size in zip(values, rates, sizes, strict=True):
-        with np.errstate(divide="ignore", invalid="ignore"):
-            moves = _Moves.of(rows, part * (value / rate[rows.group] - 1))
-            alone = (1 - rate) / (rate * size)
-        found.append(moves.dependence(alone, moves.variances, alone))
-    return _stacked(found)
-
-
-def dependence_of_shares(
-    rows: GroupedRows, shares: Reals, counts: EffectiveCounts
-) -> Dependence | None:
-    """How much less is told about the shares of groups."""
-    if rows.cluster is None:
-        return None
-    # Of the log ratio of two shares, which no row of a third group moves.
-    moves = _Moves.of(rows, _parts(rows))
-    share = np.nan_to_num(shares[0])
-    with_all = moves.products @ share
-    own = moves.variances - 2 * with_all + share @ with_all
-    with np.errstate(divide="ignore", invalid="ignore"):
-        alone = 1 / counts.positives[0]
-        own_alone = (1 - share) / (share * counts.sizes[0])
-    return _stacked([moves.dependence(alone, own, own_alone)])
-
-
-def _parts(rows: GroupedRows) -> Reals:
-    """The share of each row in the weight of its group."""
-    mass = tally(rows.group, rows.weights, len(rows.labels))
-    parts: Reals = rows.weights / np.maximum(mass, _TINY)[rows.group]
-    return parts
-
-
-def _stacked(outcomes: Sequence[Dependence]) -> Dependence:
-    return Dependence(
-        effects=np.stack([one.effects for one in outcomes]),
-        freedom=np.stack([one.freedom for one in outcomes]),
-    )
-
-
 @dataclass(frozen=True, eq=False)
-class _Moves:
+class Moves:
     """Moves of log rates, summed over each cluster: what groups have in common."""
 
     products: Reals  # of two groups, over all clusters
@@ -140,15 +73,17 @@ class _Moves:
     clusters: Reals  # that each group is in
 
     @classmethod
-    def of(cls, rows: GroupedRows, moves: Reals) -> "_Moves":
+    def of(
+        cls, cluster: Codes, moves: Reals, group: Codes | None = None, groups: int = 1
+    ) -> "Moves":
+        """Add up the moves of rows; by default all are of one group."""
         from scipy.sparse import coo_array  # slow to import
 
-        cluster = rows.cluster
-        groups = len(rows.labels)
+        if group is None:
+            group = np.zeros_like(cluster)
         shape = (int(cluster.max()) + 1, groups)
-        sums = coo_array((moves, (cluster, rows.group)), shape).tocsr()
-        counts = rows.weights > 0
-        cells = np.unique(cluster[counts] * groups + rows.group[counts])
+        sums = coo_array((moves, (cluster, group)), shape).tocsr()
+        cells = np.unique(cluster * groups + group)
         return cls(
             products=(sums.T @ sums).toarray(),
             fourth=sums.power(4).sum(axis=0),
@@ -157,6 +92,7 @@ class _Moves:
 
     @property
     def variances(self) -> Reals:
+        """The variance of each group, but for the few clusters."""
         return self.products.diagonal()
 
     @property
@@ -188,3 +124,71 @@ class _Moves:
         # are.
         effects = np.where(np.isfinite(effects), effects, typical)
         return Dependence(np.maximum(effects, 1.0), self.freedom)
+
+
+def normal_deviate(student: Reals, freedom: Reals) -> Reals:
+    """The normal deviate as likely as one of Student's t (Wallace 1959)."""
+    degrees = np.maximum(freedom, _ONE_CLUSTER)
+    size = np.sqrt(degrees * np.log1p(student**2 / degrees))
+    return np.copysign(size * (8 * degrees + 1) / (8 * degrees + 3), student)
+
+
+def student_deviate(normal: float, freedom: Reals) -> Reals:
+    """The one of Student's t that is as likely as a normal deviate."""
+    degrees = np.maximum(freedom, _ONE_CLUSTER)
+    size = normal * (8 * degrees + 3) / (8 * degrees + 1)
+    with np.errstate(over="ignore"):
+        return np.sqrt(degrees * np.expm1(size**2 / degrees))
+
+
+def dependence_of_rates(
+    rows: GroupedRows, values: Iterable[Reals | Mask], rates: Reals, sizes: Reals
+) -> Dependence | None:
+    """How much less is told about rates; None if rows are in no clusters.
+
+    ``values`` say of each outcome which rows have it, ``sizes`` how many independent
+    rows would tell as much about it.
+    """
+    if rows.cluster is None:
+        return None
+    found = []
+    for value, rate, size in zip(values, rates, sizes, strict=True):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            moves = _moves(rows, value / rate[rows.group] - 1)
+            alone = (1 - rate) / (rate * size)
+        found.append(moves.dependence(alone, moves.variances, alone))
+    return _stacked(found)
+
+
+def dependence_of_shares(
+    rows: GroupedRows, shares: Reals, counts: EffectiveCounts
+) -> Dependence | None:
+    """How much less is told about the shares of groups."""
+    if rows.cluster is None:
+        return None
+    # Of the log ratio of two shares, which no row of a third group moves.
+    moves = _moves(rows, np.ones(len(rows.group)))
+    share = np.nan_to_num(shares[0])
+    with_all = moves.products @ share
+    own = moves.variances - 2 * with_all + share @ with_all
+    with np.errstate(divide="ignore", invalid="ignore"):
+        alone = 1 / counts.positives[0]
+        own_alone = (1 - share) / (share * counts.sizes[0])
+    return _stacked([moves.dependence(alone, own, own_alone)])
+
+
+def _moves(rows: GroupedRows, values: Reals) -> Moves:
+    """Add up values by cluster and group, each row by its share of its group."""
+    groups = len(rows.labels)
+    mass = tally(rows.group, rows.weights, groups)
+    counts = rows.weights > 0
+    group = rows.group[counts]
+    shares = rows.weights[counts] / mass[group]
+    return Moves.of(rows.cluster[counts], shares * values[counts], group, groups)
+
+
+def _stacked(outcomes: Sequence[Dependence]) -> Dependence:
+    return Dependence(
+        effects=np.stack([one.effects for one in outcomes]),
+        freedom=np.stack([one.freedom for one in outcomes]),
+    )

@@ -62,9 +62,8 @@ def representation_rate(
 
     Intervals assume that people are independent of each other. If some belong together,
     `cluster` is the column that says which (a household, a class, a branch): intervals
-    then allow for people of one cluster being alike, and are never shorter than
-    without. There must be at least ten clusters; with 30 or more, an interval covers as
-    often as it says, or nearly so.
+    then allow for people of one cluster being alike. There must be at least ten
+    clusters, and better 30.
     """
     compared = Comparison(
         protected,

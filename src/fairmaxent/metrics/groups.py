@@ -152,13 +152,13 @@ class Comparison:
             *(name for columns in self.groupings for name in columns),
             *read_within(self.within),
         ]
-        roles = (self.outcome, self.cluster)
+        roles = (self.outcome, self.weight, self.cluster)
         names += [name for name in roles if isinstance(name, str)]
         for name in names:
             if names.count(name) > 1:
                 raise ColumnError(
-                    f"column {name!r} is named twice; it can be the outcome, or"
-                    " protected, or named by ",
+                    f"column {name!r} is named twice; it can be the outcome, or the"
+                    " weight, or protected, or named by ",
                     Option("within"),
                     " or ",
                     Option("cluster"),

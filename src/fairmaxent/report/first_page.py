@@ -46,13 +46,16 @@ from fairmaxent.fit.statements import (
 )
 from fairmaxent.report.rates import Reached
 from fairmaxent.report.report import Report
-from fairmaxent.report.shares import by_outcome, outcome_table
+from fairmaxent.report.shares import by_outcome, outcome_table, units_of, with_room
 
 EFFECTIVE = (
     "Effective rows: how many equally weighted rows would say as much about a group as"
     " its real rows do with their fair weights."
 )
-_RANGE = "95% range: where the rate among all such people lies, with 95% confidence."
+_RANGE = (
+    "95% range: where the rate among all such people lies, with 95% confidence, if they"
+    " are independent of each other."
+)
 _NOISE = "These rates and counts are noisy, because the fit is private."
 _ELSEWHERE = ": see the appendix."
 # shown of each: lines of an answer, rows of a table, groups, and copies
@@ -166,16 +169,16 @@ def _groups(report: Report) -> tuple[str, tuple[Block, ...]]:
     outcome = own[known.argmin()].about
     groups = [change for change in report.groups if change.about == outcome]
     by_column = by_outcome(sorted(groups, key=lambda change: -change.rows))
-    # the largest group of each column, then the second largest, …
-    ranks = zip_longest(*by_column.values())
-    ranked = [change for rank in ranks for change in rank if change is not None]
-    room = max(_DRAWN, 2 * len(by_column))
+    # the largest group or clearest stratum of each column, then the second, …
+    ranks = zip_longest(*map(units_of, by_column.values()))
+    ranked = [unit for rank in ranks for unit in rank if unit is not None]
+    kept = with_room(ranked, max(_DRAWN, 2 * len(by_column)))
     label = f"How often each group has {short_name(outcome)}"
-    shown = [change for change in groups if change in ranked[:room]]
+    shown = [change for change in groups if change in kept]
     outcomes = {change.about for change in report.groups}
     return _in_people(by_column[column, outcome]), (
         outcome_table(label, shown, _about_groups(report)),
-        *_hidden(len(ranked), room, "group"),
+        *_hidden(len(groups), len(shown), "group"),
         *_hidden(len(outcomes), 1, "outcome"),
     )
 

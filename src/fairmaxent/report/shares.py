@@ -1,6 +1,6 @@
 """Shares before and after: of every level, and how strongly columns go together."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
@@ -244,15 +244,53 @@ def by_outcome(
     return found
 
 
+def units_of(changes: Sequence[GroupChange]) -> list[list[GroupChange]]:
+    """The groups of a column and an outcome as they are shown or left out together.
+
+    Those of a stratum are, the clearest gap before the others. Where there are no
+    strata, each group is alone, the largest first.
+    """
+    if not changes[0].stratum:
+        return [[one] for one in sorted(changes, key=lambda change: -change.rows)]
+    strata: dict[str, list[GroupChange]] = {}
+    for change in changes:
+        strata.setdefault(change.stratum, []).append(change)
+    return sorted(strata.values(), key=_nearness)
+
+
+def _nearness(groups: Sequence[GroupChange]) -> float:
+    """How near the rates of groups may be: below 0 if their ranges lie apart.
+
+    Without ranges, how near they are, after all that have some.
+    """
+    low = [group.rate_before_low for group in groups]
+    high = [group.rate_before_high for group in groups]
+    if np.isnan(low).all():
+        rates = np.nan_to_num([group.rate_before for group in groups])
+        return 2.0 - float(np.ptp(rates))
+    return float(np.nanmin(high) - np.nanmax(low))
+
+
+def with_room(units: Iterable[Sequence[GroupChange]], room: int) -> list[GroupChange]:
+    """The first units for which there is room, and always the first of all."""
+    kept: list[GroupChange] = []
+    for unit in units:
+        if not kept or len(kept) + len(unit) <= room:
+            kept += unit
+    return kept
+
+
 def group_blocks(changes: Sequence[GroupChange]) -> Iterator[Block]:
-    """How often each group has each outcome; of many groups, the largest."""
+    """How often each group has each outcome; of many, the largest, or whole strata."""
     yield Paragraph(
-        "Before: in the data, and where the rate among all such people lies. After: in"
-        " what was delivered."
+        "Before: in the data, and where the rate among all such people lies, if they"
+        " are independent of each other. After: in what was delivered."
     )
     for (column, about), own in by_outcome(changes).items():
-        kept = sorted(own, key=lambda change: -change.rows)[:_GROUPS]
-        hidden = "".join(more(len(own), _GROUPS, "group", " in the JSON report"))
+        kept = with_room(units_of(own), _GROUPS)
+        hidden = "".join(more(len(own), len(kept), "group", " in the JSON report"))
+        if own[0].stratum and hidden:
+            hidden = f"The strata with the clearest gaps; {hidden}"
         outcome = about.removesuffix(f" = {own[0].outcome}")
         label = f"{about}, by {column.removeprefix(f'{outcome} by ')}"
         yield outcome_table(label, [change for change in own if change in kept], hidden)

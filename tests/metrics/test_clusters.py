@@ -1,0 +1,322 @@
+"""metrics/clusters.py: people who are not independent, against variances written out,
+and simulation.
+"""
+
+import re
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy.special import betaincinv
+from scipy.stats import norm, t
+
+import fairmaxent
+from clifiles import run
+from fairmaxent import check, inspect
+from fairmaxent.metrics import representation_rate, statistical_rate
+from fairmaxent.metrics.clusters import (
+    Dependence,
+    Moves,
+    normal_deviate,
+    student_deviate,
+)
+from fairmaxent.metrics.effective_counts import EffectiveCounts
+from fairmaxent.metrics.group_rates import GroupedTable
+from fairmaxent.metrics.groups import Comparison
+from fairmaxent.metrics.intervals import Compared, ratio_ends
+
+
+def draw(rng, design, clusters=30, alike=0.1, rates=(0.3, 0.5), size=10):
+    """Clusters whose own rates are beta-distributed, both groups' by one quantile."""
+    cluster = np.repeat(np.arange(clusters), size)
+    if design == "within":  # each cluster has one group
+        group = cluster % 2
+    elif design == "across":
+        group = np.tile(np.arange(size) % 2, clusters)
+    else:
+        shares = np.repeat(rng.beta(1, 1, clusters), size)
+        group = (rng.random(len(cluster)) < shares).astype(int)
+    quantile = rng.random(clusters)
+    total = 1 / alike - 1
+    own = np.stack([betaincinv(p * total, (1 - p) * total, quantile) for p in rates])
+    good = rng.random(len(cluster)) < own[group, cluster]
+    return pl.DataFrame({"household": cluster, "sex": group, "hired": good})
+
+
+def rate(frame, **options):
+    return statistical_rate(frame, "hired", "sex", favourable=True, **options)
+
+
+def table_of(frame, weight=None):
+    compared = Comparison(
+        "sex",
+        "each",
+        weight,
+        "ignore",
+        None,
+        outcome="hired",
+        favourable=True,
+        cluster="household",
+    )
+    (rows,) = compared.grouped(frame)
+    return GroupedTable.of_outcomes(rows, True)
+
+
+@pytest.mark.parametrize("design", ["within", "across", "mixed"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_variances_are_those_written_out(design, weighted):
+    """Of the log ratio: residuals over each cluster, squared, G / (G − 1)."""
+    rng = np.random.default_rng(1)
+    frame = draw(rng, design, alike=0.3).with_columns(
+        w=pl.Series(rng.uniform(0.5, 2, 300))
+    )
+    table = table_of(frame, "w" if weighted else None)
+    people = frame.to_pandas()
+    weights = people["w"] if weighted else pd.Series(1.0, people.index)
+    moves = pd.Series(0.0, people.index)
+    clusters = []
+    alone = []
+    for group, sign in ((0, 1), (1, -1)):
+        own = people["sex"] == group
+        mass = weights[own].sum()
+        p = (weights * people["hired"])[own].sum() / mass
+        moves[own] = sign * weights[own] * (people["hired"][own] - p) / (mass * p)
+        clusters.append(people["household"][own].nunique())
+        alone.append((1 - p) / (p * table.effective.sizes[0, group]))
+    fewest = min(clusters)
+    sums = moves.groupby(people["household"]).sum()
+    expected = (sums**2).sum() * fewest / (fewest - 1) / sum(alone)
+    effects = table.dependence.effects[0]
+    assert effects[0, 1] == pytest.approx(max(expected, 1))
+    assert effects[1, 0] == effects[0, 1]
+    assert (table.dependence.freedom <= np.array(clusters) - 1).all()
+
+
+@pytest.mark.parametrize("freedom", [2, 9, 29, 200])
+def test_deviates_are_those_of_student(freedom):
+    for probability in (0.9, 0.975, 0.999):
+        student = t.ppf(probability, freedom)
+        normal = norm.ppf(probability)
+        # of few clusters somewhat longer intervals
+        assert normal_deviate(np.array([student]), np.array([freedom]))[
+            0
+        ] == pytest.approx(normal, rel=0.05 if freedom < 9 else 0.002)
+        assert student_deviate(normal, np.array([freedom]))[0] == pytest.approx(
+            student, rel=0.25 if freedom < 9 else 0.004
+        )
+    back = normal_deviate(student_deviate(1.96, np.array([7.0])), np.array([7.0]))
+    assert back[0] == pytest.approx(1.96)
+
+
+def test_a_few_clusters_that_make_up_a_variance_leave_few_degrees():
+    even = Moves.of(np.arange(40), np.tile([1.0, -1.0], 20))
+    assert even.freedom[0] == 39
+    uneven = Moves.of(np.arange(40), np.append(np.full(39, 0.01), 3.0))
+    assert uneven.freedom[0] < 3
+
+
+def test_people_alone_in_their_cluster_are_independent():
+    frame = draw(np.random.default_rng(2), "mixed", clusters=400, size=1)
+    alone = rate(frame)
+    clustered = rate(frame, cluster="household")
+    assert clustered.value == alone.value
+    assert clustered.interval == pytest.approx(alone.interval, abs=0.006)
+    for one, other in zip(clustered.groups, alone.groups, strict=True):
+        assert one.interval == pytest.approx(other.interval, abs=0.006)
+
+
+def test_copies_of_people_tell_nothing_new():
+    """Each person four times, in a cluster: the intervals are those of the people."""
+    frame = draw(np.random.default_rng(3), "within", clusters=200, size=1)
+    copies = pl.concat([frame] * 4)
+    assert rate(copies, cluster="household").interval == pytest.approx(
+        rate(frame).interval, abs=0.02
+    )
+    shares = representation_rate(copies, "sex", cluster="household")
+    assert shares.interval == pytest.approx(
+        representation_rate(frame, "sex").interval, abs=0.02
+    )
+    means = copies.with_columns(chance=pl.col("hired") * 0.5 + 0.2)
+    how = {"as_probability": True, "cluster": "household"}
+    few = statistical_rate(
+        means.head(200), "chance", "sex", favourable=True, as_probability=True
+    )
+    many = statistical_rate(means, "chance", "sex", favourable=True, **how)
+    assert many.interval == pytest.approx(few.interval, abs=0.02)
+
+
+@pytest.mark.parametrize("design", ["within", "across", "mixed"])
+def test_nobody_tells_more_for_being_in_a_cluster(design):
+    rng = np.random.default_rng(4)
+    for _ in range(5):
+        frame = draw(rng, design)
+        with_it = rate(frame, cluster="household")
+        assert with_it.interval[0] <= rate(frame).interval[0] + 1e-9
+        shares = representation_rate(frame, "sex", cluster="household")
+        without = representation_rate(frame, "sex")
+        assert shares.interval[0] <= without.interval[0] + 1e-9
+        assert (table_of(frame).dependence.effects >= 1).all()
+
+
+def test_nobody_has_the_outcome_in_a_group():
+    frame = draw(np.random.default_rng(5), "within").with_columns(
+        hired=pl.col("hired") & (pl.col("sex") == 0)
+    )
+    found = rate(frame, cluster="household")
+    assert found.value == 0
+    assert found.interval[0] == 0
+    assert rate(frame).interval[1] < found.interval[1] < 1
+
+
+def test_a_group_of_one_cluster_says_nothing():
+    frame = draw(np.random.default_rng(6), "within").with_columns(
+        sex=pl.when(pl.col("household") == 3).then(2).otherwise(pl.col("sex"))
+    )
+    found = rate(frame, cluster="household")
+    low, high = found.groups[2].interval
+    assert low < 0.001
+    assert high > 0.999
+
+
+def test_check_counts_clusters_wherever_the_rows_are():
+    rng = np.random.default_rng(7)
+    frame = draw(rng, "mixed").with_columns(w=pl.Series(rng.uniform(0.5, 2, 300)))
+    how = {"favourable": True, "statistical_rate": 0.8, "confident": True}
+    for weight in (None, "w"):
+        wanted = rate(frame, cluster="household", weight=weight)
+        for table in (frame, frame.to_pandas(), frame.lazy()):
+            found = check(
+                table, "hired", "sex", cluster="household", weight=weight, **how
+            )
+            (one,) = found.findings
+            assert one.rate.interval == pytest.approx(wanted.interval)
+            assert "same 'household' being alike" in str(found)
+    plain = check(frame, "hired", "sex", **how)
+    assert "Intervals assume that people are independent of each other." in str(plain)
+
+
+def test_more_clusters_are_needed_for_an_answer_if_people_are_alike():
+    frame = draw(np.random.default_rng(8), "within", clusters=60, alike=0.3)
+    how = {"favourable": True, "statistical_rate": 0.65, "confident": True}
+    alone = check(frame, "hired", "sex", **how).findings[0]
+    alike = check(frame, "hired", "sex", cluster="household", **how).findings[0]
+    assert alone.needed is not None
+    assert alike.needed > 2 * alone.needed
+
+
+def test_inspect_takes_clusters_within_strata_too(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    frame = draw(np.random.default_rng(9), "within", clusters=60).with_columns(
+        pl.col("sex").replace_strict({0: "f", 1: "m"}),
+        region=pl.when(pl.col("household") < 30)
+        .then(pl.lit("n"))
+        .otherwise(pl.lit("s")),
+    )
+    widths = []
+    for cluster in (None, "household"):
+        for within in (None, "region"):
+            found = inspect(
+                frame,
+                "hired",
+                "sex",
+                favourable=True,
+                within=within,
+                cluster=cluster,
+            )
+            low, high = found.verdicts[0].gap.interval
+            widths.append(high - low)
+    assert widths[2] > 1.1 * widths[0]
+    assert widths[3] > 1.1 * widths[1]
+    frame.write_csv("t.csv")
+    shown = run(
+        "inspect", "t.csv", "--protected", "sex", "--cluster", "household"
+    ).stdout
+    assert "ranges allow for people of the same 'household' being alike" in shown
+    plain = run("inspect", "t.csv", "--protected", "sex").stdout
+    assert re.search("ranges assume that people are independent .* --cluster", plain)
+
+
+def test_the_ratio_over_strata_allows_for_copies():
+    frame = draw(np.random.default_rng(10), "mixed", clusters=400, size=1)
+    frame = frame.with_columns(region=pl.col("household") % 3)
+    copies = pl.concat([frame] * 4)
+    how = {"favourable": True, "within": "region"}
+    wanted = inspect(frame, "hired", "sex", **how).verdicts[0].gap.interval
+    found = inspect(copies, "hired", "sex", cluster="household", **how)
+    assert found.verdicts[0].gap.interval == pytest.approx(wanted, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("cluster", "said"),
+    [
+        ("sex", "named twice"),
+        ("hired", "named twice"),
+        ("w", "named twice"),
+        ("few", "has 9 different values; of fewer than 10 clusters"),
+        ("gaps", "missing values; give everybody"),
+        ("none", "no column 'none'"),
+        (["household"], "is a list; name a column"),
+    ],
+)
+def test_what_cannot_be_a_cluster(cluster, said):
+    frame = draw(np.random.default_rng(11), "mixed").with_columns(
+        few=pl.col("household") % 9,
+        gaps=pl.when(pl.col("household") > 3).then(pl.col("household")),
+        w=pl.lit(1.0),
+    )
+    with pytest.raises(fairmaxent.errors.FairMaxEntError, match=said):
+        rate(frame, cluster=cluster, weight="w")
+
+
+def test_exact_rates_have_no_clusters():
+    frame = draw(np.random.default_rng(12), "mixed")
+    fit = fairmaxent.debias(frame, "hired", "sex", favourable=True, estimate=None)
+    with pytest.raises(fairmaxent.InputError, match="leave out cluster"):
+        rate(fit, cluster="household")
+
+
+def covered(seed, cell, runs):
+    """How often the interval of the ratio holds it; all samples at once."""
+    design, clusters, alike, rates = cell
+    rng = np.random.default_rng(seed)
+    parts = []
+    for _ in range(runs):
+        frame = draw(rng, design, clusters, alike, rates)
+        parts.append(table_of(frame).compare(0, np.arange(2)))
+    counts = [
+        np.stack([getattr(part.counts, name) for part in parts])
+        for name in ("positives", "negatives", "weight_ratio")
+    ]
+    dependence = Dependence(
+        effects=np.stack([part.dependence.effects for part in parts]),
+        freedom=np.stack([part.dependence.freedom for part in parts]),
+    )
+    together = Compared(EffectiveCounts(*counts), dependence=dependence)
+    low, high = ratio_ends([together], 0.95)
+    truth = min(rates) / max(rates)
+    return float(((low - 1e-9 <= truth) & (truth <= high + 1e-9)).mean())
+
+
+CELLS = list(
+    product(
+        ("within", "across", "mixed"),
+        (30, 60),
+        (0.05, 0.1),
+        ((0.1, 0.2), (0.3, 0.5), (0.5, 0.5)),
+    )
+)
+
+
+@pytest.mark.parametrize("design", ["within", "across", "mixed"])
+def test_intervals_cover(design):
+    """Without clusters, 85 % of those within."""
+    share = covered(1, (design, 30, 0.1, (0.3, 0.5)), 150)
+    assert share >= 0.95 - 2.5 * np.sqrt(0.95 * 0.05 / 150)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cell", CELLS, ids=str)
+def test_intervals_cover_at_least_93_in_100(cell):
+    assert covered(20, cell, 2000) >= 0.93
