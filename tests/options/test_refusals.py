@@ -387,7 +387,7 @@ def test_the_page_knows_each_row_of_its_controls_and_says_the_same():
     assert ("base_share", "release") in greyed
     assert ("largest_weight", "train") in greyed
     assert ("mode", "epsilon") in greyed
-    assert ("threshold", "train") in greyed
+    assert controls["threshold"]["part_of"] == "train"
     assert ("representation_rate", "target") not in greyed  # depends on the column
     (row,) = [
         row for row in controls["base_share"]["refused"] if row["other"] == "release"
@@ -432,6 +432,8 @@ def test_every_row_says_why_and_names_known_options():
         assert row.why
         assert {row.option, row.other} <= known
         assert row.option != row.other
+        for name in {row.option, row.other} & FLAGS.keys():
+            assert as_typed(Option(name)) in FLAGS[name].flags
 
 
 def test_a_row_is_one_line_to_add():

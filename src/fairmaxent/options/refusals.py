@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from fairmaxent.errors import Option, RefusedError
-from fairmaxent.options import NOTHING, TypedOption, is_default
+from fairmaxent.options import TypedOption, is_default
 from fairmaxent.plain_text import Values
 
 GIVEN = "given"  # anything but nothing, or the default
@@ -77,12 +77,11 @@ def refuse(*records: Any, **beside: Any) -> None:
 def refuse_pairs(rows: Iterable[Refused], values: Values, record: Any = None) -> None:
     """Refuse the first pair among values by name; None: an option was not given."""
     for row in rows:
-        found: object = matches(values, row.option, row.value)
-        found = found and matches(values, row.other, row.beside)
-        if found and row.when is not None:
-            found = row.when(record)
-        if found:
-            raise row.error(values, found)
+        is_asked = matches(values, row.option, row.value)
+        if is_asked and matches(values, row.other, row.beside):
+            found = row.when is None or row.when(record)
+            if found:
+                raise row.error(values, found)
 
 
 def matches(values: Values, name: str, pattern: Pattern) -> bool:
@@ -100,9 +99,8 @@ def _given(record: Any) -> Values:
     values: Values = {}
     for field in fields(record):
         value = getattr(record, field.name)
-        is_plain = isinstance(value, str | list | tuple | dict)
-        is_nothing = is_plain and value in (NOTHING, "", [], (), {})
-        if is_nothing or is_default(value, field.default):
+        is_empty = isinstance(value, str | list | tuple | dict) and not value
+        if is_empty or is_default(value, field.default):
             value = None
         values[field.name] = value
     return values
@@ -115,6 +113,6 @@ def by_name(sources: Iterable[TypedOption]) -> dict[str, TypedOption]:
     """
     named: dict[str, TypedOption] = {}
     for source in sources:
-        named.setdefault(source.field.name, source)
-        named.setdefault(source.owner or source.field.name, source)
+        for name in filter(None, (source.field.name, source.owner)):
+            named.setdefault(name, source)
     return named
