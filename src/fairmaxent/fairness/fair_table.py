@@ -27,6 +27,16 @@ import numpy as np
 
 from fairmaxent.data.table import Mask, Reals, ratio
 from fairmaxent.errors import InfeasibleError, Option
+from fairmaxent.fairness.conditions import (
+    compared_rates,
+    each_outcome,
+    is_linear,
+    mean_rows,
+    possible_cells,
+    share_conditions,
+    table_conditions,
+    turned,
+)
 from fairmaxent.fairness.projection import Conditions, project
 from fairmaxent.fairness.rates import group_table
 from fairmaxent.fairness.reach import face, smallest_limit, with_best_rates
@@ -35,7 +45,6 @@ from fairmaxent.fairness.shares import (
     closest_shares,
     fixed_shares,
     representation_blocks,
-    share_rows,
 )
 from fairmaxent.fairness.wishes import (
     Cell,
@@ -52,7 +61,6 @@ from fairmaxent.fairness.wishes import (
     supported,
 )
 
-_NOTHING = 1e-15  # a share that is a rounding error
 _AS_IT_IS = 1e-9  # a share that differs less from the data's is the data's
 
 
@@ -90,8 +98,8 @@ def fair_table(empirical: Reals, wanted: Wanted, targets: Targets) -> FairTable:
     wishes = Wishes.of(empirical, wanted, targets)
     groups = [fixed_shares(wishes, wish) for wish in wishes.groupings]
     are_linear = wanted.values is None and all(
-        _is_linear(about, known)
-        for about, of_outcome, _ in _each_outcome(wishes, groups, wanted)
+        is_linear(about, known)
+        for about, of_outcome, _ in each_outcome(wishes, groups, wanted)
         for known in of_outcome
     )
     if not are_linear:
@@ -114,310 +122,6 @@ def refuse_low_limit(data: Reals, limit: Limit) -> None:
         )
 
 
-# ---------------------------------------------------------------- conditions
-
-
-def _is_linear(wishes: Wishes, known: GroupShares) -> bool:
-    """Whether the wishes about the outcomes of some groups are linear in t."""
-    rate = known.wish.statistical
-    if known.shares is not None or rate is None:
-        return True
-    return rate == 1 and _common_rates(wishes, known) is not None
-
-
-def _each_outcome(
-    wishes: Wishes, groups: list[GroupShares], wanted: Wanted
-) -> Iterator[tuple[Wishes, list[GroupShares], int]]:
-    """The wishes about each outcome, as if it were that of axis 0, and its axis.
-
-    The two outcomes change places.
-    """
-    yield wishes, groups, 0
-    for other in wanted.others:
-        known = [
-            replace(one, wish=replace(one.wish, statistical=rate))
-            for one, rate in zip(groups, other.statistical, strict=True)
-        ]
-        yield wishes.about(other), known, other.axis
-
-
-def _keeps_left_out(wishes: Wishes, known: GroupShares) -> bool:
-    """Whether groups that are left out keep the outcomes that they have in the data."""
-    if wishes.targeted(known.wish) or wishes.loose:
-        return False
-    left = _left_out(wishes, known)
-    if wishes.moves_unknown and left[wishes.left_out[0]]:
-        return False
-    return wishes.outcomes is None or bool((wishes.outcomes >= left - _NOTHING).all())
-
-
-def _left_out(wishes: Wishes, known: GroupShares) -> Reals:
-    """Mass of each outcome in the groups that are left out."""
-    by_group = group_table(wishes.data, known.wish.axes)
-    return by_group[:, wishes.skipped(known.wish)].sum(axis=1)
-
-
-def _common_rates(wishes: Wishes, known: GroupShares) -> Reals | None:
-    """c(y): the rate of each outcome in all groups compared, if it must be equal.
-
-    None: it is not fixed.
-    """
-    if wishes.outcomes is None:
-        return None
-    left = _left_out(wishes, known)
-    if left.any() and not _keeps_left_out(wishes, known):
-        return None
-    mass = np.maximum(wishes.outcomes - left, 0.0)
-    mass[mass <= _NOTHING] = 0.0
-    if 0 in wishes.left_out:
-        mass[wishes.left_out[0]] = 0.0
-    return mass / mass.sum()
-
-
-def _compared_outcomes(wishes: Wishes) -> list[int]:
-    return [
-        outcome for outcome in wishes.favourable if outcome != wishes.left_out.get(0)
-    ]
-
-
-def _possible(wishes: Wishes, groups: list[GroupShares]) -> Mask:
-    """Cells whose groups and outcome may have a share.
-
-    Also forbidden cells, so that they can be named.
-    """
-    outcomes = wishes.outcomes
-    if outcomes is None:
-        outcomes = group_table(wishes.data, ())
-    possible = np.zeros(wishes.data.shape, dtype=bool)
-    possible[outcomes > 0] = True
-    if 0 in wishes.left_out:
-        possible[wishes.left_out[0]] = wishes.unknown_outcomes > 0
-    for axis, target in wishes.targets.items():
-        np.moveaxis(possible, axis, 0)[target == 0] = False
-    for known in groups:
-        front = np.moveaxis(
-            possible, (0, *known.wish.axes), range(len(known.wish.axes) + 1)
-        )
-        if known.shares is not None:
-            front[:, known.shares == 0] = False
-        skipped = wishes.skipped(known.wish)
-        if skipped.any() and _keeps_left_out(wishes, known):
-            front[(group_table(wishes.data, known.wish.axes) == 0) & skipped] = False
-        if known.wish.statistical is None:
-            continue
-        common = _common_rates(wishes, known)
-        if common is not None:
-            for outcome in _compared_outcomes(wishes):
-                if common[outcome] == 0:
-                    front[outcome, known.compared] = False
-    return possible
-
-
-def _conditions(
-    wishes: Wishes,
-    groups: list[GroupShares],
-    cells: Cells,
-    wanted: Wanted,
-) -> Conditions:
-    """All wishes as conditions on the cells."""
-    asked = _share_conditions(wishes, groups, cells, wanted)
-    for about, known, axis in _each_outcome(wishes, groups, wanted):
-        asked += _rate_conditions(about, known, _turned(cells, axis))
-    if wanted.values is not None:
-        for known_shares in groups:
-            sizes = _sizes(wishes, known_shares)
-            asked += _mean_rows(wishes, known_shares, cells, wanted.values, sizes)
-    return conditions_of(len(cells), asked)
-
-
-def _share_conditions(
-    wishes: Wishes,
-    groups: list[GroupShares],
-    cells: Cells,
-    wanted: Wanted,
-) -> list[Row | RateBlock]:
-    """The wishes about shares: of outcomes, of groups, and of what is left out."""
-    summed: Cell = ()
-    if wishes.loose:
-        summed = tuple(other.axis for other in wanted.others)
-    asked: list[Row | RateBlock] = []
-    for about, known, axis in _each_outcome(wishes, groups, wanted):
-        turned = _turned(cells, axis)
-        asked += _outcome_rows(about, turned, summed)
-        for one in known:
-            asked += _left_out_rows(about, one, turned)
-    asked += share_rows(
-        wishes,
-        groups,
-        cells,
-        first=0,
-    )
-    asked += representation_blocks(
-        wishes,
-        groups,
-        cells,
-        first=0,
-    )
-    return asked
-
-
-def _turned(cells: Cells, axis: int) -> Cells:
-    """The cells with the outcome of an axis in the place of the first."""
-    turned = cells.copy()
-    turned[:, [0, axis]] = cells[:, [axis, 0]]
-    return turned
-
-
-def _rate_conditions(
-    wishes: Wishes, groups: list[GroupShares], cells: Cells
-) -> Iterator[Row | RateBlock]:
-    """Conditions on the rates of the outcome of axis 0."""
-    for known in groups:
-        if known.wish.statistical is None:
-            continue
-        if known.shares is None:
-            yield from _blocks_within_groups(wishes, known, cells)
-            continue
-        common = None
-        if known.wish.statistical == 1:
-            common = _common_rates(wishes, known)
-        yield from _compared_rates(wishes, known, cells, _sizes(wishes, known), common)
-
-
-def _mean_rows(
-    wishes: Wishes,
-    known: GroupShares,
-    cells: Cells,
-    values: Reals,
-    sizes: Reals,
-) -> Iterator[Row]:
-    """Σ v(c)·t(c) over a group is the mean of all groups compared, times its size.
-
-    Rows without an outcome are left.
-    """
-    numbers = values[tuple(cells.T)]
-    left_out = cells[:, 0] == wishes.left_out.get(0, -1)
-    counted = np.isfinite(numbers) & ~left_out
-    # Values are shifted and scaled to lie between 1 and 2: conditions are about masses,
-    # which are positive. A missing outcome that is compared has a share that may move,
-    # and no number: with that of the mean it moves none.
-    low = float(np.min(numbers[counted]))
-    high = float(np.max(numbers[counted]))
-    span = max(high - low, np.finfo(float).tiny)
-    scaled = np.where(counted, 1 + (numbers - low) / span, 0.0)
-    groups = [
-        (group, members(cells, known.wish.axes, group))
-        for group in np.argwhere(known.compared)
-    ]
-    is_compared = np.any([inside for _, inside in groups], axis=0)
-    mass = wishes.data[tuple(cells.T)] * counted * is_compared
-    mean = float((mass * scaled).sum() / mass.sum())
-    scaled[~counted & ~left_out] = mean
-    for group, inside in groups:
-        yield Row(scaled * inside, float(sizes[tuple(group)]) * mean)
-
-
-def _outcome_rows(wishes: Wishes, cells: Cells, summed: Cell) -> Iterator[Row]:
-    """Each outcome has its share.
-
-    Each combination z, but for the axes `summed`, keeps the rows without an outcome.
-    """
-    if wishes.outcomes is not None:
-        for outcome in np.flatnonzero(wishes.outcomes > 0):
-            yield Row(cells[:, 0] == outcome, float(wishes.outcomes[outcome]))
-    if 0 in wishes.left_out:
-        unknown = wishes.unknown_outcomes.sum(axis=tuple(axis - 1 for axis in summed))
-        axes = tuple(axis for axis in range(1, cells.shape[1]) if axis not in summed)
-        without = cells[:, 0] == wishes.left_out[0]
-        for group in dict.fromkeys(map(tuple, cells[without][:, axes].tolist())):
-            inside = without & members(cells, axes, np.array(group))
-            yield Row(inside, float(unknown[group]))
-
-
-def _left_out_rows(wishes: Wishes, known: GroupShares, cells: Cells) -> Iterator[Row]:
-    """Groups that are not compared keep the outcomes that they have in the data."""
-    if not _keeps_left_out(wishes, known):
-        return
-    by_group = group_table(wishes.data, known.wish.axes)
-    for cell in np.argwhere((by_group > 0) & wishes.skipped(known.wish)):
-        inside = members(cells, (0, *known.wish.axes), cell)
-        yield Row(inside, float(by_group[tuple(cell)]))
-
-
-def _compared_rates(
-    wishes: Wishes,
-    known: GroupShares,
-    cells: Cells,
-    sizes: Reals,
-    common: Reals | None,
-) -> Iterator[Row | RateBlock]:
-    """P(y | g) of each compared outcome, given the groups' sizes.
-
-    Equal to c(y) if that is fixed, or a block.
-    """
-    for outcome in _compared_outcomes(wishes):
-        rates = []
-        for group in np.argwhere(known.compared):
-            size = float(sizes[tuple(group)])
-            inside = members(cells, (0, *known.wish.axes), np.array([outcome, *group]))
-            if common is not None and common[outcome] > 0:
-                yield Row(inside, size * float(common[outcome]))
-            rates.append(inside / size)
-        if common is None and len(rates) > 1 and np.any(rates):
-            yield RateBlock(np.array(rates), float(known.wish.statistical or 0.0))
-
-
-def _blocks_within_groups(
-    wishes: Wishes, known: GroupShares, cells: Cells
-) -> Iterator[RateBlock]:
-    """t(y, g) = c(y)·t(g) without knowing t(g): t(y, g) / c(y) is the same for all.
-
-    Those not compared count as one.
-    """
-    common = _common_rates(wishes, known)
-    assert common is not None
-    compared = [
-        outcome for outcome in _compared_outcomes(wishes) if common[outcome] > 0
-    ]
-    others = [outcome for outcome in np.flatnonzero(common) if outcome not in compared]
-    parts = [np.array([outcome]) for outcome in compared]
-    if others:
-        parts.append(np.array(others))
-    for group in np.argwhere(known.compared):
-        inside = members(cells, known.wish.axes, group)
-        rates = [
-            inside * np.isin(cells[:, 0], part) / common[part].sum() for part in parts
-        ]
-        if len(rates) > 1 and np.any(rates):
-            yield RateBlock(np.array(rates), 1.0)
-
-
-def _sizes(wishes: Wishes, known: GroupShares) -> Reals:
-    """Mass of the rows with an outcome in each group; those compared must have some."""
-    assert known.shares is not None
-    axes = known.wish.axes
-    unknown = group_table(wishes.unknown_outcomes[None], axes)[0]
-    sizes = known.shares - unknown
-    too_small = np.argwhere(known.compared & (sizes <= _NOTHING))
-    if not len(too_small):
-        return sizes
-    slab = np.zeros(wishes.data.shape, dtype=bool)
-    np.moveaxis(slab, axes, range(len(axes)))[tuple(too_small[0])] = True
-    cell = tuple(np.argwhere(slab)[0].tolist())
-    if 0 not in wishes.left_out:
-        raise InfeasibleError(
-            "nearly all weight is on other rows than those of one group, so its"
-            f" outcomes cannot be compared: {wishes.describe(cell)}; check the weights,"
-            " or merge groups"
-        )
-    raise InfeasibleError(
-        "rows without an outcome keep their share, and in one group they leave none"
-        f" for the others: {wishes.describe((wishes.left_out[0], *cell[1:]))}; drop"
-        " those rows, or use ",
-        Option("missing", "compare"),
-    )
-
-
 # ---------------------------------------------------------------- solution
 
 
@@ -425,13 +129,16 @@ def _closest_table(
     wishes: Wishes, groups: list[GroupShares], wanted: Wanted
 ) -> FairTable:
     """Project the data onto the conditions."""
-    views = list(_each_outcome(wishes, groups, wanted))
+    views = list(each_outcome(wishes, groups, wanted))
     possible = np.logical_and.reduce(
-        [np.swapaxes(_possible(about, known), 0, axis) for about, known, axis in views]
+        [
+            np.swapaxes(possible_cells(about, known), 0, axis)
+            for about, known, axis in views
+        ]
     )
     cells = np.argwhere(possible)
     index = tuple(cells.T)
-    conditions = _conditions(wishes, groups, cells, wanted)
+    conditions = table_conditions(wishes, groups, cells, wanted)
     seen: Mask = wishes.data[index] > 0
     combinations = None
     if len(index) > 1:
@@ -489,19 +196,27 @@ def _limited_table(
 ) -> FairTable:
     """The closest table within a limit, with what was asked for if that can be had."""
     kept = fair.table > 0
-    asked = _conditions(wishes, groups, np.argwhere(kept), wanted)
+    asked = table_conditions(wishes, groups, np.argwhere(kept), wanted)
     asked = replace(asked.settled(), ceiling=limit.ceiling[kept])
-    needed = smallest_limit(asked)
-    if needed <= 1.0:
-        return replace(fair, table=_projected(wishes, kept, asked))
-    # Cells that have no mass at the rates asked for may have some at lower ones.
+    heaviest = float((fair.table / limit.ceiling).max())
+    needed = min(smallest_limit(asked), heaviest)
+    seen = kept.copy()
     for cell in fair.emptied:
-        kept[cell] = True
+        seen[cell] = True
+    if needed <= 1.0:
+        table = _projected(wishes, kept, asked)
+        return FairTable(table, _emptied(table, seen))
+    # Cells that have no mass at the rates asked for may have some at lower ones.
     free = [_freed(wishes, known.wish) for known in groups]
-    shares, sizes = _reachable_shares(wishes, free, kept, wanted, limit)
-    blocks = _blocks_given(wishes, free, np.argwhere(kept), wanted, sizes)
-    table = _reachable(wishes, kept, [*shares, *blocks], limit)
-    return FairTable(table, (), needed * limit.largest)
+    shares, sizes = _reachable_shares(wishes, free, seen, wanted, limit)
+    blocks = _blocks_given(wishes, free, np.argwhere(seen), wanted, sizes)
+    table = _reachable(wishes, seen, [*shares, *blocks], limit)
+    return FairTable(table, _emptied(table, seen), needed * limit.largest)
+
+
+def _emptied(table: Reals, seen: Mask) -> tuple[Cell, ...]:
+    """The cells that could have had mass, and have none."""
+    return tuple(map(tuple, np.argwhere(seen & (table == 0)).tolist()))
 
 
 def _reachable(
@@ -510,9 +225,7 @@ def _reachable(
     """The closest table within a limit, with the best rates that are possible there."""
     ceiling = limit.ceiling[kept]
     conditions = conditions_of(len(ceiling), asked).settled()
-    conditions = replace(conditions, ceiling=ceiling)
-    if smallest_limit(conditions) > 1.0:
-        conditions = with_best_rates(conditions)
+    conditions = with_best_rates(replace(conditions, ceiling=ceiling))
     return _projected(wishes, kept, conditions)
 
 
@@ -545,17 +258,12 @@ def _reachable_shares(
     cells = np.argwhere(kept)
     data = wishes.data[kept]
     everybody = Row(np.ones(len(cells)), 1.0)
-    rows = [everybody]
-    blocks = []
-    for one in _share_conditions(wishes, groups, cells, wanted):
-        if isinstance(one, Row):
-            rows.append(one)
-        else:
-            blocks.append(one)
+    rows = [everybody, *share_conditions(wishes, groups, cells, wanted)]
+    blocks = list(representation_blocks(wishes, groups, cells, first=0))
     if wanted.values is not None:  # all groups together keep their mean
         for known in groups:
             sizes = _counted(wishes, wishes.data, known)
-            means = list(_mean_rows(wishes, known, cells, wanted.values, sizes))
+            means = list(mean_rows(wishes, known, cells, wanted.values, sizes))
             whole = np.sum([row.cells for row in means], axis=0)
             rows.append(Row(whole, sum(row.value for row in means)))
     moved = [
@@ -597,14 +305,14 @@ def _blocks_given(
     table: Reals,
 ) -> Iterator[Row | RateBlock]:
     """Rates and means of groups that have the sizes that they have in a table."""
-    for about, known, axis in _each_outcome(wishes, groups, wanted):
+    for about, known, axis in each_outcome(wishes, groups, wanted):
         for one in known:
             sizes = _counted(about, np.swapaxes(table, 0, axis), one)
             one = replace(one, compared=one.compared & (sizes > 0))
             if one.wish.statistical is not None:
-                turned = _turned(cells, axis)
-                yield from _compared_rates(about, one, turned, sizes, None)
+                by_outcome = turned(cells, axis)
+                yield from compared_rates(about, one, by_outcome, sizes, None)
             if wanted.values is not None and axis == 0:
-                means = _mean_rows(about, one, cells, wanted.values, sizes)
+                means = mean_rows(about, one, cells, wanted.values, sizes)
                 parts = [row.cells / row.value for row in means]
                 yield RateBlock(np.array(parts), 1.0)

@@ -55,14 +55,7 @@ def smallest_limit(conditions: Conditions) -> float:
 def with_best_rates(conditions: Conditions) -> Conditions:
     """The same conditions with the best rates that are possible below the ceiling."""
     rate = best_rate(conditions) * (1 - _ROUNDING)
-    if rate > 0.0:
-        return replace(conditions, least=np.minimum(conditions.least, rate))
-    return replace(
-        conditions,
-        rates=conditions.rates[:0],
-        block=conditions.block[:0],
-        least=conditions.least[:0],
-    )
+    return replace(conditions, least=np.minimum(conditions.least, rate))
 
 
 def best_rate(conditions: Conditions) -> float:

@@ -6,6 +6,7 @@ spell the options its own way.
 
 import hashlib
 import json
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -281,8 +282,8 @@ def other_remarks(facts: Facts) -> Iterator[Remark]:
                 " weight zero"
             ),
         )
-    if facts.weight_limit is not None:
-        yield from _missed_for_the_limit(facts, facts.weight_limit)
+    if facts.weight_limit is not None and facts.needed_limit is not None:
+        yield from _missed_for_the_limit(facts, facts.weight_limit, facts.needed_limit)
     yield from _decision_remarks(facts)
     yield from unfair_decisions(facts)
 
@@ -310,20 +311,29 @@ def _privacy_remarks(facts: Facts) -> Iterator[Remark]:
         )
 
 
-def _missed_for_the_limit(facts: Facts, limit: float) -> Iterator[Remark]:
+def _missed_for_the_limit(
+    facts: Facts, limit: float, needed: float
+) -> Iterator[Remark]:
+    """What was asked for, what can be reached, and the limit that would allow it."""
+    if needed <= limit * (1 + REACHED):
+        return
+    short = []
     for kind, name in facts.rates_shown:
         wanted = facts.wanted[kind][name]
         reached = facts.achieved[kind][name]
         if wanted is not None and reached is not None and reached < wanted - REACHED:
-            yield (
-                (
-                    f"the {facts.measure.rate_name(kind, name)} is {reached:.3f}, not"
-                    f" {wanted:.3f}, because no row may count more than {limit:g} times"
-                    " ("
-                ),
-                Option("largest_weight"),
-                ")",
-            )
+            rate = facts.measure.rate_name(kind, name)
+            short.append(f"the {rate} is {reached:.3f}, not {wanted:.3f}")
+    missed = ", ".join(short) or "not all shares are those asked for"
+    yield (
+        (
+            f"{missed}: that is the most that can be reached, because no row may count"
+            f" more than {limit:g} times; a limit of {math.ceil(100 * needed) / 100:g}"
+            " would allow what was asked for ("
+        ),
+        Option("largest_weight"),
+        ")",
+    )
 
 
 def _changes_to_the_table(facts: Facts) -> Iterator[Remark]:

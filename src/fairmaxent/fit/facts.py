@@ -124,6 +124,9 @@ class UnderivedFacts:
 
     # combinations with rows that cannot count if the wishes are to be met
     emptied_cells: tuple[str, ...] = ()
+    # the largest weight that would have allowed what was asked for; None: it was
+    # reached, or there is no limit
+    needed_limit: float | None = None
     # that look like identifiers, and that nobody asked to keep
     left_out_columns: tuple[str, ...] = ()
     # None: drawn rows that copy a real row keep its exact values

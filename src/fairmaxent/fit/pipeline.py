@@ -252,6 +252,7 @@ def fit_rows(
     )
     told = UnderivedFacts(
         emptied_cells=tuple(map(data.roles.describe_cell, fair.emptied)),
+        needed_limit=fair.needed_limit,
         redrawn=data.redrawn,
         decisions=None if taught is None else taught.decisions,
         left_out_columns=data.left_out,
