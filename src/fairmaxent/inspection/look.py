@@ -32,7 +32,7 @@ from fairmaxent.inspection.proposals import (
 from fairmaxent.inspection.verdict import judge
 from fairmaxent.metrics.definitions import representation_rate, statistical_rate
 from fairmaxent.metrics.group_rates import GroupedTable
-from fairmaxent.metrics.groups import Comparison, ReferenceOption, reference_for
+from fairmaxent.metrics.groups import Comparison, ReferenceOption, levels_of_reference
 
 
 def inspect(
@@ -104,13 +104,18 @@ def inspect(
         return found
 
     roles = Roles.of(domain, outcome, names)
-    compared = roles.groupings(groups)
-    columns_of = [tuple(roles.names[axis] for axis in axes) for axes in compared]
-    how = {"weight": weight, "domain": domain, "smallest_group": smallest_group}
-    groupings = []
-    for columns in columns_of:
-        how["reference"] = reference_for(reference, columns_of, columns)
-        groupings.append(_rates(frame, columns, outcome, good, how, confidence))
+    how = {
+        "weight": weight,
+        "domain": domain,
+        "smallest_group": smallest_group,
+        "reference": levels_of_reference(reference, names),
+    }
+    groupings = [
+        _rates(
+            frame, [roles.names[axis] for axis in axes], outcome, good, how, confidence
+        )
+        for axes in roles.groupings(groups)
+    ]
     return replace(
         found,
         hints=(*found.hints, *role_hints(roles, codes, design)),
@@ -151,14 +156,16 @@ def _summaries(
 
 def _rates(
     frame: Any,
-    columns: tuple[str, ...],
+    columns: list[str],
     outcome: str,
     favourable: object,
     how: dict[str, Any],
     confidence: float,
 ) -> GroupingRates:
     """Both rates of the groups of some columns, and what they say."""
-    how = how | {"groups": "joint"}
+    levels = how["reference"]
+    own = {name: levels[name] for name in columns if name in levels}
+    how = how | {"groups": "joint", "reference": own}
     shares = representation_rate(frame, columns, confidence=confidence, **how)
     how |= {"outcome": outcome, "favourable": favourable}
     rates = statistical_rate(frame, protected=columns, confidence=confidence, **how)
