@@ -104,18 +104,9 @@ def inspect(
         return found
 
     roles = Roles.of(domain, outcome, names)
-    how = {
-        "weight": weight,
-        "domain": domain,
-        "smallest_group": smallest_group,
-        "reference": levels_of_reference(reference, names),
-    }
-    groupings = [
-        _rates(
-            frame, [roles.names[axis] for axis in axes], outcome, good, how, confidence
-        )
-        for axes in roles.groupings(groups)
-    ]
+    how: Any = {"weight": weight, "domain": domain, "smallest_group": smallest_group}
+    how["reference"] = levels_of_reference(reference, names)
+    groupings = _groupings(frame, roles, roles.groupings(groups), good, how, confidence)
     return replace(
         found,
         hints=(*found.hints, *role_hints(roles, codes, design)),
@@ -154,30 +145,32 @@ def _summaries(
         )
 
 
-def _rates(
+def _groupings(
     frame: Any,
-    columns: list[str],
-    outcome: str,
+    roles: Roles,
+    compared: Sequence[tuple[int, ...]],
     favourable: object,
     how: dict[str, Any],
     confidence: float,
-) -> GroupingRates:
-    """Both rates of the groups of some columns, and what they say."""
+) -> Iterator[GroupingRates]:
+    """Both rates of the groups of some columns, and what they say, by grouping."""
+    outcome = roles.names[0]
     levels = how["reference"]
-    own = {name: levels[name] for name in columns if name in levels}
-    how = how | {"groups": "joint", "reference": own}
-    shares = representation_rate(frame, columns, confidence=confidence, **how)
-    how |= {"outcome": outcome, "favourable": favourable}
-    rates = statistical_rate(frame, protected=columns, confidence=confidence, **how)
-    compared = Comparison(protected=columns, missing="ignore", **how)
-    (rows,) = compared.grouped(frame)
-    table = GroupedTable.of_outcomes(rows, favourable)
-    return GroupingRates(
-        name=" × ".join(columns),
-        representation=shares,
-        statistical=rates,
-        verdict=judge(table, shares, outcome, confidence),
-    )
+    about: Any = {"outcome": outcome, "favourable": favourable}
+    for axes in compared:
+        columns = [roles.names[axis] for axis in axes]
+        own = {name: levels[name] for name in columns if name in levels}
+        how = how | {"groups": "joint", "protected": columns, "reference": own}
+        shares = representation_rate(frame, confidence=confidence, **how)
+        rates = statistical_rate(frame, confidence=confidence, **how, **about)
+        (rows,) = Comparison(missing="ignore", **how, **about).grouped(frame)
+        table = GroupedTable.of_outcomes(rows, favourable)
+        yield GroupingRates(
+            name=" × ".join(columns),
+            representation=shares,
+            statistical=rates,
+            verdict=judge(table, shares, outcome, confidence),
+        )
 
 
 def _empty_cells(roles: Roles, codes: Codes) -> Iterator[str]:
