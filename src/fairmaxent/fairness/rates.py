@@ -12,7 +12,7 @@ others of their stratum only, and the worst stratum counts.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Real
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from fairmaxent.errors import LevelError, Option, RateError
 LEAST_RATE = 1e-6  # that can be asked for: below, what is asked is lost in rounding
 _TIE = 1e-9  # values that differ by less, relatively, are equal
 
+Array = TypeVar("Array", Reals, Mask)
 Grouping = tuple[int, ...]
 Levels = tuple[int, ...]
 ByGrouping = dict[str, float | None]
@@ -219,7 +220,7 @@ def rates_of_many(
     return np.fmin.reduce(representation, axis=-1), np.fmin.reduce(statistical, axis=-1)
 
 
-def by_stratum(values: Reals, strata: int, *, first: int = 0) -> Reals:
+def by_stratum(values: Array, strata: int, *, first: int = 0) -> Array:
     """Lay the values of groups out as (…, strata, groups).
 
     The axes of a grouping begin at ``first``.
@@ -234,7 +235,7 @@ def by_stratum(values: Reals, strata: int, *, first: int = 0) -> Reals:
     return np.swapaxes(values.reshape(*kept, -1, within), -1, -2)
 
 
-def without_strata(values: Reals, shape: Sequence[int]) -> Reals:
+def without_strata(values: Array, shape: Sequence[int]) -> Array:
     """Lay values out again as `by_stratum` found them: (…, groups, strata)."""
     kept = values.shape[:-2]
     return np.swapaxes(values, -1, -2).reshape(*kept, *shape)

@@ -7,7 +7,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from itertools import zip_longest
 
 import numpy as np
 
@@ -135,15 +134,13 @@ class Wishes:
             wanted.groupings,
             wanted.representation,
             wanted.statistical,
+            wanted.apart or (None,) * len(wanted.groupings),
             strict=True,
         )
         wishes = cls(
             data=data / data.sum(),
             allowed=allowed,
-            groupings=tuple(
-                GroupingWish(*rate, apart)
-                for rate, apart in zip_longest(rates, wanted.apart)
-            ),
+            groupings=tuple(GroupingWish(*rate) for rate in rates),
             favourable=wanted.favourable,
             targets=targets,
             left_out=wanted.left_out,

@@ -15,13 +15,12 @@ from fairmaxent.fairness.rates import (
     Measure,
     Rates,
     group_table,
-    outcome_axis,
-    outcome_rates,
     smallest_over_largest,
     worst_ratio,
 )
 from fairmaxent.fit.costs import Costs, measure_costs
 from fairmaxent.fit.distribution import Distribution
+from fairmaxent.fit.groups import GroupChange, group_changes
 from fairmaxent.fit.option_values import PaperRequest
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.request import Request
@@ -61,18 +60,6 @@ class GroupMean:
 
     grouping: str
     group: str
-    before: float
-    after: float
-
-
-@dataclass(frozen=True)
-class SmallGroup:
-    """A group that is too small to decide a rate, with its own rate of an outcome."""
-
-    grouping: str
-    group: str
-    outcome: str
-    rows: int
     before: float
     after: float
 
@@ -152,7 +139,7 @@ class Facts(UnderivedFacts):
     # of fewer than `SMALL_GROUP` rows, whatever they weigh
     small_groups: dict[str, int]
     # those that are too small to decide a rate that is stated
-    set_apart: tuple[SmallGroup, ...]
+    set_apart: tuple[GroupChange, ...]
     # combinations that nobody in the data has, and that the base fills
     filled_cells: tuple[str, ...]
     filled_shares: tuple[float, ...]  # of each of them
@@ -222,7 +209,7 @@ def facts_of(solved: Solved, told: UnderivedFacts) -> dict[str, Any]:
         wanted=_wanted(problem, told.decisions),
         before=problem.judged.rates(problem.data_table),
         achieved=problem.judged.rates(achieved),
-        set_apart=_set_apart(problem, achieved),
+        set_apart=tuple(one for one in group_changes(solved) if one.is_apart),
         dual=solution.value,
         iterations=solution.iterations,
         residual=solution.residual,
@@ -289,35 +276,6 @@ def _small_groups(problem: Problem) -> dict[str, int]:
         for axes, size in sizes.items()
         for group in map(tuple, np.argwhere(size < SMALL_GROUP).tolist())
     }
-
-
-def _set_apart(problem: Problem, achieved: Reals) -> tuple[SmallGroup, ...]:
-    measure = problem.judged
-    rows = problem.cells("rows")
-    found = []
-    for name, axes in zip(measure.names, measure.groupings, strict=True):
-        outcome = problem.roles.attributes[outcome_axis(axes)]
-        people = group_table(measure.outcomes_compared(rows, axes), axes).sum(axis=0)
-        before, after = (
-            outcome_rates(measure.with_outcome(table, axes), axes)
-            for table in (problem.data_table, achieved)
-        )
-        apart = measure.apart_of(axes) & (people > 0)
-        apart = np.broadcast_to(apart, before.shape)
-        for group in map(tuple, np.argwhere(apart.any(axis=0)).tolist()):
-            found += [
-                SmallGroup(
-                    grouping=name,
-                    group=problem.roles.describe_group(axes, group),
-                    outcome=f"{outcome.name} = {outcome.labels[level]}",
-                    rows=int(people[group]),
-                    before=float(before[level][group]),
-                    after=float(after[level][group]),
-                )
-                for level in measure.favourable_of(axes)
-                if apart[level][group]
-            ]
-    return tuple(found)
 
 
 def _removed_levels(distribution: Distribution) -> tuple[str, ...]:

@@ -60,11 +60,11 @@ ROLES_DOC = (
 )
 SMALLEST_DOC = (
     "Groups below this size are set apart: they are not compared, and keep their sizes"
-    ' and outcomes. It is a share of the people compared, ``"2%"``, or a number of rows,'
-    " ``30``. By default all groups get what is asked for, but one about whom too little"
-    " is known decides no rate in the certificate: fewer than five of its people would"
-    " have the outcome, or would not, if it had it as often as all people. With 0, every"
-    " group counts."
+    ' and outcomes. It is a share of the people compared, ``"2%"``, or a number of'
+    " rows, ``30``. By default all groups get what is asked for, but one about whom too"
+    " little is known decides no rate in the certificate: fewer than five of its people"
+    " would have the outcome, or would not, if it had it as often as all people. With"
+    " 0, every group counts."
 )
 BASES_DOC = (
     "What is mixed into the rows so that every combination is possible (the paper's u),"

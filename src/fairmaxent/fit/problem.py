@@ -356,7 +356,7 @@ class Problem:
         if not self.small.are_chosen:
             return []
         named = self.measure.of_first_outcome
-        return [self.judged.apart_of(axes).all(axis=0) for _, axes in named]
+        return [np.all(self.judged.apart_of(axes), axis=0) for _, axes in named]
 
     @cached_property
     def judged(self) -> Measure:

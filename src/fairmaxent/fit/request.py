@@ -229,9 +229,7 @@ class Request:
         label="Smallest group",
         help=(
             "Groups below this size are not compared, and keep their sizes and"
-            " outcomes: 2% of the people compared, or 30 rows. By default all get what"
-            " is asked for, but one about whom too little is known decides no rate that"
-            " is shown."
+            " outcomes: 2% of the people compared, or 30 rows."
         ),
         doc=values.SMALLEST_DOC,
         words=values.smallest_words,

@@ -18,8 +18,8 @@ from fairmaxent.fit.facts import (
     ModelEstimate,
     OutcomeShare,
     Range,
-    SmallGroup,
 )
+from fairmaxent.fit.groups import GroupChange
 from fairmaxent.fit.student import DecidedRate, DecidedShare, Decisions
 from fairmaxent.metrics.trial import OVERALL
 from fairmaxent.privacy.budget import Ledger
@@ -134,14 +134,16 @@ def rate_text(value: float | None, nothing: str = "–") -> str:
     return f"{round(value, 4) + 0.0:.4f}"
 
 
-def small_group_lines(groups: Sequence[SmallGroup]) -> list[str]:
+def small_group_lines(groups: Sequence[GroupChange]) -> list[str]:
     """Who is set apart, with their number and rates; nothing if nobody is."""
-    named = dict.fromkeys(group.group for group in groups)
+    by_name: dict[str, list[GroupChange]] = {}
+    for group in groups:
+        by_name.setdefault(group.name, []).append(group)
     lines = []
-    for name in named:
-        own = [group for group in groups if group.group == name]
+    for name, own in by_name.items():
         rates = [
-            f"{one.outcome} {percent(one.before)} before, {percent(one.after)} after"
+            f"{one.about} {percent(one.rate_before)} before,"
+            f" {percent(one.rate_after)} after"
             for one in own[:_RATES]
         ]
         text = "; ".join([*rates, *more(len(own), _RATES, "rate")])

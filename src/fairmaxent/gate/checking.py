@@ -28,7 +28,7 @@ from fairmaxent.gate.result import Answer, CheckResult, Finding
 from fairmaxent.metrics import representation_rate, statistical_rate
 from fairmaxent.metrics.effective_counts import WeightSums
 from fairmaxent.metrics.group_rates import GroupRate, Rate
-from fairmaxent.metrics.groups import outcome_column, reference_for
+from fairmaxent.metrics.groups import levels_of_reference, outcome_column
 from fairmaxent.options import with_options_of
 
 _POWER = 0.8  # of tables with the number of people needed, the share that will tell
@@ -251,6 +251,7 @@ class _Counted:
         """
         policy = self.policy
         protected = list(columns)
+        levels = levels_of_reference(policy.reference, policy.protected)
         sums = WeightSums(*(part * factor for part in vars(self.sums).values()))
         how: Any = {
             "groups": "joint",
@@ -259,7 +260,7 @@ class _Counted:
             "missing": policy.missing,
             "domain": policy.domain,
             "smallest_group": SmallGroups.of(policy.smallest_group).times(factor),
-            "reference": reference_for(policy.reference, policy.groupings, columns),
+            "reference": {name: levels[name] for name in columns if name in levels},
             "cluster": policy.cluster,
             "confidence": confidence,
         }

@@ -35,7 +35,7 @@ from fairmaxent.files.reading import Name
 from fairmaxent.fit.option_values import RateOption, checked_rates
 from fairmaxent.fit.refused import JOINT
 from fairmaxent.fit.request import Request
-from fairmaxent.metrics.groups import ReferenceOption, read_reference
+from fairmaxent.metrics.groups import ReferenceOption, levels_of_reference
 from fairmaxent.metrics.intervals import check_confidence
 from fairmaxent.options import OptionInfo, documented, info_of, option
 from fairmaxent.options.refusals import refuse
@@ -193,7 +193,7 @@ class Policy:
         for name, choice in (("groups", GroupsOption), ("missing", MissingOption)):
             check_choice(name, getattr(self, name), choice)
         SmallGroups.of(self.smallest_group)
-        read_reference(self.reference, self.groupings)
+        levels_of_reference(self.reference, names)
         refuse(self)
         check_flag("confident", self.confident)
         check_confidence(self.confidence)

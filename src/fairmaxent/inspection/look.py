@@ -36,7 +36,7 @@ from fairmaxent.inspection.strata import judge_within, stratum_rates
 from fairmaxent.inspection.verdict import Verdict, judge
 from fairmaxent.metrics.definitions import representation_rate, statistical_rate
 from fairmaxent.metrics.group_rates import GroupedTable, Rate
-from fairmaxent.metrics.groups import Comparison, ReferenceOption, reference_for
+from fairmaxent.metrics.groups import Comparison, ReferenceOption, levels_of_reference
 
 
 def inspect(
@@ -125,9 +125,6 @@ def inspect(
         return found
 
     roles = Roles.of(domain, outcome, names)
-    columns_of = [
-        tuple(roles.names[axis] for axis in axes) for axes in roles.groupings(groups)
-    ]
     how: Any = {
         "groups": "joint",
         "weight": weight,
@@ -137,9 +134,11 @@ def inspect(
         "favourable": good,
         "smallest_group": smallest_group,
     }
+    levels = levels_of_reference(reference, names)
     measured = []
-    for columns in columns_of:
-        how["reference"] = reference_for(reference, columns_of, columns)
+    for axes in roles.groupings(groups):
+        columns = tuple(roles.names[axis] for axis in axes)
+        how["reference"] = {name: levels[name] for name in columns if name in levels}
         measured.append(_measured(frame, columns, how, within, confidence))
     verdicts = judged_together([judged for _, judged in measured], confidence)
     groupings = [

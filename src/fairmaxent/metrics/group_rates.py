@@ -327,7 +327,7 @@ class GroupedTable:
         if rows.exact or (self.are_shares and not small.are_chosen):
             small = replace(small, expected=0.0)  # then they are known, however small
         weight = tally(rows.group, rows.weights, len(rows.labels))
-        people = np.bincount(rows.group, self._people, minlength=len(rows.labels))
+        people = tally(rows.group, self._people, len(rows.labels))
         return self.has_rate & small.among(
             self.effective.sizes, self.rates, people, weight
         )

@@ -147,11 +147,8 @@ class Comparison:
         """Refuse columns with two roles."""
         check_choice("missing", self.missing, MissingOption)
         SmallGroups.of(self.smallest_group)
-        read_reference(self.reference, self.groupings)
-        names = [
-            *(name for columns in self.groupings for name in columns),
-            *read_within(self.within),
-        ]
+        levels_of_reference(self.reference, self._columns)
+        names = [*self._columns, *read_within(self.within)]
         roles = (self.outcome, self.weight, self.cluster)
         names += [name for name in roles if isinstance(name, str)]
         for name in names:
@@ -346,25 +343,25 @@ class Comparison:
 
     def _reference_among(self, columns: Columns, labels: list[Label]) -> Label | None:
         """The group that the others are compared with, or None."""
-        named = read_reference(self.reference, self.groupings).get(columns)
-        if named is None:
+        levels = levels_of_reference(self.reference, self._columns)
+        if levels.keys().isdisjoint(columns):
             return None
-        for level, column, known in zip(
-            named, columns, zip(*labels, strict=True), strict=True
-        ):
-            among = list(dict.fromkeys(known))
-            if code_of(among, level) is None:
+        reference: Label = ()
+        for number, column in enumerate(columns):
+            known = list(dict.fromkeys(label[number] for label in labels))
+            code = code_of(known, levels.get(column))
+            if code is None:
                 raise LevelError(
                     Option("reference"),
-                    f": no row has {column} = {level!r};"
-                    f" {did_you_mean_level(level, among)}",
+                    f": no row has {column} = {levels.get(column)!r};"
+                    f" {did_you_mean_level(levels.get(column), known)}",
                 )
-        for label in labels:
-            pairs = zip(label, named, strict=True)
-            if all(code_of([own], level) == 0 for own, level in pairs):
-                return label
-        group = " × ".join(map(str, named))
-        raise LevelError(Option("reference"), f": no row is in the group {group}")
+            reference = (*reference, known[code])
+        return reference
+
+    @property
+    def _columns(self) -> list[str]:
+        return [name for columns in self.groupings for name in columns]
 
     def predicted(
         self,
@@ -435,49 +432,27 @@ class Comparison:
         return strata
 
 
-def read_reference(
-    asked: ReferenceOption, groupings: Sequence[Columns]
-) -> dict[Columns, Label]:
-    """The group that others are compared with, by grouping; some have none."""
+def levels_of_reference(
+    asked: ReferenceOption, names: Sequence[str]
+) -> Mapping[str, object]:
+    """The levels of the group that others are compared with, by column."""
     if asked is None:
         return {}
-    names = [name for columns in groupings for name in columns]
     if not isinstance(asked, Mapping):
-        if len(names) > 1:
-            raise InputError(
-                Option("reference"),
-                f" is {asked!r}, but several columns are compared; name a level of"
-                f" each, e.g. {dict.fromkeys(names[:2], asked)}",
-            )
-        return {groupings[0]: (asked,)}
+        if len(names) == 1:
+            return {names[0]: asked}
+        raise InputError(
+            Option("reference"),
+            f" is {asked!r}, but several columns are compared; name a level of each,"
+            f" e.g. {dict.fromkeys(names[:2], asked)}",
+        )
     for name in asked:
         if name not in names:
             raise ColumnError(
                 Option("reference"),
                 f" names {name!r}, which is not compared; {did_you_mean(name, names)}",
             )
-    found = {}
-    for columns in groupings:
-        missing = [name for name in columns if name not in asked]
-        if not missing:
-            found[columns] = tuple(asked[name] for name in columns)
-        elif len(missing) < len(columns):
-            raise InputError(
-                Option("reference"),
-                f" names no level of {missing[0]!r}; a group of intersections has a"
-                " level of each column",
-            )
-    return found
-
-
-def reference_for(
-    asked: ReferenceOption, groupings: Sequence[Columns], columns: Columns
-) -> dict[str, object] | None:
-    """The levels of the reference of one of several groupings, if it has one."""
-    levels = read_reference(asked, groupings).get(columns)
-    if levels is None:
-        return None
-    return dict(zip(columns, levels, strict=True))
+    return asked
 
 
 def stratum_text(levels: StratumLevels) -> str:
