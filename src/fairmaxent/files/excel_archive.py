@@ -33,8 +33,10 @@ _CELLS = b"sheetData"  # without which there is no cell
 
 # A cell or a row as Excel and others write it, and anything that may be one.
 _USUAL = re.compile(rb'<(?:c|row) r="([A-Z]*)([0-9]+)"')
+_PLAIN = re.compile(rb"<(?:c|row)[\s/>]")
+_PREFIXED = re.compile(rb":(?:c|row)[\s/>]")
 _ANY = re.compile(rb"<(?:[^\s<>]*:)?(?:c|row)(?=[\s/>])")
-_PLACE = re.compile(rb"[\s\"']r\s*=")
+_PLACE = re.compile(rb"r(?<=[\s\"']r)\s*=")
 # A cell or a row as XML allows it: its name, and its attributes.
 _ATTRIBUTE = rb"\s+[^\s=<>/\"']+\s*=\s*(?:\"[^\"]*\"|'[^']*')"
 _TAG = re.compile(rb"<(?:[\w.-]+:)?(c|row)((?:" + _ATTRIBUTE + rb")*)\s*/?>")
@@ -130,7 +132,9 @@ def _extent(sheet: bytes) -> _Extent:
     count = 0
     for piece in _pieces(sheet):
         usual = _USUAL.findall(piece)
-        if not len(usual) == len(_ANY.findall(piece)) == len(_PLACE.findall(piece)):
+        tags = len(_PLAIN.findall(piece))
+        places = len(_PLACE.findall(piece))
+        if not len(usual) == tags == places or _PREFIXED.search(piece):
             return _extent_counted(sheet)
         in_cells = [digits for letters, digits in usual if letters]
         rows.update(in_cells)
