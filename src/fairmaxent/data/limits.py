@@ -28,7 +28,7 @@ MOST_FILE_COLUMNS = 16_384  # of a file from which columns are dropped
 MOST_CELLS = (1 << 31) - 1
 LONGEST_CELL = 1 << 24  # characters of a CSV
 MOST_INFLATION = 200  # times the size of a compressed file
-FREELY_INFLATED = 1 << 27  # bytes that a compressed file of any size may become
+FREELY_INFLATED = 1 << 25  # bytes that a compressed file of any size may become
 
 _UNITS = {
     "": 1,

@@ -58,9 +58,9 @@ def read_range(text: str) -> Block:
     if found is not None:
         block = Block(
             top=int(found[2]) - 1,
-            left=column_number(found[1].encode()),
+            left=column_number(found[1]),
             bottom=int(found[4]) - 1,
-            right=column_number(found[3].encode()),
+            right=column_number(found[3]),
         )
         if 0 <= block.top <= block.bottom and block.left <= block.right:
             return block

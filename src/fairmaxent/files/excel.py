@@ -14,6 +14,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
+from xml.parsers import expat
 
 from fairmaxent.data.declaration import at_midnight
 from fairmaxent.data.frames import library_errors, load_library
@@ -49,6 +50,7 @@ _OF_DAMAGE = (
     LookupError,
     ValueError,
     ArithmeticError,
+    expat.ExpatError,
 )
 
 _Value = str | int | float | bool | dt.date | dt.datetime | dt.time
@@ -285,9 +287,8 @@ def _columns(
         is_apart = bool(found.apart)
         remarks += _remarks_beside(found, sheet, path)
     table = _table_in(cells, path, reading, is_detected=is_detected)
-    header, *below = table.rows
-    if reading.columns is not None:
-        below = table.rows
+    header = table.rows[0]
+    below = table.rows[reading.columns is None :]
     where = ""
     options: tuple[tuple[str, str], ...] = ()
     if is_detected and header > min(sheet.rows):

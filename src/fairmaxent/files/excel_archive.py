@@ -11,8 +11,11 @@ import io
 import re
 import sys
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import NamedTuple
+from xml.parsers import expat
+from xml.sax.saxutils import quoteattr
 
 from fairmaxent.data.limits import MOST_FILE_COLUMNS, need_memory
 from fairmaxent.errors import LimitError, StorageError
@@ -21,25 +24,25 @@ from fairmaxent.files.content import check_growth
 # bytes of memory for each byte of XML, and for each cell up to the last one
 _XML_MEMORY = 8
 _CELL_MEMORY = 100
-# cells up to the last one: any number of them up to this, or for each that is there
+# cells up to the last one: any number of them up to this, or for each that is there,
+# before and after empty rows and columns are squeezed out
 _FREE = 1 << 20
 _FOR_EACH = 10
-_MOST_FOR_EACH = 100  # once empty rows and columns are squeezed out
+_MOST_FOR_EACH = 100
 _MOST_ROWS = 1 << 20  # of a sheet
-_PIECE = 1 << 20  # bytes of XML that are looked at together
 _EVERY = range(sys.maxsize)
 _READ = (".xml", ".rels")
 _CELLS = b"sheetData"  # without which there is no cell
+# A cell as Excel and others write it; and tags and places, however they are written.
+_LETTERS = re.compile(rb'<c r="([A-Z]{1,3})[0-9]{1,7}"')
+_DIGITS = re.compile(rb'<c r="[A-Z]{1,3}([0-9]{1,7})"')
+_PLAIN = re.compile(rb"<(?:c|row)[\s/>]")
+_PREFIXED = re.compile(rb":(?:c|row)[\s/>]")
+_PLACE = re.compile(rb"r(?<=[\s\"']r)\s*=")
+_TAG = re.compile(rb"<(?:[^>/\"']|\"[^\"]*\"|'[^']*')*")  # up to its end, /> or >
 
-# A cell or a row as Excel and others write it, and anything that may be one.
-_USUAL = re.compile(rb'<(?:c|row) r="([A-Z]*)([0-9]+)"')
-_ANY = re.compile(rb"<(?:[^\s<>]*:)?(?:c|row)(?=[\s/>])")
-_PLACE = re.compile(rb"[\s\"']r\s*=")
-# A cell or a row as XML allows it: its name, and its attributes.
-_ATTRIBUTE = rb"\s+[^\s=<>/\"']+\s*=\s*(?:\"[^\"]*\"|'[^']*')"
-_TAG = re.compile(rb"<(?:[\w.-]+:)?(c|row)((?:" + _ATTRIBUTE + rb")*)\s*/?>")
-_OWN_PLACE = re.compile(rb"\sr\s*=\s*[\"']([^\"']*)[\"']")
-_REFERENCE = re.compile(rb"([A-Za-z]*)([0-9]*)")
+# What is done with a cell: where its tag begins, its name, attributes, row and column.
+_Visit = Callable[[int, str, Mapping[str, str], int, int], None]
 
 
 class Archive(NamedTuple):
@@ -50,17 +53,32 @@ class Archive(NamedTuple):
     columns: Sequence[int] = _EVERY
 
 
-class _Extent(NamedTuple):
+class _Extent:
     """The rows and columns in which a sheet has cells, from 0; and how many cells."""
 
-    rows: set[int]
-    columns: set[int]
-    count: int
+    def __init__(self, sheet: bytes) -> None:
+        letters = _LETTERS.findall(sheet)
+        self.cells = len(letters)
+        self.columns = {column_number(found.decode()) for found in set(letters)}
+        self.rows = {int(digits) - 1 for digits in set(_DIGITS.findall(sheet))}
+        tags = self.cells + sheet.count(b'<row r="')
+        is_usual = tags == len(_PLAIN.findall(sheet)) == len(_PLACE.findall(sheet))
+        if not is_usual or _PREFIXED.search(sheet):
+            self.cells = 0
+            _visit_cells(sheet, self._add)
+        last_row = max(self.rows, default=0)
+        last_column = max(self.columns, default=0)
+        if last_row >= _MOST_ROWS or last_column >= MOST_FILE_COLUMNS:
+            raise ValueError("a cell is beyond the last that a sheet can have")
+        self.room = 0
+        if self.cells:
+            height = last_row - min(self.rows) + 1
+            self.room = height * (last_column - min(self.columns) + 1)
 
-    @property
-    def is_sparse(self) -> bool:
-        """Whether too few of the cells up to the last are there."""
-        return _area(self) > max(_FREE, _FOR_EACH * self.count)
+    def _add(self, _: int, __: str, ___: object, row: int, column: int) -> None:
+        self.rows.add(row)
+        self.columns.add(column)
+        self.cells += 1
 
 
 def plain_archive(content: bytes, path: str) -> Archive:
@@ -80,140 +98,113 @@ def plain_archive(content: bytes, path: str) -> Archive:
             f"reading {path}",
             "save the sheet as CSV, take a part of the rows",
         )
-        parts = (
-            (name, archive.open(entry).read(entry.file_size))
+        parts = {
+            name: archive.open(entry).read(entry.file_size)
             for name, entry in entries.items()
             if name.endswith(_READ)
+        }
+    sheets = [name for name, part in parts.items() if _CELLS in part]
+    extents = [_Extent(parts[name]) for name in sheets]
+    if all(extent.room <= max(_FREE, _FOR_EACH * extent.cells) for extent in extents):
+        most = max((extent.room for extent in extents), default=0)
+        _need_cells(most, path)
+        return Archive(_archived(parts))
+
+    rows = sorted(set().union(*(extent.rows for extent in extents)))
+    columns = sorted(set().union(*(extent.columns for extent in extents)))
+    room = len(rows) * len(columns)
+    count = sum(extent.cells for extent in extents)
+    if room > max(_FREE, _MOST_FOR_EACH * count):
+        raise LimitError(
+            f"{path} has {count:,} cells, so far from each other that room for"
+            f" {room:,} would be needed; remove cells beside the table, or save the"
+            " sheet as CSV"
         )
-        plain, extents = _gathered(parts)
-    if any(extent.is_sparse for extent in extents):
-        return _squeezed(plain, extents, path)
-    for extent in extents:
-        _need_cells(_area(extent), path)
-    return Archive(plain)
+    _need_cells(room, path)
+    for name in sheets:
+        parts[name] = _squeezed(parts[name], rows, columns)
+    return Archive(_archived(parts), rows, columns)
 
 
-def _gathered(parts: Iterator[tuple[str, bytes]]) -> tuple[bytes, list[_Extent]]:
-    """An archive of these parts, and where the cells of its sheets are."""
+def _archived(parts: Mapping[str, bytes]) -> bytes:
     plain = io.BytesIO()
-    extents = []
     with zipfile.ZipFile(plain, "w") as archive:
-        for name, part in parts:
+        for name, part in parts.items():
             archive.writestr(name, part)
-            if _CELLS in part:
-                extents.append(_extent(part))
-    return plain.getvalue(), extents
+    return plain.getvalue()
 
 
-def _area(extent: _Extent) -> float:
-    """How many cells there are from the first to the last, empty or not."""
-    if not extent.count:
-        return 0.0
-    height = max(extent.rows) - min(extent.rows) + 1
-    width = max(extent.columns) - min(extent.columns) + 1
-    return float(height * width)
-
-
-def _need_cells(count: float, path: str) -> None:
+def _need_cells(count: int, path: str) -> None:
     need_memory(
-        _CELL_MEMORY * count, f"reading {path}", "remove cells beside the table"
+        float(_CELL_MEMORY * count), f"reading {path}", "remove cells beside the table"
     )
 
 
-# ---------------------------------------------------------------- where cells are
-
-
-def _extent(sheet: bytes) -> _Extent:
-    """Where the cells of a sheet are, by what each says, or else by counting."""
-    rows: set[bytes] = set()
-    columns: set[bytes] = set()
-    count = 0
-    for piece in _pieces(sheet):
-        usual = _USUAL.findall(piece)
-        if not len(usual) == len(_ANY.findall(piece)) == len(_PLACE.findall(piece)):
-            return _extent_counted(sheet)
-        in_cells = [digits for letters, digits in usual if letters]
-        rows.update(in_cells)
-        columns.update(letters for letters, _ in usual)
-        count += len(in_cells)
-    columns.discard(b"")
-    extent = _Extent(
-        rows={int(digits) - 1 for digits in rows},
-        columns=set(map(column_number, columns)),
-        count=count,
-    )
-    _check_within(extent)
-    return extent
-
-
-def _check_within(extent: _Extent) -> None:
-    beyond_rows = max(extent.rows, default=0) >= _MOST_ROWS
-    beyond_columns = max(extent.columns, default=0) >= MOST_FILE_COLUMNS
-    if beyond_rows or beyond_columns:
-        raise ValueError("a cell is beyond the last that a sheet can have")
-
-
-def _pieces(sheet: bytes) -> Iterator[bytes]:
-    """Parts of a sheet that begin with a row."""
-    start = 0
-    while start < len(sheet):
-        end = sheet.find(b"<row ", start + _PIECE)
-        if end < 0:
-            end = len(sheet)
-        yield sheet[start:end]
-        start = end
-
-
-def _extent_counted(sheet: bytes) -> _Extent:
-    """The same for a sheet whose cells need not say where they are."""
-    rows = set()
-    columns = set()
-    count = 0
-    for _, row, column in _places(sheet):
-        if column is not None:
-            rows.add(row)
-            columns.add(column)
-            count += 1
-    extent = _Extent(rows, columns, count)
-    _check_within(extent)
-    return extent
-
-
-def _places(sheet: bytes) -> Iterator[tuple[re.Match[bytes], int, int | None]]:
-    """Each row and each cell, with its place; a row has no column.
-
-    One that does not say where it is follows the one before.
-    """
+def _visit_cells(sheet: bytes, visit: _Visit) -> None:
+    """Visit each cell; one that does not say where it is follows the one before."""
+    parser = expat.ParserCreate()
     row = -1
     column = -1
-    count = 0
-    for tag in _TAG.finditer(sheet):
-        count += 1
-        said = _OWN_PLACE.findall(tag[2])
-        reference = _REFERENCE.fullmatch(b"".join(said))
-        if len(said) > 1 or reference is None:
-            raise ValueError("it does not say where a cell is")
-        letters, digits = reference.groups()
-        if tag[1] == b"row":
-            row = int(digits) - 1 if digits else row + 1
+
+    def start(name: str, attributes: Mapping[str, str]) -> None:
+        nonlocal row, column
+        if name[-1] not in "cw":  # which most are not
+            return
+        kind = name[name.rfind(":") + 1 :]
+        place = attributes.get("r", "")
+        letters = place.rstrip("0123456789")
+        digits = place[len(letters) :]
+        if kind == "row":
+            row = int(digits or row + 2) - 1
             column = -1
-            yield tag, row, None
-        else:
-            column = column_number(letters) if letters else column + 1
-            yield tag, int(digits) - 1 if digits else row, column
-    if count != len(_ANY.findall(sheet)):
-        raise ValueError("it is not well-formed")
+        elif kind == "c":
+            column += 1
+            if letters:
+                column = column_number(letters)
+            own_row = int(digits or row + 1) - 1
+            visit(parser.CurrentByteIndex, name, attributes, own_row, column)
+
+    parser.StartElementHandler = start
+    parser.Parse(sheet, True)  # noqa: FBT003
 
 
-def column_number(letters: bytes) -> int:
+def _squeezed(sheet: bytes, rows: Sequence[int], columns: Sequence[int]) -> bytes:
+    """The sheet with its cells moved to where they are in these rows and columns."""
+    new_row = {row: number for number, row in enumerate(rows, 1)}
+    letters = {column: column_letters(place) for place, column in enumerate(columns)}
+    written = []
+    end = 0
+
+    def move(
+        start: int, name: str, attributes: Mapping[str, str], row: int, column: int
+    ) -> None:
+        nonlocal end
+        said = {"r": f"{letters[column]}{new_row[row]}"}
+        said |= {key: attributes[key] for key in ("s", "t") if key in attributes}
+        text = "".join(f" {key}={quoteattr(value)}" for key, value in said.items())
+        written.append(sheet[end:start])
+        written.append(f"<{name}{text}".encode())
+        tag = _TAG.match(sheet, start)
+        if tag is not None:
+            end = tag.end()
+
+    _visit_cells(sheet, move)
+    written.append(sheet[end:])
+    return b"".join(written)
+
+
+@cache
+def column_number(letters: str) -> int:
     """Number a column from 0.
 
-    >>> column_number(b"A"), column_number(b"aa"), column_number(b"XFD")
+    >>> column_number("A"), column_number("aa"), column_number("XFD")
     (0, 26, 16383)
     """
+    if not re.fullmatch("[A-Za-z]{1,3}", letters):
+        raise ValueError("a cell does not say where it is")
     number = 0
     for letter in letters.upper():
-        number = 26 * number + letter - 64
+        number = 26 * number + ord(letter) - 64
     return number - 1
 
 
@@ -229,51 +220,3 @@ def column_letters(number: int) -> str:
         rest, letter = divmod(rest - 1, 26)
         letters = chr(65 + letter) + letters
     return letters
-
-
-# ---------------------------------------------------------------- squeezed sheets
-
-
-def _squeezed(plain: bytes, extents: Sequence[_Extent], path: str) -> Archive:
-    """The archive without rows and columns in which no sheet has a cell."""
-    rows = sorted(set().union(*(extent.rows for extent in extents)))
-    columns = sorted(set().union(*(extent.columns for extent in extents)))
-    room = len(rows) * len(columns)
-    count = sum(extent.count for extent in extents)
-    if room > max(_FREE, _MOST_FOR_EACH * count):
-        raise LimitError(
-            f"{path} has {count:,} cells, so far from each other that room for"
-            f" {room:,} would be needed; remove cells beside the table, or save the"
-            " sheet as CSV"
-        )
-    _need_cells(float(room), path)
-    new_row = {row: number for number, row in enumerate(rows)}
-    new_column = {column: number for number, column in enumerate(columns)}
-
-    def place_of(row: int, column: int | None) -> str:
-        if column is None:
-            return ""
-        return f"{column_letters(new_column[column])}{new_row[row] + 1}"
-
-    with zipfile.ZipFile(io.BytesIO(plain)) as archive:
-        parts = [(name, archive.read(name)) for name in archive.namelist()]
-    squeezed = [
-        (name, _placed(part, place_of) if _CELLS in part else part)
-        for name, part in parts
-    ]
-    return Archive(_gathered(iter(squeezed))[0], rows, columns)
-
-
-def _placed(sheet: bytes, place_of: Callable[[int, int | None], str]) -> bytes:
-    """The sheet with other places for its cells, and rows that say none."""
-    written = []
-    end = 0
-    for tag, row, column in _places(sheet):
-        place = place_of(row, column)
-        written.append(sheet[end : tag.start(2)])
-        if place:
-            written.append(f' r="{place}"'.encode())
-        written.append(_OWN_PLACE.sub(b"", tag[2]))
-        end = tag.end(2)
-    written.append(sheet[end:])
-    return b"".join(written)

@@ -197,15 +197,12 @@ def _read_detected(
 
 
 def _sums_left_out(count: int, which: str, path: str) -> Remark:
-    what = (
-        f"the {which} row of {path} is called a total, so it was left out; to keep it"
-    )
+    what = f"the {which} row of {path} is called a total, so it was"
+    keep = "it"
     if count > 1:
-        what = (
-            f"{count:,} {which} rows of {path} are called totals, so they were left out;"
-            " to keep them"
-        )
-    return f"{what}, set ", Option("skip_last", 0)
+        what = f"{count:,} {which} rows of {path} are called totals, so they were"
+        keep = "them"
+    return f"{what} left out; to keep {keep}, set ", Option("skip_last", 0)
 
 
 def _read_declared(
