@@ -306,3 +306,20 @@ def test_rows_to_share(files):
     )
     assert not set(real["age"]) & set(shared["age"])
     assert np.unique(shared["age"]).size <= 16
+
+
+@pytest.mark.parametrize("undeclared", ["refuse", "missing", "drop"])
+def test_a_damaged_stream_without_columns_is_named(files, undeclared):
+    polars.DataFrame().write_ipc_stream(files / "z.arrow")
+    said = run(
+        "debias",
+        "z.arrow",
+        *ROLES,
+        *PRIVATE,
+        "--undeclared",
+        undeclared,
+        "-o",
+        "new.csv",
+        code=3,
+    )
+    assert "z.arrow has no columns; pass a table with column names" in said

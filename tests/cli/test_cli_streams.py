@@ -3,6 +3,7 @@ line and a code that is true.
 """
 
 import ctypes
+import errno
 import os
 import resource
 import stat
@@ -15,7 +16,8 @@ from click.testing import CliRunner
 
 from clifiles import QUIET, ROLES, biased_table, listing
 from fairmaxent import debias
-from fairmaxent.cli.group import group
+from fairmaxent.cli.group import _explain, group
+from fairmaxent.cli.options import next_step
 
 COMMAND = f"{sys.executable} -m fairmaxent"
 R, Q = " ".join(ROLES), " ".join(QUIET)
@@ -48,6 +50,7 @@ def shell(command, folder):
             5,
             "cannot write to stdout: No space left on device",
         ),
+        ("sample model.fme -n 5 >/dev/full", 5, "stdout: No space left on device"),
         pytest.param(
             f"debias data.csv {R} {Q} -o - >/dev/full",
             5,
@@ -64,6 +67,38 @@ def test_closed_and_full_streams(folder, typed, code, said):
     assert said in err
     assert err.count("\n") == (1 if said else 0)
     assert listing(folder) == before
+
+
+def test_a_full_stream_is_named():
+    full = OSError(errno.ENOSPC, "No space left on device")
+    said, code = _explain(full)
+    assert said.startswith("stdout: No space left on device; check")
+    assert code == 5
+
+
+def test_a_pipe_is_no_file_for_the_next_command(tmp_path):
+    """As after -o >(gzip): whoever reads it next would wait forever."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    said = next_step("write a report", ["report", "model.fme", "--sample", str(pipe)])
+    assert said == (
+        f"Next: write a report (run it again with a file instead of {pipe}, a pipe"
+        " that is gone)"
+    )
+
+
+@pytest.mark.process
+def test_what_polars_says_of_itself_is_not_shown(tmp_path):
+    """RUST_BACKTRACE is for who works on polars: a panic is one line of ours."""
+    pyarrow = pytest.importorskip("pyarrow")
+    odd = pyarrow.array([(1, 2, 3)], pyarrow.month_day_nano_interval())
+    table = pyarrow.table({"a": odd})
+    with pyarrow.ipc.new_file(tmp_path / "odd.arrow", table.schema) as file:
+        file.write_table(table)
+    code, _, err = shell(f"RUST_BACKTRACE=1 {COMMAND} inspect odd.arrow", tmp_path)
+    assert code == 5
+    assert "stack backtrace" not in err
+    assert err.splitlines()[-1].startswith("Error: cannot read odd.arrow as arrow")
 
 
 @pytest.mark.process

@@ -6,12 +6,14 @@ import contextlib
 import json
 import runpy
 import shlex
+import uuid
 from functools import cache
 from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 import pytest
 import yaml
 
@@ -326,6 +328,27 @@ def test_a_file_without_a_policy_that_can_be_used(tmp_path, text, said):
     with pytest.raises(fairmaxent.InputError, match=said):
         check_policies(read_policies(path))
     clifiles.run("check", "--policies", path, code=3)
+
+
+def nested_columns():
+    """Columns of Arrow that nobody can be grouped by."""
+    identity = uuid.uuid4().bytes
+    return {
+        "list": pa.array([[1], [2]] * 30),
+        "struct": pa.array([{"a": 1}, {"a": 2}] * 30),
+        "map": pa.array([[("a", 1)]] * 60, pa.map_(pa.string(), pa.int64())),
+        "uuid": pa.array([identity] * 60, pa.uuid()),
+    }
+
+
+@pytest.mark.parametrize("kind", ["list", "struct", "map", "uuid"])
+@pytest.mark.parametrize("role", ["protected", "outcome", "within"])
+def test_what_nobody_can_be_grouped_by_is_said(kind, role):
+    columns = {"hired": pa.array(["yes", "no"] * 30), "sex": pa.array(["f", "m"] * 30)}
+    table = pa.table({**columns, "odd": nested_columns()[kind]})
+    asked = {"outcome": "hired", "protected": ["sex"], "statistical_rate": 0.8}
+    with pytest.raises(fairmaxent.InputError, match=r"cannot be counted by .*odd"):
+        check(table, **(asked | {role: "odd"}))
 
 
 def test_the_files_to_copy_work(tmp_path, monkeypatch):

@@ -19,6 +19,8 @@ def main() -> None:
     # The matrices of a fit are small: threads of the linear algebra would only wait for
     # each other, at full speed.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # What goes wrong is said in one line, not as the way that led there in polars.
+    os.environ["RUST_BACKTRACE"] = "0"
     try:
         import click  # noqa: F401
     except ImportError:

@@ -232,16 +232,16 @@ def _explain(problem: BaseException) -> tuple[str, int]:
             " 'fairmaxent --debug …' to see the traceback, and report it."
         )
         return text, code
-    if isinstance(problem, OSError) and problem.filename is not None:
-        text = (
-            f"{problem.filename}: {problem.strerror}; check the path, its permissions"
-            " and the free space"
-        )
-        return text, code
     if isinstance(problem, FairMaxEntError):
         from fairmaxent.cli.values import as_typed
 
         return problem.spelled(as_typed), code
+    if isinstance(problem, OSError):
+        text = (
+            f"{problem.filename or 'stdout'}: {problem.strerror or problem}; check the"
+            " path, its permissions and the free space"
+        )
+        return text, code
     return str(problem), code
 
 

@@ -15,6 +15,7 @@ from click.core import ParameterSource
 from fairmaxent.cli.values import FILE, TARGET, TypedValue
 from fairmaxent.files.parquet import is_pattern
 from fairmaxent.files.reading import STANDARD, TableForm
+from fairmaxent.files.write import is_pipe
 from fairmaxent.options import NOTHING, OptionInfo, TypedOption, typed_options
 from fairmaxent.options.values import value_of
 from fairmaxent.plain_text import visible
@@ -234,6 +235,10 @@ def next_step(why: str, command: Tokens = ()) -> str:
 
     The command comes without the name of the program.
     """
+    pipe = next((word for word in command if word and is_pipe(word)), None)
+    if pipe is not None:
+        why += f" (run it again with a file instead of {pipe}, a pipe that is gone)"
+        command = ()
     typed = command_line([*_program(), *command])
     if typed is None:
         why += (

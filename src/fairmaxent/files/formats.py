@@ -177,7 +177,7 @@ def _read_detected(
     read = _function(FORMATS[format].read)
     frame, remarks, form = read(content, path, reading, format)
     if not len(frame):
-        raise _no_rows(path)
+        raise _no_rows(path, frame)
     form = form or TableForm(format)
     if reading.skip_last == 0 or "skip_last" not in FORMATS[format].options:
         return TableFile(reading.renamed(frame), tuple(remarks), form=form)
@@ -238,16 +238,17 @@ def _read_declared(
         frame = _function(FORMATS[format].read)(content, path, reading, format)[0]
         form = TableForm(format)
 
-    if not len(frame) and declared.refuses:
-        raise _no_rows(path)
+    if not len(frame) and (declared.refuses or not frame.width):
+        raise _no_rows(path, frame)
     cells = narwhals.from_native(frame, eager_only=True)
     rows = declared_rows(cells, declared, ("", *reading.markers))
     return TableFile(rows.to_native(), form=form)
 
 
-def _no_rows(path: str) -> InputError:
+def _no_rows(path: str, frame: Any) -> InputError:
+    has = "column names but no rows" if frame.width else "no columns"
     return InputError(
-        f"{path} has column names but no rows; pass a table with at least one row"
+        f"{path} has {has}; pass a table with column names and at least one row"
     )
 
 

@@ -162,7 +162,7 @@ class _Staged(NamedTuple):
 
         Without ``force``, only if nothing else has the name.
         """
-        if _is_pipe(self.target):
+        if is_pipe(self.target):
             with self.temporary.open("rb") as source, self.target.open("wb") as pipe:
                 shutil.copyfileobj(source, pipe)
             return
@@ -215,7 +215,7 @@ def _give_new_name(temporary: Path, target: Path) -> None:
         ) from problem
 
 
-def _is_pipe(target: Name) -> bool:
+def is_pipe(target: Name) -> bool:
     """Whether it leads to another program, as ``>(gzip > x.gz)`` of a shell does."""
     return os.path.exists(target) and stat.S_ISFIFO(os.stat(target).st_mode)
 
@@ -226,7 +226,7 @@ def _checked_file(target: Name, *, force: bool) -> Path:
     Links are followed, so that the file is replaced.
     """
     with write_errors(target):
-        if _is_pipe(target):
+        if is_pipe(target):
             return Path(target)  # whose link leads to a name that no folder has
         path = Path(os.path.realpath(target))
         if path.is_dir() or os.fspath(target).endswith(("/", os.sep)):
@@ -315,7 +315,7 @@ class Staging:
                 with write_errors(
                     path.parent, "cannot write in {}: {}; choose another location"
                 ):
-                    if _is_pipe(path):
+                    if is_pipe(path):
                         beside = Path(tempfile.gettempdir())
                     else:
                         beside = path.parent
@@ -369,7 +369,7 @@ class Staging:
                     with write_errors(each.target):
                         each.complete()
                 for each in sorted(
-                    self._staged.values(), key=lambda each: not _is_pipe(each.target)
+                    self._staged.values(), key=lambda each: not is_pipe(each.target)
                 ):
                     # pipes first: they may be closed, and then no file appears
                     with write_errors(each.target):

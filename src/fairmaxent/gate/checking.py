@@ -367,7 +367,12 @@ def _aggregated(table: Any, names: list[str], weight: str | None) -> Any:
             (design * design).alias(squares),
         )
         sums = [nw.col(name).sum() for name in (rows, mass, squares)]
-    counted = table.group_by(*names).agg(*sums)
     if is_lazy:
-        return lazy_frame.collect(counted)
-    return counted
+        return lazy_frame.collect(table.group_by(*names).agg(*sums))
+    with frames.library_errors(
+        f"the rows cannot be counted by {', '.join(names)}",
+        "convert lists, maps and other values with parts to text",
+        TypeError,
+        error=InputError,
+    ):
+        return table.group_by(*names).agg(*sums)
