@@ -69,6 +69,12 @@ def raising(problem, method="fit", after=0):
     return type("Raising", (Sound,), {method: broken})()
 
 
+class Panic(BaseException):
+    """As polars has it."""
+
+    __module__ = "pyo3_runtime"
+
+
 def in_another_thread(problem):
     """A model that trains in a thread of its own, which fails."""
 
@@ -189,6 +195,7 @@ BROKEN = {
     "key": (raising(KeyError("a")), "Raising raised KeyError: 'a', in training"),
     "value": (raising(ValueError("odd")), "Raising could not be trained .*odd"),
     "memory": (raising(MemoryError("no")), "raised MemoryError: no, in training"),
+    "panic": (raising(Panic("at row 3")), "raised Panic: at row 3, in training"),
     "stop": (raising(StopIteration()), "raised StopIteration: StopIteration, in"),
     "depth": (raising(RecursionError("deep")), "raised RecursionError: deep, in"),
     "predicting": (
@@ -242,6 +249,17 @@ def test_an_exception_says_in_which_training_it_came(method, after, training):
     ) as refused:
         debias(hiring(1, rows=200), "hired", "sex", favourable="yes", model=model)
     assert isinstance(refused.value.__cause__, ZeroDivisionError)
+
+
+def test_the_keyboard_is_nobodys_mistake():
+    with pytest.raises(KeyboardInterrupt):
+        debias(
+            hiring(1, rows=200),
+            "hired",
+            "sex",
+            favourable="yes",
+            model=raising(KeyboardInterrupt()),
+        )
 
 
 def test_a_model_that_changes_the_rows_it_is_given_changes_nobody_elses():

@@ -150,40 +150,43 @@ def verdict(measured: Evaluation) -> Iterator[str]:
             "Do not treat these rows as anonymous: they give away people of the real"
             f" table{above}."
         )
-    # more than chance explains, be they above the limit or not; or nobody can tell
-    told = copies.risk.low > 0 or copies.judged() == "uncertain"
-    if told:
+    # more than chance explains, be they above the limit or not
+    copied = copies.risk.low > 0
+    if copied:
         yield _copied(measured)
     if flagged:
         for name in flagged:
             if name != "copies":
                 yield _reason(name, measured)
+        if not copied and copies.judged() == "uncertain":
+            yield _counted(measured)
         return
-    yield from _unflagged(measured, told=told)
+    yield from _unflagged(measured, copied=copied)
 
 
-def _unflagged(measured: Evaluation, *, told: bool) -> Iterator[str]:
-    """What is known, and what is not, where no risk is above its limit.
-
-    ``told``: copies were spoken of.
-    """
+def _unflagged(measured: Evaluation, *, copied: bool) -> Iterator[str]:
+    """What is known, and what is not, where no risk is above its limit."""
     unsure = measured.risks.judged_as("uncertain")
-    if told and "copies" in unsure:
+    if copied and "copies" in unsure:
         unsure.remove("copies")
     open_ones = measured.risks.judged_as("needs control")
     if not open_ones:
-        which = "other attack" if told else "attack"
+        which = "other attack" if copied else "attack"
         how = "clearly did" if unsure else "did notably"
         yield (
             f"No {which} {how} better on people of the real table than on other people."
         )
-    elif not told:
+    elif "copies" in unsure:
+        yield "It is not clear whether real rows were copied."
+    elif not copied:
         yield "No more rows were copied than chance explains."
     if unsure:
         yield (
             f"It is too close to call for {_named(unsure)}; more rows, or more attacks,"
             " make the intervals narrower."
         )
+    if "copies" in unsure:
+        yield _counted(measured)
     if open_ones:
         yield (
             f"Without control rows, little is known about {_named(open_ones)}. Pass"
@@ -202,15 +205,21 @@ def _named(names: Sequence[str]) -> str:
     return last
 
 
+def _counted(measured: Evaluation) -> str:
+    """How many people are in the new rows."""
+    copies = measured.risks.copies
+    who = f"{copies.people:,} of the {measured.real_rows:,} people of the real table"
+    chance = f"chance explains about {copies.by_chance:,.0f}"
+    return f"{who} are in the new rows with all their values; {chance}."
+
+
 def _copied(measured: Evaluation) -> str:
     """Who was copied, in people, and what the limit says of it."""
     copies = measured.risks.copies
     places = {"high": "is above", "low": "is within"}
     place = places.get(copies.judged(), "may be above")
-    who = f"{copies.people:,} of the {measured.real_rows:,} people of the real table"
-    chance = f"chance explains about {copies.by_chance:,.0f}"
     limit = f"That {place} the limit of {copies.limit:,.3g} beyond chance."
-    return f"{who} are in the new rows with all their values; {chance}. {limit}"
+    return f"{_counted(measured)} {limit}"
 
 
 def _reason(attack: str, measured: Evaluation) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairmaxent.data.frames import is_foreign
 from fairmaxent.data.table import Reals
 from fairmaxent.errors import InputError, first_line, shown
 
@@ -141,7 +142,7 @@ class Classifier:
         )
 
 
-def _said(problem: Exception) -> str:
+def _said(problem: BaseException) -> str:
     return f"{type(problem).__name__}: {first_line(problem)}"
 
 
@@ -150,7 +151,10 @@ def _in_our_words(name: str, training: str) -> Iterator[None]:
     """Say whose exception it is, and when it came."""
     try:
         yield
-    except Exception as problem:
+    except BaseException as problem:
+        # a library's panic is none
+        if not isinstance(problem, Exception) and not is_foreign(problem):
+            raise
         raise InputError(
             f"{name} raised {_said(problem)}, in {training}; mend the model, or pass"
             " another classifier with fit, predict_proba and classes_"
