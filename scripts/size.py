@@ -43,6 +43,7 @@ LONGEST_LINE = 120
 FRONT_DOORS = {
     "baselines.compare",
     "evaluation.evaluate",
+    "inspection.inspect",
     "metrics.calibration",
     "metrics.equal_opportunity",
     "metrics.equalised_odds",
@@ -78,7 +79,7 @@ REASONS = {
     ),
     "target": (10, "shares of any column: wishes, strata, weights, and their errors"),
     "weight": (19, "a column's role, in tables, rakings and files that are written"),
-    "within": (8, "strata of fits and of metrics, which have records of their own"),
+    "within": (9, "strata of fits and of metrics, which have records of their own"),
 }
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
