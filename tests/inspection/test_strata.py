@@ -185,6 +185,23 @@ def test_the_command_compares_within_and_repeats_it(tmp_path, monkeypatch):
     assert "--within stratum" in shown.split("Next:")[1]
 
 
+def test_a_config_file_keeps_the_strata(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    frame = people(BERKELEY)
+    years = np.where(np.arange(len(frame)) % 2, "new", "old")
+    frame.with_columns(year=years).write_csv("t.csv")
+    for number, strata in enumerate((["stratum"], ["stratum", "year=new"])):
+        within = [word for one in strata for word in ("--within", one)]
+        config = f"{number}.toml"
+        run("inspect", "t.csv", "--protected", "sex", *within, "--write-config", config)
+        run("debias", "t.csv", "--config", config, "--model", f"{number}.fair")
+        fit = fairmaxent.load(f"{number}.fair")
+        assert dict.fromkeys(fit.request.within, None) == dict.fromkeys(
+            one.partition("=")[0] for one in strata
+        )
+    assert fit.request.within == {"stratum": None, "year": ["new"]}
+
+
 COMPARED = Comparison(
     "sex",
     "each",
@@ -213,7 +230,7 @@ def covered(rng, strata, ratio, runs):
             )
         (rows,) = COMPARED.grouped(people(drawn))
         tables = [GroupedTable.of_outcomes(part, "yes") for part in rows.parts()]
-        _, (low, high) = _Pooled.of(tables, "yes", ("f",), ("m",)).ratio(0.95)
+        _, (low, high) = _Pooled.of(tables, "yes", [("f",), ("m",)]).ratio(0.95)
         held += low <= ratio <= high
     return held / runs
 

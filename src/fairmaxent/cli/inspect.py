@@ -156,7 +156,7 @@ def inspect_command(
                 reference=wanted.reference,
             )
         if wanted.write_config is not None:
-            config = _config(inspection, roles, reading, columns_as)
+            config = _config(inspection, roles, wanted.within, reading, columns_as)
             write_whole(staging.path_for(wanted.write_config), config.encode())
         if wanted.write_domain is not None:
             draft = domain_draft(table.form, table.frame, roles, domain)
@@ -266,6 +266,7 @@ def _private_next(
 def _config(
     inspection: Inspection,
     roles: RoleOptions,
+    within: Any,
     reading: ReadingOptions,
     columns_as: DomainOptions,
 ) -> str:
@@ -279,6 +280,7 @@ def _config(
     rates = _without_none(inspection.representation_rate)
     options = {
         **vars(chosen),
+        "within": _levels_within(within),
         "representation_rate": rates,
         "statistical_rate": 1.0,
         "base": "tree",
@@ -308,6 +310,13 @@ def _config(
     for name, values in sections.items():
         lines += toml_section(name, values)
     return "\n".join(lines) + "\n"
+
+
+def _levels_within(within: Any) -> Any:
+    """Strata as TOML holds them: no levels of a column are all of them."""
+    if isinstance(within, Mapping):
+        return {column: levels or [] for column, levels in within.items()}
+    return within
 
 
 def _without_none(rate: Any) -> Any:

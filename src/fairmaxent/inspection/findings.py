@@ -323,7 +323,7 @@ def _strata(grouping: GroupingRates, within: Sequence[str]) -> Iterator[Block]:
     for rate in grouping.strata[:_STRATA]:
         for group in rate.groups:
             row = (
-                group_text([level for _, level in group.stratum]),
+                group_text(tuple(level for _, level in group.stratum)),
                 group_text(group.group),
                 cell_text(group.count),
                 cell_text(group.outcome),

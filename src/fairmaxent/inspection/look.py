@@ -20,7 +20,7 @@ from fairmaxent.data.roles import (
     read_columns,
     read_within,
 )
-from fairmaxent.data.table import Codes, tally
+from fairmaxent.data.table import Codes, Reals, tally
 from fairmaxent.fairness.small_groups import SmallestGroupOption
 from fairmaxent.inspection.cost import cost
 from fairmaxent.inspection.findings import ColumnSummary, GroupingRates, Inspection
@@ -84,14 +84,11 @@ def inspect(
     given = [] if protected is None else read_columns("protected", protected)
     check_roles("" if outcome is None else outcome, given, weight)
     opened = frames.open_frame(frame)
-    others = [*read_within(within)]
-    if cluster is not None:
-        others.append(cluster)
+    strata = tuple(read_within(within))
+    others = [name for name in (*strata, cluster) if name is not None]
     for name in others:
         frames.column(opened, name)  # or the error that says which there are
-    design = frames.read_weights(opened, weight)
-    if design is not None:
-        design = frames.in_range(design)
+    design = _design(opened, weight)
     encoded = encode_table(opened, domain, weight=weight, weights=design)
     domain = encoded.domain
     codes = encoded.codes
@@ -106,8 +103,7 @@ def inspect(
     if not given:
         proposals += propose_protected(domain, outcome, len(opened), others)
     names = [*given] or [*map(str, _chosen(proposals, "protected"))]
-
-    taken = [outcome, *names] if outcome is not None else names
+    taken = [name for name in (outcome, *names) if name is not None]
     identifiers = set(domain.identifiers) - set(taken)
     found = Inspection(
         rows=len(opened),
@@ -118,41 +114,33 @@ def inspect(
         notes=domain.without(identifiers).notes,
         proposals=tuple(proposals),
         hints=tuple(column_hints(opened, domain, taken, weight)),
-        within=tuple(read_within(within)),
+        within=strata,
         cluster=cluster,
     )
     if outcome is None or not names:
         return found
 
     roles = Roles.of(domain, outcome, names)
-    how: Any = {
-        "groups": "joint",
-        "weight": weight,
-        "cluster": cluster,
-        "domain": domain,
-        "outcome": outcome,
-        "favourable": good,
-        "smallest_group": smallest_group,
-    }
-    levels = levels_of_reference(reference, names)
-    measured = []
-    for axes in roles.groupings(groups):
-        columns = tuple(roles.names[axis] for axis in axes)
-        how["reference"] = {name: levels[name] for name in columns if name in levels}
-        measured.append(_measured(frame, columns, how, within, confidence))
-    verdicts = judged_together([judged for _, judged in measured], confidence)
-    groupings = [
-        rates(verdict=verdict)
-        for (rates, _), verdict in zip(measured, verdicts, strict=True)
-    ]
+    how: Any = {"outcome": outcome, "favourable": good, "weight": weight}
+    how |= {"groups": "joint", "cluster": cluster, "domain": domain}
+    how |= {"smallest_group": smallest_group}
+    how |= {"reference": levels_of_reference(reference, names)}
     return replace(
         found,
         hints=(*found.hints, *role_hints(roles, codes, design)),
-        groupings=tuple(groupings),
+        groupings=_groupings(frame, roles, groups, how, within, confidence),
         proxies=tuple(proxies(roles, codes, design)),
         empty_cells=tuple(_empty_cells(roles, codes)),
         cost=cost(roles, codes),
     )
+
+
+def _design(frame: frames.Frame, weight: str | None) -> Reals | None:
+    """The weights of rows; None: they count the same."""
+    design = frames.read_weights(frame, weight)
+    if design is None:
+        return None
+    return frames.in_range(design)
 
 
 def _chosen(proposals: Sequence[Proposal], role: Role) -> Iterator[object]:
@@ -181,6 +169,29 @@ def _summaries(
             shown=() if is_identifier else attribute.labels,
             identifier=is_identifier,
         )
+
+
+def _groupings(
+    frame: Any,
+    roles: Roles,
+    groups: GroupsOption,
+    how: dict[str, Any],
+    within: WithinOption,
+    confidence: float,
+) -> tuple[GroupingRates, ...]:
+    """The rates of each grouping, and verdicts that hold together."""
+    measured = []
+    levels = how["reference"]
+    for axes in roles.groupings(groups):
+        columns = tuple(roles.names[axis] for axis in axes)
+        own = {name: levels[name] for name in columns if name in levels}
+        options = how | {"reference": own}
+        measured.append(_measured(frame, columns, options, within, confidence))
+    verdicts = judged_together([judged for _, judged in measured], confidence)
+    return tuple(
+        rates(verdict=verdict)
+        for (rates, _), verdict in zip(measured, verdicts, strict=True)
+    )
 
 
 def judged_together(

@@ -18,6 +18,8 @@ from fairmaxent.metrics.group_rates import GroupedTable, Pair, Rate, worst_ratio
 from fairmaxent.metrics.groups import Label, code_of
 from fairmaxent.metrics.intervals import Interval, normal_quantile
 
+_TINY = 1e-150  # in place of 0, so that its square is not
+
 
 def stratum_rates(
     tables: Sequence[GroupedTable], confidence: float
@@ -60,7 +62,7 @@ def judge_within(
     gaps = []
     for outcome, other in pairs:
         largest = kept[0]
-        pooled = _Pooled.of(tables, outcome, other.group, largest.group)
+        pooled = _Pooled.of(tables, outcome, [other.group, largest.group])
         if pooled is None:
             continue
         sure = 1 - (1 - confidence) / compared
@@ -86,103 +88,78 @@ def judge_within(
 
 @dataclass(frozen=True, eq=False)
 class _Pooled:
-    """Two groups in the strata that have both."""
+    """Two groups in the strata that have both, and people with the outcome."""
 
-    rates: Reals  # two groups × strata
+    cells: Sequence[tuple[GroupedTable, int, list[int]]]  # row and columns of each
+    rates: Reals  # strata × two groups
     sizes: Reals
-    moves: Moves | None  # of the difference of both sums, by cluster
 
     @classmethod
     def of(
-        cls,
-        tables: Sequence[GroupedTable],
-        outcome: object,
-        first: Label,
-        second: Label,
+        cls, tables: Sequence[GroupedTable], outcome: object, groups: Sequence[Label]
     ) -> "_Pooled | None":
-        """Collect the strata; None if no one with the outcome is in any of them."""
-        rates = []
-        sizes = []
-        found = []
+        """Collect the strata; None if there are none."""
+        cells = []
         for table in tables:
             labels = table.rows.labels
-            if outcome not in table.outcomes:
-                continue  # nobody has it there
-            if first not in labels or second not in labels:
+            if outcome not in table.outcomes or not {*groups} <= {*labels}:
                 continue
             row = table.outcomes.index(outcome)
-            both = [labels.index(first), labels.index(second)]
-            if np.isnan(table.rates[row, both]).any():
-                continue
-            rates.append(table.rates[row, both])
-            sizes.append(table.effective.sizes[row, both])
-            found.append((table, both))
-        if not np.any(rates):
+            both = [labels.index(group) for group in groups]
+            if np.nansum(table.rates[row, both]) and table.compared > 1:
+                cells.append((table, row, both))
+        if not cells:
             return None
-        pooled = cls(np.array(rates).T, np.array(sizes).T, None)
-        if found[0][0].rows.cluster is None:
-            return pooled
-        return replace(pooled, moves=pooled._moves(found, outcome))
-
-    @property
-    def shares(self) -> Reals:
-        """The weight h of each stratum."""
-        size: Reals = self.sizes.prod(axis=0) / self.sizes.sum(axis=0)
-        return size
-
-    @property
-    def sums(self) -> tuple[float, float]:
-        """Σ p h of both groups."""
-        first, second = self.rates @ self.shares
-        return float(first), float(second)
+        return cls(
+            cells=cells,
+            rates=np.array([table.rates[row, both] for table, row, both in cells]),
+            sizes=np.array(
+                [table.effective.sizes[row, both] for table, row, both in cells]
+            ),
+        )
 
     def ratio(self, confidence: float) -> tuple[float, Interval]:
         """The ratio and its interval."""
-        first, second = self.sums
-        deviate = normal_quantile((1 + confidence) / 2)
+        total = self.sizes.sum(axis=1)
+        share = self.sizes.prod(axis=1) / total  # h
         having = self.rates * self.sizes
-        total = self.sizes.sum(axis=0)
-        products = self.sizes.prod(axis=0) * having.sum(axis=0)
-        variance = float(((products - having.prod(axis=0) * total) / total**2).sum())
-        if self.moves is not None:
-            deviate = float(student_deviate(deviate, self.moves.freedom)[0])
-            variance *= self._effect(self.moves)
+        first, second = share @ self.rates
+        spread = (share * having.sum(axis=1) - having.prod(axis=1)) / total
+        variance = float(spread.sum())
+        deviate = normal_quantile((1 + confidence) / 2)
+        if self.cells[0][0].rows.cluster is not None:
+            moves = self._moves(share)
+            alone = share**2 @ (self.rates * (1 - self.rates) / self.sizes)
+            sums = np.maximum(share @ self.rates, _TINY)
+            variance *= float(moves.effects(alone / sums**2)[0, 1])
+            deviate = float(student_deviate(deviate, moves.freedom).max())
         if first == 0 or second == 0:
             # (Σ p₁ h − ρ Σ p₀ h)² = z² ρ V, where one of the sums is 0
-            end = deviate**2 * variance / max(first, second) ** 2
+            end = float(deviate**2 * variance / max(first, second) ** 2)
             if first == 0:
                 return 0.0, (0.0, end)
             return np.inf, (1 / end, np.inf)
-        value = first / second
+        value = float(first / second)
         reach = float(np.exp(deviate * np.sqrt(variance / (first * second))))
         return value, (value / reach, value * reach)
 
-    def _moves(
-        self, found: Sequence[tuple[GroupedTable, list[int]]], outcome: object
-    ) -> Moves:
-        """How each row moves Σ p₁ h − ρ Σ p₀ h, by cluster."""
-        first, second = self.sums
-        factors = np.array([second, -first])  # times Σ p₀ h, which may be 0
+    def _moves(self, share: Reals) -> Moves:
+        """How each row moves the logarithms of both sums, by cluster."""
+        sums = np.maximum(share @ self.rates, _TINY)
         clusters = []
         moves = []
-        for (table, both), rates, share in zip(
-            found, self.rates.T, self.shares, strict=True
+        groups = []
+        for (table, row, both), rates, factor in zip(
+            self.cells, self.rates, share[:, None] / sums, strict=True
         ):
             rows = table.rows
-            having = rows.levels[0] == code_of(rows.levels[1], outcome)
-            for group, rate, factor in zip(both, rates, factors, strict=True):
+            having = rows.levels[0] == code_of(rows.levels[1], table.outcomes[row])
+            for number, group in enumerate(both):
                 own = rows.group == group
                 weight = rows.weights[own] / rows.weights[own].sum()
-                moves.append(factor * share * weight * (having[own] - rate))
-                clusters.append(rows.cluster[own])
-        return Moves.of(np.concatenate(clusters), np.concatenate(moves))
-
-    def _effect(self, moves: Moves) -> float:
-        """The variance over that of independent people; never below 1."""
-        first, second = self.sums
-        factors = np.array([[second], [-first]])
-        spread = self.rates * (1 - self.rates) / self.sizes
-        alone = float((factors**2 * self.shares**2 * spread).sum())
-        clusters = float(moves.clusters[0])
-        variance = float(moves.variances[0]) * clusters / (clusters - 1)
-        return max(variance / alone, 1.0)
+                moves.append(factor[number] * weight * (having[own] - rates[number]))
+                clusters.append(np.asarray(rows.cluster)[own])
+                groups.append(np.full(len(weight), number))
+        return Moves.of(
+            np.concatenate(clusters), np.concatenate(moves), np.concatenate(groups), 2
+        )

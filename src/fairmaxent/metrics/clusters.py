@@ -9,7 +9,7 @@ G / (G − 1), and Student's t with G − 1 degrees, or fewer if a few clusters 
 of a variance, takes the place of the normal deviate.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -106,24 +106,23 @@ class Moves:
             degrees = 2 / np.maximum(noise, 0.0)
         return np.fmin(degrees, np.maximum(self.clusters - 1, 0.0))
 
-    def dependence(self, alone: Reals, own: Reals, own_alone: Reals) -> Dependence:
+    def effects(self, alone: Reals, own: Reals | None = None) -> Reals:
         """Compare with variances of log rates ``alone``, of independent people.
 
-        Those of one group by itself are its ``own``.
+        ``own`` are the effects on groups by themselves, if they are known.
         """
         variances = self.variances
         pairs = np.add.outer(variances, variances) - 2 * self.products
         fewer = np.minimum.outer(self.clusters, self.clusters)
         with np.errstate(divide="ignore", invalid="ignore"):
             effects = pairs / np.add.outer(alone, alone)
-            np.fill_diagonal(effects, own / own_alone)
+            np.fill_diagonal(effects, variances / alone if own is None else own)
             effects = effects * fewer / (fewer - 1)
         known = effects.diagonal()[np.isfinite(effects.diagonal())]
         typical = float(known.mean()) if len(known) else 1.0
         # Where everybody or nobody has an outcome, other groups say how alike people
         # are.
-        effects = np.where(np.isfinite(effects), effects, typical)
-        return Dependence(np.maximum(effects, 1.0), self.freedom)
+        return np.maximum(np.where(np.isfinite(effects), effects, typical), 1.0)
 
 
 def normal_deviate(student: Reals, freedom: Reals) -> Reals:
@@ -151,13 +150,14 @@ def dependence_of_rates(
     """
     if rows.cluster is None:
         return None
-    found = []
+    effects = []
+    freedom = []
     for value, rate, size in zip(values, rates, sizes, strict=True):
         with np.errstate(divide="ignore", invalid="ignore"):
             moves = _moves(rows, value / rate[rows.group] - 1)
-            alone = (1 - rate) / (rate * size)
-        found.append(moves.dependence(alone, moves.variances, alone))
-    return _stacked(found)
+            effects.append(moves.effects((1 - rate) / (rate * size)))
+        freedom.append(moves.freedom)
+    return Dependence(np.stack(effects), np.stack(freedom))
 
 
 def dependence_of_shares(
@@ -170,11 +170,11 @@ def dependence_of_shares(
     moves = _moves(rows, np.ones(len(rows.group)))
     share = np.nan_to_num(shares[0])
     with_all = moves.products @ share
-    own = moves.variances - 2 * with_all + share @ with_all
+    variance = moves.variances - 2 * with_all + share @ with_all
     with np.errstate(divide="ignore", invalid="ignore"):
-        alone = 1 / counts.positives[0]
-        own_alone = (1 - share) / (share * counts.sizes[0])
-    return _stacked([moves.dependence(alone, own, own_alone)])
+        own = variance * share * counts.sizes[0] / (1 - share)
+        effects = moves.effects(1 / counts.positives[0], own)
+    return Dependence(effects[None], moves.freedom[None])
 
 
 def _moves(rows: GroupedRows, values: Reals) -> Moves:
@@ -184,11 +184,5 @@ def _moves(rows: GroupedRows, values: Reals) -> Moves:
     counts = rows.weights > 0
     group = rows.group[counts]
     shares = rows.weights[counts] / mass[group]
-    return Moves.of(rows.cluster[counts], shares * values[counts], group, groups)
-
-
-def _stacked(outcomes: Sequence[Dependence]) -> Dependence:
-    return Dependence(
-        effects=np.stack([one.effects for one in outcomes]),
-        freedom=np.stack([one.freedom for one in outcomes]),
-    )
+    cluster = np.asarray(rows.cluster)[counts]
+    return Moves.of(cluster, shares * values[counts], group, groups)

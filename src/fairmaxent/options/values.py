@@ -313,7 +313,7 @@ def _merged_strata(given: list[Any]) -> list[str] | Pairs:
             strata |= dict.fromkeys(_listed(each))
             continue
         for column, levels in each.items():
-            for level in _listed(levels):
+            for level in _listed(levels) or [None]:
                 if level is None:
                     strata[column] = None
                 else:
