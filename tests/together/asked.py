@@ -4,7 +4,7 @@ Nothing here comes from the library: a rate is a group-by.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -150,6 +150,7 @@ class Delivered:
     table: pd.DataFrame
     added: pd.DataFrame | None = None  # its new rows; None: it has none
     off: float = 1e-6  # by how many rows a count may be off
+    counted: dict[tuple[str, ...], pd.Series] = field(default_factory=dict)
 
     @cached_property
     def total(self) -> float:
@@ -165,7 +166,10 @@ class Delivered:
 
     def counts(self, columns: list[str]) -> pd.Series:
         """How much each combination of these columns counts."""
-        return self.cells.groupby(columns)[MASS].sum()
+        key = tuple(columns)
+        if key not in self.counted:
+            self.counted[key] = self.cells.groupby(columns)[MASS].sum()
+        return self.counted[key]
 
     def shares(self, columns: list[str]) -> pd.Series:
         return self.counts(columns) / self.total
