@@ -96,8 +96,13 @@ def test_the_fair_table_holds_exactly(groups, outcomes, option, rate):
         np.testing.assert_allclose(
             shares(whole, ["y", *names]), fit.certificate.table.ravel(), atol=1e-8
         )
-        # who has it, not how many
-        same_shares(shares(whole, ["y"]), shares(frame.assign(n=1.0), ["y"], "n"), 1e-8)
+        people = frame.assign(n=1.0)
+        if rate is None:  # each group keeps its own outcomes
+            by_group = shares(whole, ["y", *names]) / shares(whole, names)
+            in_data = shares(people, ["y", *names], "n") / shares(people, names, "n")
+            same_shares(by_group, in_data, 1e-8)
+        else:  # who has it, not how many
+            same_shares(shares(whole, ["y"]), shares(people, ["y"], "n"), 1e-8)
 
 
 @pytest.mark.parametrize(("groups", "outcomes"), [((2,), 2), ((2, 2, 2), 3)])

@@ -290,6 +290,13 @@ def checked_largest(request: Any) -> float | None:
     )
 
 
+def asks_any(rate: RateOption) -> bool:
+    """Whether a rate is asked of any column or outcome."""
+    if isinstance(rate, Mapping):
+        return any(wanted is not None for wanted in rate.values())
+    return rate is not None
+
+
 def check_share(name: str, share: float) -> float:
     """Refuse a share of the base (C) outside [0, 1]."""
     wanted = "lie between 0 (rows only) and 1 (base only)"
@@ -473,7 +480,7 @@ def within_words(request: Any) -> Iterator[str]:
 
     if target.keys().isdisjoint(asked):
         kept = ""
-        if request.outcome not in target:
+        if request.outcome not in (*target, *request.free_outcomes):
             kept = f", and its shares of {request.outcome}"
         yield f"Each stratum of {columns} keeps its size{kept}."
 

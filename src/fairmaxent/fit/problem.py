@@ -38,7 +38,7 @@ from fairmaxent.fairness.fair_table import FairTable, fair_table
 from fairmaxent.fairness.rates import Grouping, Measure, group_table
 from fairmaxent.fairness.strata import Stratified
 from fairmaxent.fairness.wishes import OtherOutcome, Wanted
-from fairmaxent.fit.option_values import FREE, read_rates, read_rules, read_target
+from fairmaxent.fit.option_values import read_rates, read_rules, read_target
 from fairmaxent.fit.request import Request
 from fairmaxent.maxent.features import root_marginals
 from fairmaxent.maxent.forbidden import Rule, break_any
@@ -179,9 +179,7 @@ class Problem:
             rules=read_rules(roles, request.forbid),
             chosen=read_target(roles, request.target),
             weight_limit=request.largest_weight,
-            free_outcomes=tuple(
-                name for name, share in (request.target or {}).items() if share == FREE
-            ),
+            free_outcomes=tuple(request.free_outcomes),
             values=None if request.means is None else _cell_values(request, data),
             relabels=relabels,
             may_fill=relabels or request.C > 0,

@@ -189,8 +189,9 @@ class Request:
         help=(
             "Wanted shares of a column; for a protected column they replace its"
             " representation rate: 'sex: Female=0.6, Male=0.4'. 'age: keep' keeps the"
-            " shares that the data have, as the outcome does by default; 'income: free'"
-            " lets the outcome's shares change."
+            " shares that the data have, as the outcome does by default unless only"
+            " sizes of groups are asked for; 'income: free' lets the outcome's shares"
+            " change."
         ),
         doc=(
             'Wanted shares, e.g. ``{"sex": {"Female": 0.6, "Male": 0.4}}``; on a'
@@ -200,7 +201,8 @@ class Request:
             " Binned numbers are named by the labels of their bins, see"
             ' :attr:`Fit.domain`. The outcome keeps its shares by default; ``{"income":'
             ' "free"}`` lets them move, which changes the rows less, but can make the'
-            " outcome rarer for everyone."
+            " outcome rarer for everyone. If only sizes of groups are asked for (no"
+            " statistical rate), each group keeps its own outcomes instead."
         ),
     )
     missing: MissingOption = option(
@@ -490,6 +492,29 @@ class Request:
         return read_columns("keep_columns", self.keep_columns or [])
 
     @property
+    def asks_sizes_only(self) -> bool:
+        """Whether groups get other sizes, and nothing is asked about their outcomes.
+
+        Their outcomes are then left alone: P(y | z) stays, and P(y) follows from it.
+        """
+        if self.means is not None or values.asks_any(self.statistical_rate):
+            return False
+        shares = self.target or {}
+        has_target = any(shares.get(name) is not None for name in self.protected_names)
+        return has_target or values.asks_any(self.representation_rate)
+
+    @property
+    def free_outcomes(self) -> list[str]:
+        """The outcomes whose shares may move."""
+        unless_named = values.FREE if self.asks_sizes_only else None
+        shares = self.target or {}
+        return [
+            name
+            for name in (self.outcome, *self.also_names)
+            if shares.get(name, unless_named) == values.FREE
+        ]
+
+    @property
     def role_names(self) -> list[str]:
         """The outcomes, the protected columns, and those of strata."""
         return [
@@ -542,9 +567,14 @@ class Request:
     def words(self) -> Iterator[str]:
         """What was asked for besides rates, one sentence each."""
         shares = dict(self.target or {})
-        if self.means is None and self.training is None:  # outcomes keep their shares
+        if self.asks_sizes_only:
+            yield (
+                "Only the sizes of groups change: each keeps its own outcomes, and how"
+                " common an outcome is overall follows from that."
+            )
+        elif self.means is None and self.training is None:
             for name in (self.outcome, *self.also_names):
-                shares.setdefault(name, None)
+                shares.setdefault(name, None)  # outcomes keep their shares
         yield from values.share_words(shares)
         yield from words(self)
         yield "Otherwise the result is as close to the data as possible."
