@@ -31,6 +31,7 @@ _OUTPUTS = {
     "rows": "sample()",
     "weights": "weights()",
     "top-up": "top_up()",
+    "uncertainty": "uncertainty()",
 }
 # characters of a value in a message: values may be people's notes, and messages end up
 # in logs

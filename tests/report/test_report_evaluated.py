@@ -130,7 +130,7 @@ def test_on_the_command_line(tmp_path, monkeypatch):
         == record["evaluation"]
     )
     for arguments, message in (
-        (("debias", "data.csv", *roles, "--evaluate"), "none is written; add --report"),
+        (("debias", "data.csv", *roles, "--evaluate"), "--evaluate needs --report"),
         (
             (
                 "debias",
@@ -142,8 +142,8 @@ def test_on_the_command_line(tmp_path, monkeypatch):
                 "w.md",
                 "--evaluate",
             ),
-            "is for --mode rows",
+            "--evaluate cannot go together with --mode weights",
         ),
-        (("report", "m.fme", "-o", "x.md", "--evaluate"), "name it with --data"),
+        (("report", "m.fme", "-o", "x.md", "--evaluate"), "--evaluate needs --data"),
     ):
         assert message in run(*arguments, code=2).output

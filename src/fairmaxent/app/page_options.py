@@ -14,6 +14,13 @@ from fairmaxent.cli.values import as_typed
 from fairmaxent.errors import KEEP_COLUMNS, InputError, Option, did_you_mean, shown
 from fairmaxent.fit.request import Request
 from fairmaxent.options import NOTHING, OptionInfo, TypedOption, typed_options
+from fairmaxent.options.refusals import (
+    Refused,
+    by_name,
+    refuse_pairs,
+    rows_of,
+    typed_values,
+)
 from fairmaxent.options.values import has_null, value_of
 from fairmaxent.plain_text import Values
 from fairmaxent.report.source import FrontDoor
@@ -251,20 +258,20 @@ def _choices(info: OptionInfo) -> list[str]:
     return list(info.choices)
 
 
-def meaningful(values: Values) -> Values:
-    """What the page sent, without options that mean nothing beside the others.
+@cache
+def _named() -> dict[str, TypedOption]:
+    """The options that the page may have, by their names in Python."""
+    return by_name(_controls().values())
 
-    Their controls keep what was chosen.
-    """
-    kept = {}
-    for name, value in values.items():
-        source = _controls().get(name)
-        if source is None or all(
-            source.info.goes_with(other, values.get(other))
-            for other in source.info.only_if
-        ):
-            kept[name] = value
-    return kept
+
+@cache
+def _rows() -> list[Refused]:
+    return rows_of([*_controls().values()])
+
+
+def refuse_sent(options: PageOptions, **beside: str | None) -> None:
+    """Refuse what the page sent, as a command would; ``beside`` is what it adds."""
+    refuse_pairs(_rows(), typed_values(_named(), {**options.values, **beside}))
 
 
 @cache
@@ -288,8 +295,25 @@ def _drawn(source: TypedOption) -> Values:
         "label": info.label,
         "help": info.page_help or labelled(info.help),
         "default": default,
-        "only_if": dict(info.only_if),
+        "refused": [
+            _greyed(row)
+            for row in _rows()
+            if _named().get(row.option) is source
+            and row.other in _named()
+            and row.when is None
+        ],
         **_kind(source),
+    }
+
+
+def _greyed(row: Refused) -> Values:
+    """When the page greys a control out, and what it says then."""
+    other = _named()[row.other]
+    return {
+        "other": other.param,
+        "is": row.beside,
+        "default": other.usual,
+        "why": row.error({}).spelled(as_labelled),
     }
 
 

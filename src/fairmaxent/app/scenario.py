@@ -15,8 +15,8 @@ from fairmaxent.app.page_options import (
     FILING_NAMES,
     READING_NAMES,
     PageOptions,
-    meaningful,
     page_options,
+    refuse_sent,
 )
 from fairmaxent.app.upload import read_upload
 from fairmaxent.cli.config import declared
@@ -298,7 +298,7 @@ class Scenario:
             raise InputError(
                 "Choose the outcome and at least one column of groups first."
             )
-        given = meaningful(values)
+        given = {**values}
         text = given.pop(_DOMAIN, None)
         pdf = given.pop(_PDF, None)
         if not isinstance(text, str | None) or not isinstance(pdf, bool | None):
@@ -308,10 +308,10 @@ class Scenario:
         asked = AskedOptions.of(
             **{name: options.values[name] for name in REQUEST_NAMES}
         )
-        asked.check(roles)
         declaration = None
         if not (asked.has("epsilon") or asked.has("release")):
             text = None
+        refuse_sent(options, declared=text, report="report.html")
         if text:
             declaration = asked.declared(declared(text, "The list of public values"))
         with about_exact_rows() if asked.has("epsilon") else nullcontext():
@@ -380,11 +380,6 @@ class Scenario:
 
     def request(self) -> Request:
         """Make the request, with the domain that was declared, if one was."""
-        if self.declaration is not None and self.columns_as.given:
-            raise InputError(
-                "“Public values of every column” say how columns are read; leave out"
-                " bins, kinds, orders"
-            )
         spending = None
         if self.table.ledger is not None:
             spending = Spending(self.table.ledger, "fairmaxent app")

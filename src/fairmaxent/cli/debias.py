@@ -90,7 +90,6 @@ def debias_command(
 
     if asked.has("epsilon"):
         wanted = wanted.keeping_model()
-    asked.check(roles)
     if wanted.mode != "weights":
         asked = _with_seed(asked)
     repeat = resolved(ctx, seed=asked.values["random_state"])

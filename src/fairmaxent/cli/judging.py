@@ -34,6 +34,7 @@ from fairmaxent.cli.terminal import bar, echo, json_record
 from fairmaxent.cli.values import FILE, as_typed
 from fairmaxent.document.text import on_one_line
 from fairmaxent.errors import Option
+from fairmaxent.fit.refused import EVALUATION
 from fairmaxent.options import option
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class EvaluateOptions:
     """What the new rows are judged by."""
 
     HEADING = "Options"
+    REFUSED = EVALUATION
 
     control: str | None = option(
         None,
@@ -252,7 +254,6 @@ def compare_command(
     from fairmaxent.cli.result import good_outcome_notes
     from fairmaxent.data.domain import Domain
 
-    asked.check(roles)
     table = reading.read(data, columns_as.declaration)
     roles = roles.checked(table, data)
     domain = columns_as.domain(table.frame, None) or Domain.infer(table.frame)

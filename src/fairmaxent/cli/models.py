@@ -24,7 +24,9 @@ from fairmaxent.files.content import read_content
 from fairmaxent.files.formats import FileFormat, output_format
 from fairmaxent.files.reading import STANDARD
 from fairmaxent.files.write import Staging
+from fairmaxent.fit.refused import OUTPUTS
 from fairmaxent.options import option
+from fairmaxent.options.refusals import Refused
 from fairmaxent.options.values import number_of
 
 model_argument = click.argument("model", type=FILE, metavar="MODEL")
@@ -205,6 +207,11 @@ def verify_command(*, model: str, document: str | None, as_json: bool) -> None:
 class ReportOptions(shared.FilingOptions):
     """What the report is about, and where it goes."""
 
+    REFUSED = (
+        *OUTPUTS,
+        Refused("sample", "mode", "weights are not drawn", beside=("weights",)),
+    )
+
     output: str | None = option(
         None,
         flags=("-o", "--output"),
@@ -222,7 +229,6 @@ class ReportOptions(shared.FilingOptions):
     sample: str | None = option(
         None,
         text="file",
-        only_if={"mode": (None, "top-up", "rows")},
         help="The rows that were drawn or added; by default new ones are drawn.",
     )
     mode: shared.Mode = option(
@@ -271,11 +277,6 @@ def report_command(model: str, wanted: ReportOptions, reading: ReadingOptions) -
     targets = wanted.targets
     shared.check_reports(wanted.output, wanted.pdf)
     check_files([model, data, wanted.sample], targets)
-    if wanted.evaluate and data is None:
-        raise click.UsageError(
-            "--evaluate needs the table that the model was made from; name it with"
-            " --data"
-        )
     with Staging(targets, force=wanted.force, readable=targets) as staging:
         with bar(f"reading {model}"):
             fit = load(model)

@@ -1,21 +1,30 @@
 """Options on the command line, made of the fields of records, and back to commands."""
 
-import functools
 import os
 import shlex
 import shutil
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
-from fairmaxent.cli.values import FILE, TypedValue
+from fairmaxent.cli.values import FILE, TypedValue, as_typed
+from fairmaxent.errors import InputError
 from fairmaxent.files.parquet import is_pattern
 from fairmaxent.files.reading import STANDARD, TableForm
 from fairmaxent.options import NOTHING, OptionInfo, TypedOption, typed_options
+from fairmaxent.options.refusals import (
+    MISSING,
+    Refused,
+    by_name,
+    refuse_pairs,
+    rows_of,
+    typed_values,
+)
 from fairmaxent.options.values import value_of
 from fairmaxent.plain_text import visible
 
@@ -124,16 +133,15 @@ def taking(
 
     Without ``options``, they are the record's own.
     """
-    own = options is None
-    if own:
+    if options is None:
         options = typed_options(kind)  # type: ignore[arg-type]
     # those under a heading of their own come last
-    sources = sorted(options or (), key=lambda source: bool(source.info.heading))
+    sources = sorted(options, key=lambda source: bool(source.info.heading))
 
     def decorate(function: Function) -> Function:
-        @functools.wraps(function)
+        @wraps(function)
         def collected(*args: Any, **params: Any) -> None:
-            _refuse_meaningless(source for source in sources if own or source.owner)
+            _refuse(sources)
             given = {source.param: params.pop(source.param) for source in sources}
             function(*args, **{**params, name: kind(**given)})
 
@@ -147,36 +155,28 @@ def taking(
     return decorate
 
 
-def _refuse_meaningless(sources: Iterable[TypedOption]) -> None:
-    """Refuse an option that means nothing beside the others, as its record says."""
+def _refuse(sources: Sequence[TypedOption]) -> None:
+    """Refuse what the records of these options do, before any work."""
     context = click.get_current_context()
-    flags = {parameter.name: parameter.opts[0] for parameter in context.command.params}
-    for source in sources:
-        value = context.params[source.param]
-        flag = source.flags[0]
-        if value == source.default:
-            continue
-        for other, allowed in source.info.only_if.items():
-            beside = context.params.get(other)
-            if other not in flags or source.info.goes_with(other, beside):
-                continue
-            reason = ""
-            if other in source.info.reasons:
-                reason = f": {source.info.reasons[other]}"
-            choices = [choice for choice in allowed if choice is not None]
-            if "given" in choices:
-                raise click.UsageError(
-                    f"{flag} is for {flags[other]}; add {flags[other]}, or leave"
-                    f" {flag} out"
-                )
-            if choices:
-                where = f"{flags[other]} {choices[-1]}, not for {flags[other]} {beside}"
-                raise click.UsageError(f"{flag} is for {where}{reason}")
-            typed = f"{flag} {value}" if source.info.choices else flag
-            advice = reason or "; leave one of them out"
-            raise click.UsageError(
-                f"{typed} cannot go together with {flags[other]}{advice}"
-            )
+    options = [
+        option for option in context.command.params if isinstance(option, RecordOption)
+    ]
+    named = by_name(option.source for option in options)
+
+    def waits(row: Refused) -> bool:
+        """Whether a file says it for runs that type what a file cannot hold."""
+        if row.beside != MISSING or not {row.option, row.other} <= named.keys():
+            return False
+        source = context.get_parameter_source(named[row.option].param)
+        is_typed = source is ParameterSource.COMMANDLINE
+        return not (is_typed or named[row.other].info.in_files)
+
+    rows = [row for row in rows_of(sources) if not waits(row)]
+    try:
+        refuse_pairs(rows, typed_values(named, context.params))
+    except InputError as problem:
+        typed = problem.spelled(partial(as_typed, named=named))
+        raise click.UsageError(typed) from problem
 
 
 class SectionedCommand(click.Command):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, Self, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
 import click
 
@@ -13,12 +13,15 @@ from fairmaxent.cli.reading import DomainOptions, check_files
 from fairmaxent.cli.values import as_typed
 from fairmaxent.data.frames import load_library
 from fairmaxent.document.words import counted
+from fairmaxent.errors import Option
 from fairmaxent.files.excel_writer import check_sheet_rows
 from fairmaxent.files.formats import FORMATS, FileFormat, as_polars, output_format
 from fairmaxent.files.parquet import as_lazy, with_categories
 from fairmaxent.files.reading import STANDARD, TableFile
 from fairmaxent.files.write import Staging
+from fairmaxent.fit.refused import OLD_ROWS, OUTPUTS
 from fairmaxent.options import Settings, option
+from fairmaxent.options.refusals import GIVEN, MISSING, Pattern, Refused
 from fairmaxent.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -39,15 +42,6 @@ FORMAT: Settings = {
 EVALUATE: Settings = {
     "text": "flag",
     "label": "Judge the rows in the report",
-    "only_if": {"mode": (None, "rows"), "epsilon": (None,)},
-    "reasons": {
-        "mode": "it judges new rows",
-        "epsilon": (
-            "it compares with your rows without noise, which a private report cannot"
-            " hold; judge the drawn rows with 'fairmaxent evaluate', and keep the"
-            " answer to yourself"
-        ),
-    },
     "help": (
         "Also say in the report what the rows give away about people: fit again without"
         " a fifth of the table, and attack the new rows."
@@ -82,9 +76,12 @@ REPORT: Settings = {
     "help": "Write a report to this file (.html, .md, .json or .pdf).",
 }
 _REPORT = "The report"
-_IN_MEMORY = (
-    "that needs the rows in memory, but they stay on the cluster; leave one of them out"
-)
+_IN_MEMORY = "that needs the rows in memory, but they stay on the cluster"
+_NO_PARQUET: dict[str, Pattern] = {
+    "like_input": GIVEN,
+    "output_format": tuple(name for name in FORMATS if name != "parquet"),
+    "output": (STANDARD,),
+}
 SEED: Settings = {
     "text": "whole",
     "flags": ("--seed", "--random-state"),
@@ -143,6 +140,31 @@ class FileOptions(FilingOptions):
     """Where a table and a report on it are written."""
 
     HEADING = "What is written"
+    REFUSED: ClassVar[tuple[Refused, ...]] = (
+        Refused("like_input", "output", "no table is written", beside=MISSING),
+        Refused(
+            "like_input",
+            "privacy",
+            "a private table cannot have the form of your file, such as its encoding",
+        ),
+        Refused(
+            "as_json",
+            "output",
+            "both write to stdout",
+            "write the table to a file",
+            beside=(STANDARD,),
+        ),
+        *(
+            Refused(
+                name,
+                "report",
+                "none is written",
+                beside=MISSING,
+                when=lambda values: values["pdf"] is None,
+            )
+            for name in ("title", "author", "purpose", "evaluate")
+        ),
+    )
 
     output: str | None = option(
         None,
@@ -155,13 +177,6 @@ class FileOptions(FilingOptions):
     like_input: bool = option(
         False,
         text="flag",
-        only_if={"output": ("given",), "epsilon": (None,)},
-        reasons={
-            "epsilon": (
-                "a private table cannot have the form of your file, such as its"
-                " encoding; leave it out"
-            )
-        },
         help=(
             "Write the table in the form of DATA: its format, and the separator,"
             " decimal mark and encoding of a CSV."
@@ -240,31 +255,12 @@ class FileOptions(FilingOptions):
         check_files(read, self.targets)
         if getattr(self, "scheduler", None) is None and self.output is not None:
             output_format(self.output, self.output_format)
-        elif self.output == STANDARD:
-            raise click.UsageError(
-                "with --scheduler the workers write Parquet files; name a folder for"
-                " them with -o"
-            )
-        if self.output == STANDARD and self.as_json:
-            raise click.UsageError(
-                "--json and '-o -' both write to stdout; write the table to a file"
-            )
         if STANDARD in self.targets[self.output is not None :]:
             raise click.UsageError(
                 "only the table goes to stdout; name a file for --model, --report and"
                 " --pdf"
             )
         check_reports(self.report, self.pdf)
-        if self.reports:
-            return
-        given = click.get_current_context().get_parameter_source
-        for name in ("title", "author", "purpose", "evaluate"):
-            # a file may say it for other runs
-            if given(name) is click.core.ParameterSource.COMMANDLINE:
-                raise click.UsageError(
-                    f"--{name} is for a report, but none is written; add --report or"
-                    " --pdf"
-                )
 
 
 def check_reports(*paths: str | None) -> None:
@@ -301,16 +297,40 @@ def source_of(
 class OutputOptions(FileOptions):
     """What is written, and where."""
 
+    REFUSED = (
+        *FileOptions.REFUSED,
+        *OUTPUTS,
+        Refused("rows", "mode", "only new rows are drawn", beside=OLD_ROWS),
+        Refused(
+            "weight_name",
+            "mode",
+            "it names a column of weights",
+            ("add ", Option("mode", "weights")),
+            beside=MISSING,
+        ),
+        Refused("weight_name", "mode", "there are no weights", beside=("top-up",)),
+        *(
+            Refused("scheduler", name, _IN_MEMORY)
+            for name in ("report", "pdf", "privacy", "model", "estimate")
+        ),
+        *(
+            Refused("scheduler", name, "its workers write Parquet", beside=pattern)
+            for name, pattern in _NO_PARQUET.items()
+        ),
+        Refused(
+            "scheduler",
+            "mode",
+            "its workers draw rows",
+            "for weights, use fit.weigh() in Python",
+            beside=OLD_ROWS,
+        ),
+    )
+
     mode: Mode = option(
         "rows",
         main=True,
         choices=get_args(Mode),
         label="What to take",
-        only_if={"epsilon": (None,), "release": (None,)},
-        reasons=dict.fromkeys(
-            ("epsilon", "release"),
-            "it is about your own rows; draw new ones with --mode rows",
-        ),
         choice_labels={
             "rows": "new rows",
             "weights": "your rows with weights",
@@ -332,7 +352,6 @@ class OutputOptions(FileOptions):
         text="whole",
         least=1,
         label="How many rows",
-        only_if={"mode": (None, "rows")},
         page_help="If this is empty, as many as in the data.",
         help=(
             "How many new rows; by default as many as in the data (of a private fit:"
@@ -343,14 +362,12 @@ class OutputOptions(FileOptions):
         False,
         text="flag",
         label="Draw rows independently",
-        only_if={"mode": (None, "rows")},
         help="Draw rows independently instead of by quota.",
         page_help="Their rates then vary by chance.",
     )
     weight_name: str = option(
         "fair_weight",
         label="Name of the weights",
-        only_if={"mode": ("weights",)},
         help=(
             "Name of the column that --mode weights adds; it includes the design"
             " weights of --weight."
@@ -381,23 +398,6 @@ class OutputOptions(FileOptions):
         None,
         metavar="ADDRESS",
         in_files=False,  # whoever runs it can run code here
-        only_if={  # what workers do
-            **dict.fromkeys(
-                ("report", "pdf", "like_input", "epsilon", "train"), (None,)
-            ),
-            **{
-                "mode": (None, "rows"),
-                "output_format": (None, "parquet"),
-                "estimate": (None, "none"),
-            },
-        },
-        reasons={
-            **dict.fromkeys(
-                ("report", "pdf", "epsilon", "train", "estimate"), _IN_MEMORY
-            ),
-            "like_input": "its workers read and write Parquet; leave --like-input out",
-            "mode": "its workers draw rows; for weights, use fit.weigh() in Python",
-        },
         help=(
             "Address (tcp://HOST:PORT) of a Dask cluster, which reads the Parquet files"
             " DATA and writes Parquet files into the folder -o."

@@ -25,6 +25,7 @@ from fairmaxent.files import formats
 from fairmaxent.files.parquet import is_pattern, parts_of, scan_table
 from fairmaxent.files.reading import STANDARD, FileReading, TableFile
 from fairmaxent.options import option
+from fairmaxent.options.refusals import Refused
 from fairmaxent.options.values import comma_hint
 
 _LEARNING = ("bins", "kinds", "order", "max_levels")
@@ -99,6 +100,14 @@ class DomainOptions:
     """How columns are read as levels; if nothing is given, `Domain.infer` decides."""
 
     HEADING = "How columns become levels"
+    REFUSED = tuple(
+        Refused(name, other, f"{what} how all columns are read")
+        for name in _LEARNING
+        for other, what in (
+            ("declared", "it says"),
+            ("release", "rows to share decide"),
+        )
+    )
 
     bins: Any = option(
         None,
@@ -135,10 +144,6 @@ class DomainOptions:
         flags=("--domain",),
         text="file",
         label="Public values of every column",
-        only_if=dict.fromkeys(_LEARNING, (None,)),
-        reasons=dict.fromkeys(
-            _LEARNING, "it says how all columns are read; leave one of them out"
-        ),
         help=(
             "TOML file that declares the levels or edges of every column; 'inspect"
             " --write-domain' drafts one."

@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
-import click
-
 from fairmaxent.cli.options import taking
 from fairmaxent.data.declaration import Declaration
 from fairmaxent.errors import ColumnError, did_you_mean
@@ -71,10 +69,6 @@ class RoleOptions:
                     " with --columns"
                 )
             raise ColumnError(f"{path} has no column {name!r}; {hint}")
-        if self.favourable and not self.outcome:
-            raise click.UsageError(
-                "--favourable is a level of the outcome; name that with --outcome, too"
-            )
         return replace(
             self,
             favourable=tuple(
@@ -123,22 +117,6 @@ class AskedOptions:
         return declaration and replace(
             declaration, undeclared=self.values["undeclared"]
         )
-
-    def check(self, roles: RoleOptions) -> None:
-        """Refuse, before any work, two sizes for the same groups."""
-        if roles.groups != "each":
-            return
-        rates = self.values["representation_rate"]
-        for column in self.values["target"] or ():
-            if isinstance(rates, Mapping):
-                rate = rates.get(column)
-            else:
-                rate = rates
-            if column in roles.protected and rate is not None:
-                raise click.UsageError(
-                    "--representation-rate and --target both set the size of the"
-                    f" groups of {column!r}; leave one out"
-                )
 
     def request(
         self,

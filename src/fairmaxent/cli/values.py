@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from fairmaxent.errors import Option
-from fairmaxent.options import typed_options
+from fairmaxent.options import TypedOption, typed_options
+from fairmaxent.options.refusals import by_name
 from fairmaxent.options.values import Value, quoted, written
 
 
@@ -39,7 +40,7 @@ class TypedValue(click.ParamType[Any]):
 FILE = _File(readable=False)
 
 
-def as_typed(option: Option) -> str:
+def as_typed(option: Option, named: Mapping[str, TypedOption] | None = None) -> str:
     """Spell an option the way it is typed on the command line.
 
     >>> as_typed(Option("base_share")), as_typed(Option("groups", "each"))
@@ -53,15 +54,14 @@ def as_typed(option: Option) -> str:
     """
     from fairmaxent.fit.request import Request
 
+    source = (named or by_name(typed_options(Request))).get(option.name)
     # missing_text: of a reader
     flag = f"--{option.name.removesuffix('_text').replace('_', '-')}"
     is_flag = False
-    for source in typed_options(Request):
+    if source is not None:
+        flag = source.flags[0]
         # One of a record in the request is typed for it, which says its value, too.
-        if option.name == (source.owner or source.field.name):
-            flag = source.flags[0]
-            is_flag = source.owner is not None or source.info.text == "flag"
-            break
+        is_flag = source.info.text == "flag" or option.name == source.owner
     if option.column is not None:
         return f"{flag} for {option.column!r}"
     if is_flag or option.value is ... or option.value is True:

@@ -8,13 +8,15 @@ import numpy as np
 
 from fairmaxent.data.frames import checked_progress
 from fairmaxent.data.roles import ColumnNames
-from fairmaxent.errors import ColumnError, InputError, Option
+from fairmaxent.errors import InputError, Option
 from fairmaxent.evaluation import attacks as risk
 from fairmaxent.evaluation.pooled import Nearest, Pooled, TableName, nearest, pool
 from fairmaxent.evaluation.quality import fidelity, utility
 from fairmaxent.evaluation.result import Evaluation, Risks
 from fairmaxent.evaluation.singling_out import singling_out
+from fairmaxent.fit.refused import EVALUATION
 from fairmaxent.metrics.intervals import check_confidence
+from fairmaxent.options.refusals import refuse_pairs
 from fairmaxent.progress import Progress
 
 ATTACKS = 2000
@@ -91,9 +93,8 @@ def evaluate(
     check_confidence(confidence)
     _check_whole("attacks", attacks, least=1)
     _check_whole("random_state", random_state, least=0)
-    if outcome is None:
-        _refuse_without_outcome("protected", protected)
-        _refuse_without_outcome("favourable", favourable)
+    roles = {"outcome": outcome, "protected": protected, "favourable": favourable}
+    refuse_pairs(EVALUATION, roles)
     tables: dict[TableName, Any] = {"real": real, "new": new}
     if control is not None:
         tables["control"] = control
@@ -138,15 +139,6 @@ def evaluate(
             closest_record=closest,
         ),
     )
-
-
-def _refuse_without_outcome(name: str, given: object) -> None:
-    if given is not None:
-        raise ColumnError(
-            Option(name),
-            " was given without an outcome; name that with ",
-            Option("outcome"),
-        )
 
 
 def _streams(seed: int, report: Progress) -> Callable[[str], np.random.Generator]:

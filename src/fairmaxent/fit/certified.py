@@ -38,7 +38,7 @@ from fairmaxent.fit.solved import (
 )
 from fairmaxent.fit.statements import Depth
 from fairmaxent.fit.uncertainty import Uncertainty, measure_uncertainty
-from fairmaxent.privacy.refusals import no_rows
+from fairmaxent.options.refusals import refuse
 from fairmaxent.progress import Progress, silent
 
 # rows of one batch by default: large enough for array work, small beside the table
@@ -170,7 +170,7 @@ class Certified(Solved):
         level of the outcome, in the order of its labels; the weights of a row add up to
         1 on average. :meth:`weigh` lays them out for training.
         """
-        self._refuse_rows("weights")
+        refuse(self.request, mode="weights")
         return with_design(
             self._distinct_weights[self.distinct_rows.inverse], self.design_weights
         )
@@ -182,7 +182,7 @@ class Certified(Solved):
         weight for. Columns that took no part in the fit are kept. A lazy frame is
         joined inside its engine, and computed when it is collected.
         """
-        self._refuse_rows("weights")
+        refuse(self.request, mode="weights")
         lazy = open_lazy(frame)
         if lazy is None:
             return weigh_rows(
@@ -206,7 +206,7 @@ class Certified(Solved):
         Groups meet it up to one row as well, if that is possible. Another fair table
         than that of this fit, with the same rates, might be met with fewer rows.
         """
-        self._refuse_rows("rows to add")
+        refuse(self.request, mode="top-up")
         rng = self._generator(random_state)
         cells = shuffled_cells(missing_rows(self, self.certificate.measure.sums), rng)
         return self._complete(self.distribution.draw(cells, rng, spread=True))
@@ -242,7 +242,7 @@ class Certified(Solved):
         table fair in the same way. What a model will do is not part of it: see
         ``estimate``.
         """
-        self._refuse_rows("a bootstrap")
+        refuse(self.request, mode="uncertainty")
         rng = self._generator(random_state)
         return measure_uncertainty(
             self,
@@ -389,12 +389,6 @@ class Certified(Solved):
         return generator(
             self.request.random_state if random_state is None else random_state
         )
-
-    def _refuse_rows(self, what: str) -> None:
-        """Refuse what needs the rows of the data."""
-        private = self.certificate.privacy is not None
-        if private or self.request.release:
-            raise no_rows(what, private=private)
 
     def _complete(self, frame: Any) -> Any:
         """Put the columns in the order of the input, the weight column as ones."""

@@ -20,9 +20,11 @@ from fairmaxent.errors import (
     shown,
 )
 from fairmaxent.fairness.rates import check_rate
+from fairmaxent.fit import refused
 from fairmaxent.maxent.forbidden import Rule
 from fairmaxent.maxent.priors.bases import BASES
 from fairmaxent.options import Settings, documented, option
+from fairmaxent.options.refusals import refuse
 from fairmaxent.relabelling.labellers import STUDENTS, StudentName, check_model
 
 RateOption = float | Mapping[str, float | None] | None
@@ -63,11 +65,6 @@ BASES_DOC = (
     + "; ".join(f'``"{kind}"``, {base.sentence}' for kind, base in BASES.items())
     + "."
 )
-# What a model decides has no meaning where its probabilities are to be equal.
-FOR_DECISIONS: dict[str, tuple[object, ...]] = {
-    "train": ("given",),
-    "parity": (None, "opportunity", "decisions"),
-}
 SHARED = (
     "The rows can be shared: none is a copy, and values that fewer than 10 rows have"
     " were replaced."
@@ -81,6 +78,8 @@ SHARED = (
 @dataclass(frozen=True)
 class Model:
     """The model that you will train, and what shall be equal; the table is for it."""
+
+    REFUSED = refused.MODEL
 
     estimator: Any = option(
         None,
@@ -96,7 +95,6 @@ class Model:
         "decisions",
         choices=get_args(ParityOption),
         label="Equal for all groups",
-        only_if={"train": ("given",)},
         choice_labels={
             "decisions": "its good decisions",
             "opportunity": "those about people with the good outcome",
@@ -115,7 +113,6 @@ class Model:
         param="hide_protected",
         on=False,
         label="It does not see the groups",
-        only_if=FOR_DECISIONS,
         help="The model of --train does not see the protected columns.",
         doc=(
             "Whether it sees the protected columns, which it then needs when it"
@@ -126,7 +123,6 @@ class Model:
         0.5,
         text="number",
         label="Decision threshold",
-        only_if=FOR_DECISIONS,
         slider=(0.05, 0.95, 0.01),
         help=(
             "The probability of the good outcome from which the model of --train"
@@ -137,7 +133,6 @@ class Model:
         "keep",
         choices=get_args(DecidedOption),
         label="How many it decides for",
-        only_if=FOR_DECISIONS,
         choice_labels={
             "keep": "as many as now",
             "best": "as many as makes it most accurate",
@@ -166,24 +161,7 @@ class Model:
         )
         object.__setattr__(self, "threshold", threshold)
         errors.check_choice("decided", self.decided, DecidedOption)
-        if self.parity == "probabilities":
-            self._refuse_decisions()
-
-    def _refuse_decisions(self) -> None:
-        """Equal probabilities are for a model by name, and nothing is decided."""
-        asked = Option("parity", self.parity)
-        if not isinstance(self.estimator, str | None):
-            names = ", ".join(map(repr, STUDENTS))
-            raise InputError(asked, f" is for a model by name: {names}")
-
-        for name in ("sees_protected", "threshold", "decided"):
-            if getattr(self, name) != getattr(Model, name):
-                raise InputError(
-                    asked,
-                    " makes probabilities equal, not decisions; leave ",
-                    Option(name),
-                    " out",
-                )
+        refuse(self)
 
 
 @documented
@@ -226,6 +204,7 @@ class PaperRequest:
     # What outputs ask of every request after the fit; the paper knows none of it.
     target = weight = within = privacy = forbid = None
     release = False
+    REFUSED = ()
 
     outcome: str
     protected: str
@@ -267,24 +246,13 @@ def checked_rates(name: str, option: RateOption) -> RateOption:
     return rates
 
 
-def checked_largest(request: Any) -> float | None:
-    """Refuse a largest weight below the average, or beside targets of other columns.
-
-    Those weigh rows beyond any limit.
-    """
-    if request.largest_weight is None:
+def checked_largest(largest: float | None) -> float | None:
+    """Refuse a largest weight below the average."""
+    if largest is None:
         return None
-    if isinstance(request.target, Mapping):
-        for name in request.target:
-            if name not in request.role_names:
-                raise InputError(
-                    Option("largest_weight"),
-                    f" cannot be kept together with a target of {name!r}, which is"
-                    " neither the outcome nor protected; leave one of the two out",
-                )
     return errors.checked_number(
         "largest_weight",
-        request.largest_weight,
+        largest,
         "be above 1, e.g. 5: no row may then count more than 5 times as much as before",
         lambda weight: 1 < weight < float("inf"),
     )
@@ -303,27 +271,12 @@ def check_share(name: str, share: float) -> float:
     return errors.checked_number(name, share, wanted, lambda part: 0 <= part <= 1)
 
 
-def checked_model(request: Any) -> Model | str | None:
-    """The model of a request, by name or as a record; refuse what it rules out."""
-    given = request.model
-    if given is None:
-        return None
-
-    for name in ("means", "largest_weight", "privacy", "also", "target", "forbid"):
-        _refuse_beside_model(request, name)
-    if isinstance(given, Model):
-        plan = given
-    else:
-        plan = Model(given)
-    if plan.parity != "probabilities":  # what it decides is estimated anyway
-        _refuse_beside_model(request, "estimate")
+def checked_model(given: Any) -> Model | str | None:
+    """The model of a request, by name or as a record."""
+    if given is None or isinstance(given, Model):
+        return given
+    plan = Model(given)  # which refuses a name that it does not know
     return given if isinstance(given, str) else plan
-
-
-def _refuse_beside_model(request: Any, name: str) -> None:
-    if getattr(request, name):
-        only = " makes the table for one model, and is not available with "
-        raise InputError(Option("model"), only, Option(name))
 
 
 # ---------------------------------------------------------------- on the columns
@@ -346,10 +299,6 @@ def read_rates(
     if several and not {*option}.isdisjoint(outcomes):
         _refuse_other_names(name, option, outcomes, "an outcome")
         return tuple(option.get(outcome) for outcome in outcomes for _ in groupings)
-    if groups == "joint":
-        only = " there is one rate for all intersections; pass a number or None"
-        raise InputError(Option(name), ": with ", Option("groups", "joint"), only)
-
     _refuse_other_names(name, option, columns, "protected")
     return tuple(option.get(column) for column in columns) * len(outcomes)
 

@@ -31,10 +31,12 @@ from fairmaxent.errors import (
 )
 from fairmaxent.fairness.rates import MissingOption
 from fairmaxent.fit import option_values as values
+from fairmaxent.fit import refused
 from fairmaxent.maxent.priors.bases import BASES, BaseKind
 from fairmaxent.options import documented, option, words
+from fairmaxent.options.refusals import refuse
 from fairmaxent.privacy.budget import Privacy
-from fairmaxent.privacy.refusals import for_release
+from fairmaxent.privacy.refusals import check_private
 from fairmaxent.progress import Progress
 
 _CHOICES = {
@@ -56,6 +58,7 @@ class Request:
     """
 
     HEADING = "What is asked for"
+    REFUSED = refused.REQUEST
 
     # Of several outcomes, the first; the others are in `also`.
     outcome: str = option(
@@ -247,7 +250,6 @@ class Request:
         0.2,
         text="number",
         label="New combinations",
-        only_if={"epsilon": (None,), "release": (None,)},  # then all rows are new
         slider=(0, 1, 0.01),
         help=(
             "Share of the base in the prior, from 0 to 1; its share of the result is"
@@ -409,18 +411,18 @@ class Request:
                 check_choice(name, value, choice)
         self._set(
             base_share=values.check_share("base_share", self.base_share),
-            largest_weight=values.checked_largest(self),
+            largest_weight=values.checked_largest(self.largest_weight),
+            model=values.checked_model(self.model),
         )
         for name in ("representation_rate", "statistical_rate"):
             self._set(**{name: values.checked_rates(name, getattr(self, name))})
-        # equal rates would leave nothing to move
-        if self.means is not None and self.statistical_rate == 1:
-            self._set(statistical_rate=None)
         check_seed(self.random_state)
         read_columns("keep_columns", self.keep_columns or [])
         self._check_estimate()
-        self._set(model=values.checked_model(self), **for_release(self))
         self._check_rules()
+        check_private(self.privacy, self.release)
+        refuse(self)
+        self._set_what_follows()
 
     def _name_outcomes(self) -> None:
         """Of several outcomes, the first stays, and the others join `also`."""
@@ -447,7 +449,7 @@ class Request:
             )
 
     def _check_estimate(self) -> None:
-        """Refuse what is no plan of an estimate, or one beside several outcomes."""
+        """Refuse what is no plan of an estimate."""
         plan = self.estimate
         if not isinstance(plan, str | values.Estimate | None):
             raise InputError(
@@ -456,11 +458,14 @@ class Request:
             )
         if isinstance(plan, str):
             check_choice("estimate", plan, values.OutputOption)
-        if plan is not None and self.also_names:
-            raise InputError(
-                Option("estimate"),
-                " is for a single outcome; name only one, or leave this out",
-            )
+
+    def _set_what_follows(self) -> None:
+        """Set the options that others leave no choice."""
+        if self.means is not None and self.statistical_rate == 1:
+            # Equal rates would leave its means nothing to move; others keep theirs.
+            self._set(statistical_rate=dict.fromkeys(self.also_names, 1.0) or None)
+        if self.privacy is not None or self.release:
+            self._set(base_share=1.0, detail="bins")
 
     def _set(self, **checked: object) -> None:
         for name, value in checked.items():

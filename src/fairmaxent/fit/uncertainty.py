@@ -164,13 +164,6 @@ def _check_request(request: Request | PaperRequest) -> None:
             "uncertainty() is available for fits made by debias(), not for the paper's"
             " own configurations"
         )
-    if request.training is not None:
-        raise InputError(
-            "uncertainty() is not available with ",
-            Option("model"),
-            ", because every replicate would have to train it again; the certificate"
-            " has intervals of what it decides",
-        )
 
 
 def _cells(problem: Problem) -> Table:

@@ -65,26 +65,13 @@ class OptionInfo:
     choice_help: Mapping[str, str] = dataclasses.field(default_factory=dict)
     # its ends, its step, and where it begins if it has no default
     slider: tuple[float, ...] | None = None
-    only_if: Mapping[str, tuple[object, ...]] = dataclasses.field(default_factory=dict)
-    """Values that others must have so that it means anything: None is not given, and
-    "given" anything that is.
-    """
-    # why, by the other, and what to do instead
-    reasons: Mapping[str, str] = dataclasses.field(default_factory=dict)
-
-    def goes_with(self, other: str, value: object) -> bool:
-        """Whether it means something beside another option that has this value."""
-        allowed = self.only_if[other]
-        is_given = value is not None and value is not False and value != NOTHING
-        if is_given:
-            return "given" in allowed or value in allowed
-        return None in allowed
 
 
 @dataclasses.dataclass(frozen=True)
 class TypedOption:
     """An option as it is typed: the field that it sets, and who holds its record."""
 
+    record: type
     field: dataclasses.Field[Any]
     info: OptionInfo
     heading: str
@@ -155,7 +142,7 @@ def typed_options(
         if info is None:
             continue
         if info.help:
-            yield TypedOption(field, info, info.heading or heading, owner)
+            yield TypedOption(record, field, info, info.heading or heading, owner)
         if info.record is not None:
             yield from typed_options(info.record, field.name, heading)
 
@@ -169,7 +156,7 @@ def words(record: Any) -> Iterator[str]:
         info = info_of(field)
         if info is None or info.words is None:
             continue
-        if _is_default(getattr(record, field.name), field.default):
+        if is_default(getattr(record, field.name), field.default):
             continue
         sentences = info.words(record)
         if isinstance(sentences, str):
@@ -187,7 +174,7 @@ def _given(record: Any) -> Iterator[tuple[str, Any]]:
     """The options that are shown and not at their defaults."""
     for field in dataclasses.fields(record):
         value = getattr(record, field.name)
-        if field.repr and not _is_default(value, field.default):
+        if field.repr and not is_default(value, field.default):
             yield field.name, value
 
 
@@ -205,7 +192,8 @@ def as_python(value: object) -> str:
     return f"fairmaxent.{type(value).__name__}({', '.join(given)})"
 
 
-def _is_default(value: object, default: object) -> bool:
+def is_default(value: object, default: object) -> bool:
+    """Whether an option is as it is if nobody asks for anything."""
     return value is default or (type(value) is type(default) and value == default)
 
 

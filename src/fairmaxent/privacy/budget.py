@@ -13,8 +13,9 @@ from functools import cached_property
 from typing import Any, Literal, get_args
 
 from fairmaxent.data.declaration import UndeclaredOption
-from fairmaxent.errors import InputError, Option, check_choice, checked_number
+from fairmaxent.errors import check_choice, checked_number
 from fairmaxent.options import documented, option
+from fairmaxent.options.refusals import MISSING, Refused, refuse
 
 # Beyond these, neither number protects anybody, or floating point no longer tells
 # budgets apart.
@@ -35,6 +36,10 @@ class Privacy:
     without the person's row: at most e^ε times less likely, except with probability δ.
     The noise has no seed, because anyone who knew it could take the noise away.
     """
+
+    REFUSED = (
+        Refused("budget", "ledger", "it is about all fits together", beside=MISSING),
+    )
 
     epsilon: float = option(
         1.0,
@@ -58,7 +63,6 @@ class Privacy:
         1e-9,
         text="number",
         label="Privacy slack δ",
-        only_if={"epsilon": ("given",)},
         help=(
             "With --epsilon: the chance that its promise does not hold; 1e-9 by"
             " default."
@@ -72,7 +76,6 @@ class Privacy:
         "refuse",
         choices=get_args(UndeclaredOption),
         label="Values that were not declared",
-        only_if={"epsilon": ("given",)},
         help=(
             "With --epsilon: refuse a table with a value that --domain does not declare"
             " (which tells you about its rows, outside the promise), drop such rows, or"
@@ -89,7 +92,6 @@ class Privacy:
         text="whole",
         least=1,
         label="Rows per person, at most",
-        only_if={"epsilon": ("given",)},
         help=(
             "With --epsilon: how many rows of the table can be about one person, at"
             " most; 1 by default. With k rows, there is k times as much noise."
@@ -106,7 +108,6 @@ class Privacy:
         compare=False,
         repr=False,
         text="file",
-        only_if={"epsilon": ("given",)},
         help=(
             "With --epsilon: the file that adds up what all private fits of the same"
             " people spend; by default beside the table (census.csv.ledger.json)."
@@ -122,7 +123,6 @@ class Privacy:
         repr=False,
         text="number",
         label="Budget ε of all fits together",
-        only_if={"epsilon": ("given",)},
         help=(
             "With --epsilon: refuse a fit if all fits in the ledger would then have"
             " spent more than this ε together."
@@ -150,13 +150,7 @@ class Privacy:
         object.__setattr__(self, "delta", delta)
         if self.budget is not None:
             _checked_epsilon("budget", self.budget)
-            if self.ledger is None:
-                raise InputError(
-                    Option("budget"),
-                    " is about all fits together; name the file that adds them up"
-                    " with ",
-                    Option("ledger"),
-                )
+        refuse(self)
 
     @cached_property
     def rho(self) -> float:

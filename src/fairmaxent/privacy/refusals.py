@@ -2,12 +2,9 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
-from typing import Any
 
 from fairmaxent.data.declaration import Declaration
 from fairmaxent.errors import (
-    BASE_SHARE,
     FairMaxEntError,
     InputError,
     LevelError,
@@ -23,61 +20,14 @@ _EXACT = (
 )
 
 
-def for_release(request: Any) -> dict[str, object]:
-    """Refuse options of a `Request` that contradict a private fit, or rows to share.
-
-    Return those that follow.
-    """
-    privacy = request.privacy
-    check_flag("release", request.release)
+def check_private(privacy: object, release: object) -> None:
+    """Refuse what is no budget, and what does not say whether rows are to be shared."""
+    check_flag("release", release)
     if privacy is not None and not isinstance(privacy, Privacy):
         raise InputError(
             Option("privacy"),
             f" is {privacy!r}; pass fairmaxent.Privacy(epsilon=1), or None",
         )
-    if privacy is None and not request.release:
-        return {}
-    what = "a private fit" if privacy is not None else "a fit for rows to share"
-    if request.weight is not None and privacy is not None:
-        raise InputError(
-            Option("weight", request.weight),
-            ": a private fit takes no design weights, because a person with a large one"
-            " would need more noise than the others; leave the weights out",
-        )
-    if request.detail == "rows":
-        raise InputError(
-            Option("detail", "rows"),
-            f": {what} keeps no row's exact values; leave it out",
-        )
-    if (
-        request.means
-        and isinstance(request.domain, Declaration)
-        and request.outcome in request.domain.edges
-    ):
-        raise InputError(
-            Option("means", request.means),
-            f": {what} keeps no row's exact numbers, so it does not know the mean of"
-            f" {request.outcome!r} in each bin; declare the numbers that it can be as"
-            " levels instead of edges, or leave it out",
-        )
-    if request.base != "tree" and privacy is not None:
-        raise InputError(
-            Option("base", request.base),
-            ": a private fit measures what its tree needs; leave it out",
-        )
-    if getattr(request.estimate, "output", request.estimate) == "weights":
-        raise InputError(
-            Option("estimate", "weights"),
-            f": {what} has no weights; use ",
-            Option("estimate", "rows"),
-        )
-    # the default is for fits of rows
-    if request.C not in (getattr(type(request), BASE_SHARE.name), 1.0):
-        share = replace(BASE_SHARE, value=request.C)
-        raise InputError(
-            share, f": the rows of {what} all come from its model; leave it out"
-        )
-    return {BASE_SHARE.name: 1.0, "detail": "bins"}
 
 
 def check_declared(domain: object) -> None:
@@ -167,15 +117,3 @@ def after_spending(privacy: Privacy | None) -> Iterator[None]:
             " spends adds up with it"
         )
         raise type(problem)(problem, spent) from problem
-
-
-def no_rows(what: str, *, private: bool) -> InputError:
-    """Why something about the rows of the data is not available."""
-    why = (
-        "need the rows of the data, which a private fit does not keep"
-        if private
-        else "be about real people's rows"
-    )
-    return InputError(
-        f"{what} would {why}; draw new rows with ", Option("mode", "rows")
-    )

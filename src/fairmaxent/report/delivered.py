@@ -41,7 +41,6 @@ from fairmaxent.fairness.rates import (
 from fairmaxent.fit.certified import Certified
 from fairmaxent.fit.costs import GroupCost
 from fairmaxent.fit.facts import OutcomeShare, outcome_shares
-from fairmaxent.privacy.refusals import no_rows
 from fairmaxent.relabelling.people import root_shape
 
 Mode = Literal["rows", "weights", "top-up"]
@@ -106,8 +105,6 @@ def deliver(
     if isinstance(given, Delivered):
         return given
     check_choice("mode", mode, Mode)
-    if mode != "rows" and iid:
-        raise InputError(f"iid is for mode 'rows', not for {mode!r}; leave it out")
     if mode == "weights":
         table = _table_of_weights(fit, given)
         return Delivered(
@@ -314,8 +311,6 @@ def checked_data(fit: Certified, data: Any) -> Any:
     """The table as the fit saw it; one that it was not made from is refused."""
     if data is None:
         return None
-    if fit.certificate.privacy is not None:
-        raise no_rows("a comparison with the data", private=True)
     lazy = open_lazy(data)
     if lazy is not None:  # its rows are counted, and not compared
         for name in fit.columns:

@@ -13,7 +13,7 @@ from fairmaxent.document import Block, Note, Paragraph, Picture, Table
 from fairmaxent.document.html import curve
 from fairmaxent.document.words import percent
 from fairmaxent.engines.lazy_frame import open_lazy
-from fairmaxent.errors import BASE_SHARE, FairMaxEntError, InputError, Option
+from fairmaxent.errors import BASE_SHARE, FairMaxEntError, Option
 from fairmaxent.evaluation.evaluation import evaluate
 from fairmaxent.evaluation.result import (
     ATTACKS,
@@ -28,7 +28,7 @@ from fairmaxent.fit.option_values import RateOption
 from fairmaxent.fit.pipeline import fit_frame, refit
 from fairmaxent.fit.request import Request
 from fairmaxent.fit.statements import rate_text
-from fairmaxent.report.delivered import Mode, seen_mass
+from fairmaxent.report.delivered import seen_mass
 from fairmaxent.report.source import FrontDoor
 
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -215,30 +215,10 @@ def evaluated(
     fit: Certified,
     data: Any,
     *,
-    mode: Mode,
     iid: bool,
     spell: Callable[[Option], str] = str,
 ) -> Evaluated:
     """Judge rows that are drawn from a fit as this one's are, or say why not."""
-    if mode != "rows":
-        raise InputError(
-            Option("evaluate"),
-            " judges new rows, and none were drawn; leave it out, or use ",
-            Option("mode", "rows"),
-        )
-    if fit.certificate.privacy is not None:
-        raise InputError(
-            Option("evaluate"),
-            " compares with the real rows without noise, so a private report cannot"
-            " have it; judge the drawn rows with fairmaxent.evaluate(), and keep the"
-            " answer to yourself",
-        )
-    if data is None:
-        raise InputError(
-            Option("evaluate"),
-            " needs the table that the fit was made from; pass it as ",
-            Option("data"),
-        )
     if not isinstance(fit.request, Request):
         reason = (
             "the fit is one of the paper's configurations, which have other options"

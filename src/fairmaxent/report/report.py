@@ -8,6 +8,7 @@ from importlib.metadata import version
 from typing import Any
 
 from fairmaxent.errors import InputError
+from fairmaxent.fit import refused
 from fairmaxent.fit.certificate import (
     Certificate,
     cost_remarks,
@@ -23,6 +24,7 @@ from fairmaxent.fit.statements import (
     promise,
 )
 from fairmaxent.options import with_options_of
+from fairmaxent.options.refusals import refuse
 from fairmaxent.plain_text import plain_json
 from fairmaxent.report import shares
 from fairmaxent.report.delivered import (
@@ -86,6 +88,8 @@ class ReportRequest:
     `purpose` and `date`: when it was written, with a time zone; by default now, or what
     the environment variable SOURCE_DATE_EPOCH says.
     """
+
+    REFUSED = refused.OUTPUTS
 
     data: Any = None
     delivered: Any = None
@@ -264,6 +268,7 @@ def build_report(fit: Certified, request: ReportRequest) -> Report:
             f"a report is about a fit, not a {type(fit).__name__}; pass what debias()"
             " or load() returned"
         )
+    refuse(request, privacy=fit.request.privacy)
     if request.estimate is not None:
         fit = with_estimate(fit, request.estimate)
     filing = filed(
@@ -352,7 +357,6 @@ def _evaluation(
     return evaluated(
         fit,
         data,
-        mode=request.mode,
         iid=request.iid,
         spell=door.spell,
     )

@@ -9,9 +9,9 @@ class Labelled extends Component {
     super(props);
     this.id = newId("field");
   }
-  render({ label, draw, isBox, help }) {
+  render({ label, draw, isBox, help, disabled }) {
     const id = this.id, words = h("label", { for: id }, label);
-    const control = draw({ id, "aria-describedby": help ? `${id}-help` : null });
+    const control = draw({ id, disabled, "aria-describedby": help ? `${id}-help` : null });
     const line = isBox ? h("span", { class: "flag" }, control, words) : h("div", { class: "line" }, words, control);
     return help ? h("div", { class: "option" }, line, h("p", { class: "soft", id: `${id}-help` }, help)) : line;
   }
@@ -115,19 +115,28 @@ const DRAWN = {
     Object.entries(pairs).map((pair) => pair.join(" = ")).join(", ")).join("; "), (words) => change(words &&
     words.split(";").map((pairs) => Object.fromEntries(pairs.split(",").map(halves)))), more),
   slider: (one, value, change, more) => h("div", { class: "option" }, one.optional
-    ? wish(one, { label: one.label, ticked: `${one.label}: on or off`, value: value ?? null }, change)
-    : h(Slider, { one, label: one.label, value: value ?? one.start, change }), soft(more.help)),
+    ? wish(one, { label: one.label, ticked: `${one.label}: on or off`, value: value ?? null,
+      disabled: more.disabled }, change)
+    : h(Slider, { one, label: one.label, value: value ?? one.start, disabled: more.disabled, change }),
+  soft(more.help)),
 };
 
-// Whether an option means anything beside the others.
 export const isGiven = (value) => ![null, undefined, false, "none", ""].includes(value);
-const means = (one, values) => Object.entries(one.only_if).every(([name, allowed]) => {
-  const value = isGiven(values[name]) ? values[name] : null;
-  return allowed.includes(value) || (value !== null && allowed.includes("given"));
+// The rows of the table of what is refused that are in the way of an option: it is greyed out, and not sent.
+export const refusals = (one, values) => one.refused.filter((row) => {
+  const value = isGiven(values[row.other]) ? values[row.other] : row.default;
+  const given = isGiven(value) && value !== row.default;
+  if (row.is === "given") return given;
+  return row.is === "missing" ? !given : row.is.includes(value);
 });
 
-// All options of a form that mean something, each with its help under it; `change` gets the value of the one that was
-// changed, by its name, and whether a hand is still moving it.
-export const form = (records, values, change) => records.filter((one) => means(one, values)).map((one) =>
-  DRAWN[one.kind](one, values[one.name], (changed, moving = false) => change({ [one.name]: changed }, { moving }),
-    { key: one.name, help: one.helps?.[values[one.name] ?? one.default] ?? one.help }));
+// All options of a form, each with its help under it. One that is refused beside the others is greyed out and says why;
+// one that needs another is not there without it. `change` gets the value of the one that was changed, by its name, and
+// whether a hand is at it.
+export const form = (records, values, change) => records.map((one) => {
+  const refused = refusals(one, values), off = refused.length > 0, value = off ? null : values[one.name];
+  if (refused.some((row) => row.is === "missing")) return null;
+  const help = off ? refused[0].why : one.helps?.[value ?? one.default] ?? one.help;
+  return DRAWN[one.kind](one, value, (changed, moving = false) => change({ [one.name]: changed }, { moving }),
+    { key: one.name, help, disabled: off });
+});
