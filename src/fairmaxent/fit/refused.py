@@ -7,6 +7,7 @@ from typing import Any
 from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.roles import read_columns
 from fairmaxent.errors import Option
+from fairmaxent.options import NOTHING
 from fairmaxent.options.refusals import MISSING, Refused
 from fairmaxent.plain_text import Values
 from fairmaxent.relabelling.labellers import STUDENTS
@@ -23,6 +24,11 @@ _OWN_ROWS = (*OLD_ROWS, "uncertainty")  # what is made of the rows of the data
 def _below_one(share: float) -> bool:
     """Any but 1."""
     return share != 1
+
+
+def _nothing(rate: object) -> bool:
+    """None."""
+    return rate == NOTHING
 
 
 def _weights(estimate: Any) -> bool:
@@ -204,6 +210,13 @@ JOINT = tuple(
 REQUEST = (
     EVALUATION[0],
     *(Refused(name, "model", why) for name, why in _BESIDE_MODEL.items()),
+    Refused(
+        "model",
+        "statistical_rate",
+        "without a rate, there is nothing by which decisions could be equal",
+        beside=_nothing,
+        when=_has_training,
+    ),
     Refused("model", "privacy", "a model learns from the exact rows"),
     Refused(
         "estimate",

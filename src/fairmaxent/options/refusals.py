@@ -106,10 +106,15 @@ def _given(record: type, held: object) -> Values:
 
 
 def _unless_usual(value: Any, default: object) -> Any:
-    """A value, or None if it is the default, or asks for nothing."""
+    """A value, or None if it is the default, or asks for nothing as that does.
+
+    Nothing is `NOTHING` where the default is something.
+    """
     is_plain = isinstance(value, str | list | tuple | dict)
-    if is_default(value, default) or (is_plain and value in (NOTHING, "", [], (), {})):
+    if is_default(value, default) or (is_plain and value in ("", [], (), {})):
         return None
+    if value is None or (is_plain and value == NOTHING):
+        return None if default is None else NOTHING
     return value
 
 
