@@ -22,6 +22,7 @@ from fairmaxent.files.write import Staging
 from fairmaxent.fit.refused import OLD_ROWS, OUTPUTS
 from fairmaxent.options import Settings, option
 from fairmaxent.options.refusals import GIVEN, MISSING, Pattern, Refused
+from fairmaxent.plain_text import Values
 from fairmaxent.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -89,6 +90,11 @@ SEED: Settings = {
 }
 _FORMULA = r"^[=+\-@\t\r]."  # a lone sign is none
 _NUMBER = r"^[+\-]?[\d\s.,]+(?:[eE][+\-]?\d+)?\s*%?$"
+
+
+def _no_pdf(values: Values) -> bool:
+    """Unless there is a PDF."""
+    return values["pdf"] is None
 
 
 @dataclass(frozen=True)
@@ -160,7 +166,7 @@ class FileOptions(FilingOptions):
                 "report",
                 "none is written",
                 beside=MISSING,
-                when=lambda values: values["pdf"] is None,
+                when=_no_pdf,
             )
             for name in ("title", "author", "purpose", "evaluate")
         ),

@@ -41,11 +41,11 @@ def _classifier(estimator: object) -> bool:
     return not isinstance(estimator, str)
 
 
-# ---------------------------------------------------------------- which columns
+# ---------------------------------------------------------------- when they are refused
 
 
 def _has_training(values: Values) -> bool:
-    """Whether decisions of a model are made equal, which has to be trained."""
+    """Unless its probabilities are made equal, not its decisions."""
     return values.get("parity") != "probabilities"
 
 
@@ -61,9 +61,9 @@ def _names(values: Values, *options: str) -> list[str]:
 
 
 def _same_groups(values: Values) -> str | bool:
-    """The column whose groups get their sizes twice.
+    """For the same column, or all columns whose intersections are compared.
 
-    Of intersections, the rate holds within each level of those that have shares.
+    Otherwise the rate holds within each level of a column that has shares.
     """
     protected = _names(values, "protected")
     targets = _names(values, "target")
@@ -78,21 +78,21 @@ def _same_groups(values: Values) -> str | bool:
 
 
 def _without_role(values: Values) -> str | None:
-    """The first column with wanted shares that is no outcome and compares nothing."""
+    """For a column that is no outcome and compares nothing."""
     roles = _names(values, "outcome", "also", "protected", "within")
     targets = _names(values, "target")
     return next((name for name in targets if name not in roles), None)
 
 
 def _by_column(name: str, values: Values) -> bool:
-    """Whether a rate is given for columns, not for outcomes."""
+    """By column."""
     rates = values[name]
     outcomes = _names(values, "outcome", "also")
     return isinstance(rates, Mapping) and rates.keys().isdisjoint(outcomes)
 
 
 def _outcome_in_bins(values: Values) -> bool:
-    """Whether the outcome was declared by the edges of bins."""
+    """If the outcome is declared by the edges of bins."""
     domain = values.get("domain")
     return isinstance(domain, Declaration) and values["outcome"] in domain.edges
 
@@ -234,8 +234,7 @@ REQUEST = (
     Refused(
         "target",
         "largest_weight",
-        "the shares of a column that is neither outcome nor protected weigh rows beyond"
-        " any limit",
+        "the shares of a column without a role weigh rows beyond any limit",
         when=_without_role,
     ),
     *JOINT,
