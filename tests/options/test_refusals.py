@@ -117,12 +117,16 @@ TYPED = {
 # Where a row needs another value than the usual one.
 SPECIAL = {
     ("target", "largest_weight"): {"target": {"age": None}},
+    ("target", "mode"): {"target": {"age": None}},
+    ("model", "statistical_rate"): {"statistical_rate": None},
     ("representation_rate", "groups"): {"representation_rate": {"sex": 0.9}},
     ("estimate", "privacy"): {"estimate": "weights"},
     ("estimate", "release"): {"estimate": Estimate(output="weights")},
 }
 SPECIALLY_TYPED = {
     ("target", "largest_weight"): {"target": "--target age:keep"},
+    ("target", "mode"): {"target": "--target age:keep"},
+    ("model", "statistical_rate"): {"statistical_rate": "--statistical-rate none"},
     ("representation_rate", "groups"): {
         "representation_rate": "--representation-rate sex=0.9"
     },

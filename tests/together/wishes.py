@@ -555,9 +555,9 @@ WISHES = (
     ),
     Wish(
         "target",
-        {"target": {"drive": {"bike": 0.35, "car": 0.45, "train": 0.2}}},
+        {"target": {"drive": {"bike": 0.5, "car": 0.3, "train": 0.2}}},
         target_is_met,
-        says=("Shares of drive: bike 0.35, car 0.45, train 0.2.",),
+        says=("Shares of drive: bike 0.5, car 0.3, train 0.2.",),
         value="of another column",
     ),
     Wish(

@@ -171,6 +171,13 @@ OUTPUTS = (
         value=("uncertainty",),
         when=_has_training,
     ),
+    Refused(
+        "target",
+        "mode",
+        "rows are added for the shares of outcomes, groups and strata",
+        beside=("top-up",),
+        when=_without_role,
+    ),
     Refused("iid", "mode", "only new rows are drawn", beside=OLD_ROWS),
     Refused("evaluate", "mode", "it judges new rows", beside=OLD_ROWS),
     Refused(
