@@ -159,7 +159,9 @@ class Delivered:
     @cached_property
     def cells(self) -> pd.DataFrame:
         """Each combination of categories once, with how much it counts."""
-        names = [name for name in self.table.columns if has_categories(self.table[name])]
+        names = [
+            name for name in self.table.columns if has_categories(self.table[name])
+        ]
         known = self.table[[*names, MASS]].copy()
         known[names] = known[names].astype(object).fillna(UNKNOWN)
         return known.groupby(names, as_index=False)[MASS].sum()

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-
 from asked import MASS, Asked, Delivered
+from wishes import PROMISES, WISHES, Wish
+
 from fairmaxent import Estimate, Model, Privacy, debias, load
 from fairmaxent.errors import FairMaxEntError
 from people import GOOD, declared, people
-from wishes import PROMISES, WISHES, Wish
 
 ROWS = 1200  # that are drawn
 EPSILON = 50.0  # of private fits: little noise, so that the rows are still there

@@ -13,6 +13,8 @@ from fairmaxent import Domain
 ROWS = 360
 GOOD = {"hired": "yes", "promoted": "yes", "grade": 3}
 EDGES = [-4.0, -0.5, 0.5, 4.0]  # of the bins of ``skill``
+
+
 @cache
 def everybody() -> pd.DataFrame:
     """Make the table, the same every time.

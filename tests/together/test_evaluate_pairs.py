@@ -6,6 +6,7 @@ To add an option, add a wish to `WISHES`.
 from inspect import signature
 
 from calls import Wish, verdicts, wrong
+
 from fairmaxent import evaluate
 from people import everybody
 

@@ -6,12 +6,12 @@
 from dataclasses import fields
 
 import pytest
+from quickened import quickened
+from wishes import WISHES
 
 from fairmaxent import Estimate, Model, Privacy
 from fairmaxent.fit.request import Request
 from judging import OUTPUTS, PAPERS, joined_pairs, judge, single_pairs
-from quickened import quickened
-from wishes import WISHES
 
 pytest.importorskip("sklearn", reason="models are trained by scikit-learn")
 

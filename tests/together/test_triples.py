@@ -4,10 +4,10 @@ from functools import cache
 
 import numpy as np
 import pytest
-
-from judging import judge
 from quickened import quickened
 from wishes import WISHES
+
+from judging import judge
 
 pytest.importorskip("sklearn", reason="models are trained by scikit-learn")
 TRIPLES = 2000

@@ -251,6 +251,7 @@ REQUEST = (
         "a person with a large weight would need more noise than the others",
     ),
     Refused("base", "privacy", "a private fit measures what its tree needs"),
+    Refused("keep_columns", "release", "rows to share have no identifiers"),
     *_SHARED,
     *MODEL,
     *OUTPUTS,
