@@ -129,7 +129,8 @@ def rates_of_groups_stay(asked: Asked, delivered: Delivered) -> None:
     for old, new in zip(before, after, strict=True):
         old_rates = old.div(old.sum(axis=1), axis=0)
         new_rates = new.div(new.sum(axis=1), axis=0)
-        most = 2 * delivered.off / new.sum(axis=1).min() + slack + 1e-7
+        off = delivered.off_in([*asked.strata, *grouping])
+        most = 2 * off / new.sum(axis=1).min() + slack + 1e-7
         assert (old_rates - new_rates).abs().max().max() <= most
 
 
@@ -194,12 +195,14 @@ def means_are_equal(asked: Asked, fit: Any, delivered: Delivered) -> None:
         for counts in tables_by_stratum(asked, delivered, grouping, outcome):
             values = counts.columns.to_numpy(dtype=float)
             means = counts.to_numpy(dtype=float) @ values / counts.sum(axis=1)
-            most = 4 * delivered.off / counts.sum(axis=1).min() + 1e-6
+            off = delivered.off_in([*asked.strata, *grouping])
+            most = 2 * off / counts.sum(axis=1).min() + 1e-6
             assert np.ptp(means) <= most, f"means of {grouping}: {means.to_dict()}"
     may_stay = ~asked.forbidden(asked.data)
     old = np.average(asked.data[outcome][may_stay], weights=asked.masses[may_stay])
     new = np.average(delivered.table[outcome], weights=delivered.table[MASS])
-    assert abs(new - old) <= 4 * delivered.off / delivered.total + 2 * slack + 1e-6
+    off = delivered.off_in([outcome]) / delivered.total
+    assert abs(new - old) <= 2 * off + 2 * slack + 1e-6
 
 
 def target_is_met(asked: Asked, fit: Any, delivered: Delivered) -> None:
