@@ -337,7 +337,7 @@ def test_rows_to_share_hold_no_rare_value_and_no_identifier(make):
     assert set(rows["job"].to_list()) == {"clerk", "nurse", "other"}
     assert set(rows["children"].to_list()) == {0, 2}
     assert not set(recognisable()["pay"].to_list()) & set(rows["pay"].to_list())
-    common, _ = shareable(frames.open_frame(recognisable()), ["hired", "sex"], [], None)
+    common, _ = shareable(frames.open_frame(recognisable()), ["hired", "sex"], None)
     for counts in (
         common[name].to_native().value_counts() for name in ("pay", "children")
     ):
@@ -355,9 +355,9 @@ def test_rows_to_share_hold_no_rare_value_and_no_identifier(make):
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"keep_columns": "email"}, "column 'email' looks like an identifier"),
-        ({"detail": "rows"}, "keeps no row's exact values"),
-        ({"base_share": 0.5}, "all come from its model"),
+        ({"keep_columns": "email"}, "rows to share have no identifiers"),
+        ({"detail": "rows"}, "no row's exact values are kept"),
+        ({"base_share": 0.5}, "all of its rows come from its model"),
         ({"domain": Domain.infer(recognisable())}, "leave the domain out"),
         ({"release": "yes"}, "must be True or False"),
     ],
@@ -381,9 +381,7 @@ def test_a_rare_group_cannot_be_shared():
 
 def shared(column, library=pd.DataFrame):
     """The column x of a table to share."""
-    frame, identifiers = shareable(
-        frames.open_frame(library({"x": column})), [], [], None
-    )
+    frame, identifiers = shareable(frames.open_frame(library({"x": column})), [], None)
     assert not identifiers
     return frame.get_column("x").to_native()
 

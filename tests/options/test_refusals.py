@@ -55,6 +55,7 @@ VALUES = {
     "forbid": [{"sex": "f"}],
     "groups": "joint",
     "iid": True,
+    "keep_columns": "name",
     "largest_weight": 3.0,
     "means": "equal",
     "mode": "weights",
@@ -87,6 +88,7 @@ TYPED = {
     "groups": "--groups joint",
     "iid": "--iid",
     "kinds": "--kinds age:categorical",
+    "keep_columns": "--keep-columns name",
     "largest_weight": "--largest-weight 3",
     "like_input": "--like-input",
     "max_levels": "--max-levels 9",
@@ -116,12 +118,16 @@ TYPED = {
 # Where a row needs another value than the usual one.
 SPECIAL = {
     ("target", "largest_weight"): {"target": {"age": None}},
+    ("target", "mode"): {"target": {"age": None}},
+    ("model", "statistical_rate"): {"statistical_rate": None},
     ("representation_rate", "groups"): {"representation_rate": {"sex": 0.9}},
     ("estimate", "privacy"): {"estimate": "weights"},
     ("estimate", "release"): {"estimate": Estimate(output="weights")},
 }
 SPECIALLY_TYPED = {
     ("target", "largest_weight"): {"target": "--target age:keep"},
+    ("target", "mode"): {"target": "--target age:keep"},
+    ("model", "statistical_rate"): {"statistical_rate": "--statistical-rate none"},
     ("representation_rate", "groups"): {
         "representation_rate": "--representation-rate sex=0.9"
     },
@@ -142,10 +148,11 @@ def name_of(row):
 
 def held(row, values, special):
     """Values of both options that the row refuses."""
-    own = {**values, **special.get((row.option, row.other), {})}
+    asked_for = special.get((row.option, row.other), {})
+    own = {**values, **asked_for}
     pair = {row.option: own.get(row.option), row.other: own.get(row.other)}
     for name, pattern in ((row.option, row.value), (row.other, row.beside)):
-        if pattern == MISSING:
+        if pattern == MISSING and name not in asked_for:
             del pair[name]
         elif isinstance(pattern, tuple) and values is VALUES:
             pair[name] = pattern[0]

@@ -4,7 +4,7 @@ Nothing here comes from the library: a rate is a group-by.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -139,7 +139,8 @@ class Asked:
     @cached_property
     def before(self) -> "Delivered":
         """The data themselves, in the form of an output."""
-        return Delivered("data", self.data.assign(**{MASS: self.masses}))
+        table = self.data.assign(**{MASS: self.masses})
+        return Delivered("data", table, root=tuple(self.root))
 
 
 @dataclass(frozen=True)
@@ -149,7 +150,9 @@ class Delivered:
     kind: str  # "weights", "rows" or "top-up"
     table: pd.DataFrame
     added: pd.DataFrame | None = None  # its new rows; None: it has none
-    off: float = 1e-6  # by how many rows a count may be off
+    off: float = 1e-6  # by how many rows each cell of the fair table may be off
+    root: tuple[str, ...] = ()  # the columns of that table
+    counted: dict[tuple[str, ...], pd.Series] = field(default_factory=dict)
 
     @cached_property
     def total(self) -> float:
@@ -158,17 +161,33 @@ class Delivered:
     @cached_property
     def cells(self) -> pd.DataFrame:
         """Each combination of categories once, with how much it counts."""
-        names = [name for name in self.table.columns if has_categories(self.table[name])]
+        names = [
+            name for name in self.table.columns if has_categories(self.table[name])
+        ]
         known = self.table[[*names, MASS]].copy()
         known[names] = known[names].astype(object).fillna(UNKNOWN)
         return known.groupby(names, as_index=False)[MASS].sum()
 
     def counts(self, columns: list[str]) -> pd.Series:
         """How much each combination of these columns counts."""
-        return self.cells.groupby(columns)[MASS].sum()
+        key = tuple(columns)
+        if key not in self.counted:
+            self.counted[key] = self.cells.groupby(columns)[MASS].sum()
+        return self.counted[key]
 
     def shares(self, columns: list[str]) -> pd.Series:
         return self.counts(columns) / self.total
+
+    def off_in(self, columns: list[str]) -> float:
+        """By how many rows a combination of these columns may be off: a sum of cells.
+
+        Columns outside the fair table are drawn, and not counted.
+        """
+        known = [name for name in columns if name in self.root]
+        if not known:
+            return self.off
+        cells = self.counts(list(self.root)).reset_index()
+        return self.off * cells.groupby(known).size().max()
 
 
 def compared(asked: Asked, counts: pd.DataFrame) -> pd.DataFrame:
@@ -200,14 +219,15 @@ def statistical_rate(
     Counts of whole rows cannot be exact; so the lowest rate has that much more here,
     and the highest that much less.
     """
-    off = delivered.off
+    off = delivered.off_in([*asked.strata, *grouping, outcome])
     worst = 1.0
     for counts in tables_by_stratum(asked, delivered, grouping, outcome):
         sizes = counts.sum(axis=1)
         for level in asked.levels_of(outcome):
-            at_most = ((counts[level] + off) / (sizes - off)).min()
-            at_least = ((counts[level] - off) / (sizes + off)).max()
-            worst = min(worst, at_most / at_least)
+            at_most = (counts[level] + off) / (sizes - off).clip(lower=off)
+            at_least = (counts[level] - off).clip(lower=0) / (sizes + off)
+            if at_least.max() > 0:
+                worst = min(worst, at_most.min() / at_least.max())
     return worst
 
 
@@ -215,7 +235,7 @@ def representation_rate(
     asked: Asked, delivered: Delivered, grouping: list[str]
 ) -> float:
     """The size of the smallest group over that of the largest, likewise."""
-    off = delivered.off
+    off = delivered.off_in([*asked.strata, *grouping])
     worst = 1.0
     for counts in tables_by_stratum(asked, delivered, grouping, asked["outcome"]):
         sizes = counts.sum(axis=1)
@@ -228,4 +248,5 @@ def is_near(delivered: Delivered, found: pd.Series, wanted: pd.Series, slack=0.0
     missing_levels = wanted.index.difference(found.index)
     assert (wanted[missing_levels] * delivered.total <= 1).all()
     differences = (found - wanted.reindex(found.index, fill_value=0.0)).abs()
-    return bool(differences.max() <= delivered.off / delivered.total + slack + 1e-7)
+    off = delivered.off_in(list(found.index.names))
+    return bool(differences.max() <= off / delivered.total + slack + 1e-7)

@@ -13,6 +13,8 @@ from fairmaxent import Domain
 ROWS = 360
 GOOD = {"hired": "yes", "promoted": "yes", "grade": 3}
 EDGES = [-4.0, -0.5, 0.5, 4.0]  # of the bins of ``skill``
+
+
 @cache
 def everybody() -> pd.DataFrame:
     """Make the table, the same every time.
@@ -69,7 +71,7 @@ def declared(columns: list[str]):
         "drive": ["bike", "car", "train"],
         "name": [f"person {number:04d}" for number in range(ROWS)],
     }
-    edges = {"skill": EDGES, "design": [0.0, 1.0, 2.0]}
+    edges = {"skill": EDGES}
     return Domain.declare(
         levels={name: levels[name] for name in columns if name in levels},
         edges={name: edges[name] for name in columns if name in edges},

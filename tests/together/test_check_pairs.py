@@ -4,17 +4,18 @@ To add an option of `Policy`, add a wish to `WISHES`.
 """
 
 from dataclasses import fields
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
-
-from asked import MASS, Asked, representation_rate, statistical_rate
+from asked import Asked, representation_rate, statistical_rate
 from calls import Wish, verdicts, wrong
+
 from fairmaxent import Domain, check
 from fairmaxent.gate.policy import Policy
 from people import EDGES, GOOD, everybody
 
-NAMED = [f"[{low:g}, {high:g})" for low, high in zip(EDGES, EDGES[1:])]
+NAMED = [f"[{low:g}, {high:g})" for low, high in pairwise(EDGES)]
 
 
 def called(**options):
@@ -94,9 +95,7 @@ EARLIER = everybody().iloc[::-1].head(300).reset_index(drop=True)
 WISHES = (
     Wish("outcome", {"outcome": "grade"}, holds_by_rates),
     Wish("protected", {"protected": ["sex", "race"]}, every_column_is_checked),
-    Wish(
-        "statistical_rate", {"statistical_rate": 0.9}, limit_is("statistical_rate")
-    ),
+    Wish("statistical_rate", {"statistical_rate": 0.9}, limit_is("statistical_rate")),
     Wish(
         "representation_rate",
         {"representation_rate": 0.4},

@@ -6,13 +6,14 @@ To add an option, add a wish to `WISHES`.
 from inspect import signature
 
 from calls import Wish, verdicts, wrong
+
 from fairmaxent import evaluate
 from people import everybody
 
 COLUMNS = ["hired", "sex", "town", "drive", "skill"]
-REAL = everybody()[COLUMNS].iloc[:120]
-NEW = everybody()[COLUMNS].iloc[120:240].reset_index(drop=True)
-CONTROL = everybody()[COLUMNS].iloc[240:].reset_index(drop=True)
+REAL = everybody()[COLUMNS].iloc[:80]
+NEW = everybody()[COLUMNS].iloc[80:160].reset_index(drop=True)
+CONTROL = everybody()[COLUMNS].iloc[160:230].reset_index(drop=True)
 OUTCOME = {"outcome": "hired"}
 
 
@@ -21,7 +22,7 @@ TOLD = []  # what the last call told of its progress
 
 def called(**options):
     TOLD.clear()
-    return evaluate(REAL, NEW, **({"attacks": 60} | options))
+    return evaluate(REAL, NEW, **({"attacks": 30} | options))
 
 
 def rows_are_counted(options, result):
@@ -94,7 +95,7 @@ WISHES = (
     Wish("favourable", {"favourable": "yes"}, good_outcome_is_judged, needs=OUTCOME),
     Wish("secrets", {"secrets": ["drive"]}, secrets_are_guessed),
     Wish("parts", {"parts": [["sex", "town"], ["skill"]]}, parts_are_linked),
-    Wish("attacks", {"attacks": 50}, attacks_are_counted),
+    Wish("attacks", {"attacks": 25}, attacks_are_counted),
     Wish("confidence", {"confidence": 0.8}, confidence_is_stated),
     Wish("random_state", {"random_state": 5}, seed_is_honoured),
     Wish("progress", {"progress": lambda *told: TOLD.append(told)}, progress_is_told),

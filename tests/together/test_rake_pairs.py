@@ -7,8 +7,8 @@ from inspect import signature
 
 import numpy as np
 import pandas as pd
-
 from calls import Wish, verdicts, wrong
+
 from fairmaxent import Domain, rake
 from people import EDGES, everybody
 
@@ -16,7 +16,8 @@ DRAWN = 400
 BY_SEX = {"sex": {"f": 0.5, "m": 0.5}}
 BY_TOWN = {"town": {"in": 0.45, "out": 0.55}}
 BINS = Domain.infer(everybody()[["sex", "town", "skill"]], bins={"skill": EDGES})
-BY_SKILL = {"skill": dict(zip(BINS.attribute("skill").labels, (0.3, 0.4, 0.3)))}
+SHARES = (0.3, 0.4, 0.3)
+BY_SKILL = {"skill": dict(zip(BINS.attribute("skill").labels, SHARES, strict=True))}
 # half of the people cannot be women if 60 % are
 CONTRADICTION = BY_SEX | {
     ("sex", "town"): {

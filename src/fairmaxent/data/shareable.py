@@ -25,7 +25,6 @@ OTHER = "other"
 def shareable(
     frame: Frame,
     roles: Collection[str],
-    keep: Collection[str],
     weight: str | None,
 ) -> tuple[Frame, Names]:
     """Return a table without rare values, which may point to a person.
@@ -39,7 +38,7 @@ def shareable(
         described = frame.drop(frames.column(frame, weight).name)
     identifiers = Domain.infer(described.to_native()).identifiers
     for name in identifiers:
-        if name in (*roles, *keep):
+        if name in roles:
             raise ColumnError(
                 f"column {name!r} looks like an identifier, which cannot be in rows to"
                 " share; take it out, or do without ",

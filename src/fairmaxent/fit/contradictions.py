@@ -33,6 +33,11 @@ def has_training(request: Any) -> bool:
     return request.training is not None
 
 
+def without_rate(request: Any) -> bool:
+    """Unless there is a rate, or its probabilities are made equal."""
+    return has_training(request) and request.statistical_rate is None
+
+
 def same_groups(request: Any) -> str | None:
     """For the same column, or all columns whose intersections are compared.
 

@@ -178,10 +178,7 @@ def _without_rare_values(frame: Any, request: Request) -> tuple[Any, tuple[str, 
             " needs the table in memory; collect it first, or declare its domain",
         )
 
-    named = [request.outcome, *request.protected_names]
-    return shareable(
-        frames.open_frame(frame), named, request.kept_names, request.weight
-    )
+    return shareable(frames.open_frame(frame), request.role_names, request.weight)
 
 
 def fit_read(

@@ -144,6 +144,13 @@ REQUEST = (
         when=if_.of_groups,
     ),
     *(Refused(name, "model", why) for name, why in _BESIDE_MODEL.items()),
+    Refused(
+        "model",
+        "statistical_rate",
+        "its decisions are made equal by that rate",
+        beside=MISSING,
+        when=if_.without_rate,
+    ),
     Refused("model", "privacy", "a model learns from the exact rows"),
     Refused(
         "estimate",
@@ -171,6 +178,14 @@ REQUEST = (
         "a person with a large weight would need more noise than the others",
     ),
     Refused("base", "privacy", "a private fit measures what its tree needs"),
+    Refused("keep_columns", "release", "rows to share have no identifiers"),
+    Refused(
+        "target",
+        "mode",
+        "rows are added for the shares of outcomes, groups and strata",
+        beside=("top-up",),
+        when=if_.without_role,
+    ),
     *_SHARED,
     *OUTPUTS,
 )

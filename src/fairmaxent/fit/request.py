@@ -183,7 +183,7 @@ class Request:
         ),
         words=lambda request: (
             f"The mean of {request.outcome} is equal in all groups, and overall what it"
-            " is in the data."
+            f" is in the {'rows that are not forbidden' if request.forbid else 'data'}."
         ),
     )
     target: values.TargetOption | None = option(

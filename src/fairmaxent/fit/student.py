@@ -16,7 +16,7 @@ from fairmaxent.data.reading import Reading
 from fairmaxent.data.table import Mask, Reals, Table, effective_rows, ratio, tally
 from fairmaxent.errors import InputError, Option
 from fairmaxent.fairness.rates import Grouping, group_table, outcome_rates
-from fairmaxent.fit.problem import Problem
+from fairmaxent.fit.problem import HALF_A_ROW, Problem
 from fairmaxent.fit.request import Request
 from fairmaxent.progress import Progress
 from fairmaxent.relabelling.closed_loop import Closed, search
@@ -286,6 +286,8 @@ def fair_shares(problem: Problem, decided: Reals) -> Reals:
         describe=lambda cell: problem.roles.describe_cell(
             [int(used[cell[0]]), *cell[1:]]
         ),
+        # a decision takes no row, so that cells without any can have some
+        fill=HALF_A_ROW / problem.table.size,
         # nobody is decided to have an unknown outcome
         left_out={axis: level for axis, level in problem.measure.left_out if axis},
         allowed=problem.allowed[used],

@@ -320,7 +320,7 @@ def checked_data(fit: Certified, data: Any) -> Any:
         if not fit.request.release:
             raise
         opened = frames.open_frame(data)
-        shared, _ = shareable(opened, fit.roles.names, (), fit.request.weight)
+        shared, _ = shareable(opened, fit.roles.names, fit.request.weight)
         data = shared.to_native()
         encoded = fit.domain.encode(data)
     _check_rows(fit, len(encoded))

@@ -222,9 +222,10 @@ def _privacy(report: Report) -> Blocks:
         f"This result is {report.promise}. Here {record['unit']}; for somebody with k"
         " times as many rows, the cost is k² times as high. Taken to be public:"
         f" {'; '.join(record['public'])}. Every look at the table is listed, and"
-        " nothing else was learned from it; each person is counted in one cell of each"
-        " table (sensitivity 1). The costs add up, in zero-concentrated differential"
-        " privacy, and another private fit of the same people comes on top."
+        " nothing else was learned from it; each row is counted in one cell of each"
+        f" table (sensitivity {ledger.privacy.rows_per_person}). The costs add up, in"
+        " zero-concentrated differential privacy, and another private fit of the same"
+        " people comes on top."
         f" {statements.noise_of_counts(ledger)}."
     )
     rows = [

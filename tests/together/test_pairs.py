@@ -1,0 +1,74 @@
+"""Every pair of options of `debias` is refused, or both are honoured in every output.
+
+`wishes.py` has a value and a verifier for every option, and says how to add one.
+"""
+
+from dataclasses import fields
+
+import pytest
+from quickened import quickened
+from wishes import WISHES
+
+from fairmaxent import Estimate, Model, Privacy
+from fairmaxent.fit.request import Request
+from judging import OUTPUTS, PAPERS, joined_pairs, judge, single_pairs
+
+pytest.importorskip("sklearn", reason="models are trained by scikit-learn")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _quick():
+    with quickened():
+        yield
+
+
+def options_of(record, prefix=""):
+    return {f"{prefix}{field.name}" for field in fields(record)}
+
+
+def test_every_option_has_a_wish():
+    options = options_of(Request)
+    options |= options_of(Model, "model.")
+    options |= options_of(Estimate, "estimate.")
+    options |= options_of(Privacy, "privacy.")
+    assert {wish.option for wish in WISHES} == options
+
+
+def label(pair):
+    return " + ".join(side[-1].label for side in pair)
+
+
+def first_with_all(pairs):
+    """The pairs by their first side, so that there is a test for each option."""
+    by_first = {}
+    for pair in pairs:
+        by_first.setdefault(pair[0][-1].label, []).append(pair)
+    return by_first
+
+
+JOINED = first_with_all(joined_pairs())
+SINGLE = first_with_all(single_pairs())
+
+
+@pytest.mark.parametrize("first", JOINED)
+def test_every_pair_is_refused_or_honoured(first, tmp_path):
+    """In weights, new rows, and the table with the rows to add."""
+    found = [one for pair in JOINED[first] for one in judge(pair, tmp_path, OUTPUTS)]
+    assert [str(one) for one in found if one.is_wrong] == []
+
+
+@pytest.mark.parametrize("wish", WISHES, ids=lambda wish: wish.label)
+def test_files_reports_and_documents_say_the_same(wish, tmp_path):
+    """Of each option alone; the slow test below has every pair."""
+    found = judge([(wish,)], tmp_path, PAPERS)
+    assert [str(one) for one in found if one.is_wrong] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", SINGLE)
+def test_every_pair_is_refused_or_honoured_everywhere(first, tmp_path):
+    """Each pair in a call of its own, and in files, reports and documents, too."""
+    found = [
+        one for pair in SINGLE[first] for one in judge(pair, tmp_path, OUTPUTS + PAPERS)
+    ]
+    assert [str(one) for one in found if one.is_wrong] == []
