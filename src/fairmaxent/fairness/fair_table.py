@@ -236,7 +236,8 @@ def _projected(wishes: Wishes, kept: Mask, conditions: Conditions) -> Reals:
     point = np.zeros(len(prior))
     point[filled] = project(prior[filled], reduced.settled()).point
     table = np.zeros_like(wishes.data)
-    table[kept] = point / point.sum()
+    # what is beyond the ceiling is a rounding error
+    table[kept] = np.minimum(point / point.sum(), conditions.ceiling)
     return table
 
 

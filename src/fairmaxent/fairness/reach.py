@@ -34,7 +34,8 @@ from fairmaxent.fairness.projection import Conditions, block_count, minimum
 _ROOM = 1e-3  # a slack that counts as much as a larger one
 _NO_ROOM = 1e-7  # one that is a rounding error
 _SAME_RATE = 1e-11
-_ROUNDING = 1e-12  # so much less is asked for than a linear program found possible
+# What is asked for less than a linear program found possible, if that does not do.
+_ROUNDING = (1e-12, 1e-9, 1e-7)
 _NO_TABLE = (
     "no table with this largest weight was reached; allow a larger one, or ask for less"
 )
@@ -54,8 +55,10 @@ def smallest_limit(conditions: Conditions) -> float:
 
 def with_best_rates(conditions: Conditions) -> Conditions:
     """The same conditions with the best rates that are possible below the ceiling."""
-    rate = best_rate(conditions) * (1 - _ROUNDING)
-    return replace(conditions, least=np.minimum(conditions.least, rate))
+    rate = best_rate(conditions)
+    if rate > _NO_ROOM:
+        return replace(conditions, least=np.minimum(conditions.least, rate))
+    return replace(conditions, rates=0 * conditions.rates).settled()
 
 
 def best_rate(conditions: Conditions) -> float:
@@ -92,7 +95,15 @@ def face(conditions: Conditions) -> tuple[Conditions, Mask]:
     """
     assert conditions.ceiling is not None
     cells = conditions.rows.shape[1]
-    of_cells, of_rates = np.split(_has_room(conditions), [2 * cells])
+    asked = conditions.least
+    for less in _ROUNDING:
+        conditions = replace(conditions, least=asked * (1 - less))
+        has_room = _has_room(conditions)
+        if has_room is not None:
+            break
+    else:
+        raise SolverError(_NO_TABLE)
+    of_cells, of_rates = np.split(has_room, [2 * cells])
     filled, below = of_cells.reshape(2, cells)
     above_least, below_most = of_rates.reshape(2, -1)
     full = np.eye(cells)[filled & ~below]
@@ -108,8 +119,8 @@ def face(conditions: Conditions) -> tuple[Conditions, Mask]:
     return reduced.on(filled), filled
 
 
-def _has_room(conditions: Conditions) -> Mask:
-    """The slacks that are above zero for some t that meets the conditions."""
+def _has_room(conditions: Conditions) -> Mask | None:
+    """The slacks that are above zero for some t; None if none meets the conditions."""
     slacks = _slacks(conditions)
     unknowns = slacks.shape[1]
     found = np.zeros(len(slacks), dtype=bool)
@@ -121,7 +132,7 @@ def _has_room(conditions: Conditions) -> Mask:
         cost = [0.0, *-sought.astype(float)]
         answer = _best(conditions, -_ROOM * np.eye(len(slacks)), cost, bounds)
         if answer is None:
-            raise SolverError(_NO_TABLE)
+            return None
         more = sought & (slacks @ answer[:unknowns] > _NO_ROOM)
         if not more.any():
             break
