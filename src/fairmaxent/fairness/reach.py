@@ -166,9 +166,10 @@ def _slacks(conditions: Conditions) -> Reals:
     cells = len(unit)
     member = np.eye(block_count(conditions))[conditions.block]
     rates = conditions.rates * unit
-    smallest = np.full(member.shape[1], np.inf)
-    np.minimum.at(smallest, conditions.block, rates.sum(axis=1))
-    rates /= np.maximum(smallest, np.finfo(float).tiny)[conditions.block][:, None]
+    most = rates.sum(axis=1)
+    smallest = np.full(member.shape[1], most.max(initial=1.0))
+    np.minimum.at(smallest, conditions.block[most > 0], most[most > 0])
+    rates /= smallest[conditions.block][:, None]
     each = np.eye(cells)
     has_limit = np.isfinite(conditions.ceiling)[:, None]
     no_bound = np.zeros((cells, member.shape[1]))
