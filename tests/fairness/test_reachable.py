@@ -255,34 +255,25 @@ def test_a_target_beyond_the_limit_is_approached_and_rates_come_second():
 
 
 def test_cells_that_the_rates_would_empty_keep_mass_where_the_limit_lowers_them():
-    # As asked for, group (0, 1) can have no mass; the limit alone keeps the data.
-    rng = np.random.default_rng(0)
-    found = 0
-    for _ in range(300):
-        data = rng.dirichlet(np.full(8, 0.5)).reshape(2, 2, 2)
-        data[rng.random(data.shape) < 0.25] = 0.0
-        case = Case(data / data.sum(), (1,), (1.0, 1.0), 1.5)
-        wanted = Wanted(
-            groupings=((1,), (2,)),
-            representation=(None, None),
-            statistical=(1.0, 1.0),
-            favourable=(1,),
-            describe=str,
-        )
-        shares = {0: case.data.sum(axis=(1, 2))}
-        try:
-            if not fair_table(case.data, wanted, shares).emptied:
-                continue
-        except InfeasibleError:
-            continue
-        found += 1
-        rows = np.where(case.data > 0, case.data, np.inf)
-        limited = replace(wanted, limit=Limit(rows, 1.5))
-        table = fair_table(case.data, limited, shares).table
-        assert (table <= 1.5 * case.data * (1 + 1e-12)).all()
-        best = best_rate(replace(case, data=case.data + 1e-300))
-        assert min(case.reached(table)) == pytest.approx(best, abs=1e-6)
-    assert found > 3
+    # Nobody has a = 1 and b = 0; equal shares of both leave nothing for a = 0, b = 1.
+    data = np.array([[[48, 9], [0, 3]], [[32, 6], [0, 2]]]) / 100
+    rows = np.where(data > 0, data, np.inf)
+    wanted = Wanted(
+        groupings=((1,), (2,)),
+        representation=(1.0, 1.0),
+        statistical=(None, None),
+        favourable=(1,),
+        describe=str,
+    )
+    shares = {0: data.sum(axis=(1, 2))}
+    assert fair_table(data, wanted, shares).emptied
+    enough = fair_table(data, replace(wanted, limit=Limit(rows, 11.0)), shares)
+    assert enough.emptied == ((0, 0, 1), (1, 0, 1))
+    limited = fair_table(data, replace(wanted, limit=Limit(rows, 3.0)), shares)
+    assert limited.emptied == ()
+    # Five percent have a = 1, and can be three times as many.
+    np.testing.assert_allclose(limited.table.sum(axis=(0, 2)), [0.85, 0.15], atol=1e-9)
+    assert limited.needed_limit == pytest.approx(10.0)
 
 
 def test_a_limit_below_what_rows_have_to_carry_is_refused():

@@ -231,6 +231,7 @@ def _reachable(
 
 def _projected(wishes: Wishes, kept: Mask, conditions: Conditions) -> Reals:
     """The closest table to the data under conditions on the cells that are kept."""
+    assert conditions.ceiling is not None
     prior = np.where(wishes.data > 0, wishes.data, wishes.fill)[kept]
     reduced, filled = face(conditions)
     point = np.zeros(len(prior))

@@ -93,8 +93,9 @@ def face(conditions: Conditions) -> tuple[Conditions, Mask]:
 
     Also the cells that can have mass.
     """
-    assert conditions.ceiling is not None
-    cells = conditions.rows.shape[1]
+    ceiling = conditions.ceiling
+    assert ceiling is not None
+    cells = len(ceiling)
     asked = conditions.least
     for less in _ROUNDING:
         conditions = replace(conditions, least=asked * (1 - less))
@@ -114,7 +115,7 @@ def face(conditions: Conditions) -> tuple[Conditions, Mask]:
         values=np.concatenate([conditions.values, np.ones(len(full))]),
         rates=conditions.rates * factor[:, None],
         least=np.where(above_least & below_most, conditions.least, 1.0),
-        ceiling=np.where(below, conditions.ceiling, np.inf),
+        ceiling=np.where(below, ceiling, np.inf),
     )
     return reduced.on(filled), filled
 
@@ -171,7 +172,7 @@ def _slacks(conditions: Conditions) -> Reals:
     np.minimum.at(smallest, conditions.block[most > 0], most[most > 0])
     rates /= smallest[conditions.block][:, None]
     each = np.eye(cells)
-    has_limit = np.isfinite(conditions.ceiling)[:, None]
+    has_limit = (conditions.steepness > 0)[:, None]
     no_bound = np.zeros((cells, member.shape[1]))
     nothing = np.zeros((len(rates), 1))
     return np.vstack(
