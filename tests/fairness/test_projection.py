@@ -60,7 +60,7 @@ def test_newtons_step_solves_the_linearised_conditions_of_the_docstring(least):
     rng = np.random.default_rng(0)
     conditions = two_groups(least)
     matrix = np.vstack([conditions.rows, conditions.rates])
-    state = projection._start(conditions, rng.normal(size=2))
+    state = projection._start(conditions, rng.normal(size=2), np.ones(4))
     state = replace(
         state,
         multipliers=rng.normal(size=4),

@@ -231,12 +231,14 @@ def _reachable(
 
 def _projected(wishes: Wishes, kept: Mask, conditions: Conditions) -> Reals:
     """The closest table to the data under conditions on the cells that are kept."""
+    assert conditions.ceiling is not None
     prior = np.where(wishes.data > 0, wishes.data, wishes.fill)[kept]
     reduced, filled = face(conditions)
     point = np.zeros(len(prior))
     point[filled] = project(prior[filled], reduced.settled()).point
     table = np.zeros_like(wishes.data)
-    table[kept] = point / point.sum()
+    # what is beyond the ceiling is a rounding error
+    table[kept] = np.minimum(point / point.sum(), conditions.ceiling)
     return table
 
 

@@ -34,7 +34,8 @@ from fairmaxent.fairness.projection import Conditions, block_count, minimum
 _ROOM = 1e-3  # a slack that counts as much as a larger one
 _NO_ROOM = 1e-7  # one that is a rounding error
 _SAME_RATE = 1e-11
-_ROUNDING = 1e-12  # so much less is asked for than a linear program found possible
+# What is asked for less than a linear program found possible, if that does not do.
+_ROUNDING = (1e-12, 1e-9, 1e-7)
 _NO_TABLE = (
     "no table with this largest weight was reached; allow a larger one, or ask for less"
 )
@@ -54,8 +55,10 @@ def smallest_limit(conditions: Conditions) -> float:
 
 def with_best_rates(conditions: Conditions) -> Conditions:
     """The same conditions with the best rates that are possible below the ceiling."""
-    rate = best_rate(conditions) * (1 - _ROUNDING)
-    return replace(conditions, least=np.minimum(conditions.least, rate))
+    rate = best_rate(conditions)
+    if rate > _NO_ROOM:
+        return replace(conditions, least=np.minimum(conditions.least, rate))
+    return replace(conditions, rates=0 * conditions.rates).settled()
 
 
 def best_rate(conditions: Conditions) -> float:
@@ -90,9 +93,18 @@ def face(conditions: Conditions) -> tuple[Conditions, Mask]:
 
     Also the cells that can have mass.
     """
-    assert conditions.ceiling is not None
-    cells = conditions.rows.shape[1]
-    of_cells, of_rates = np.split(_has_room(conditions), [2 * cells])
+    ceiling = conditions.ceiling
+    assert ceiling is not None
+    cells = len(ceiling)
+    asked = conditions.least
+    for less in _ROUNDING:
+        conditions = replace(conditions, least=asked * (1 - less))
+        has_room = _has_room(conditions)
+        if has_room is not None:
+            break
+    else:
+        raise SolverError(_NO_TABLE)
+    of_cells, of_rates = np.split(has_room, [2 * cells])
     filled, below = of_cells.reshape(2, cells)
     above_least, below_most = of_rates.reshape(2, -1)
     full = np.eye(cells)[filled & ~below]
@@ -103,13 +115,13 @@ def face(conditions: Conditions) -> tuple[Conditions, Mask]:
         values=np.concatenate([conditions.values, np.ones(len(full))]),
         rates=conditions.rates * factor[:, None],
         least=np.where(above_least & below_most, conditions.least, 1.0),
-        ceiling=np.where(below, conditions.ceiling, np.inf),
+        ceiling=np.where(below, ceiling, np.inf),
     )
     return reduced.on(filled), filled
 
 
-def _has_room(conditions: Conditions) -> Mask:
-    """The slacks that are above zero for some t that meets the conditions."""
+def _has_room(conditions: Conditions) -> Mask | None:
+    """The slacks that are above zero for some t; None if none meets the conditions."""
     slacks = _slacks(conditions)
     unknowns = slacks.shape[1]
     found = np.zeros(len(slacks), dtype=bool)
@@ -121,7 +133,7 @@ def _has_room(conditions: Conditions) -> Mask:
         cost = [0.0, *-sought.astype(float)]
         answer = _best(conditions, -_ROOM * np.eye(len(slacks)), cost, bounds)
         if answer is None:
-            raise SolverError(_NO_TABLE)
+            return None
         more = sought & (slacks @ answer[:unknowns] > _NO_ROOM)
         if not more.any():
             break
@@ -155,11 +167,12 @@ def _slacks(conditions: Conditions) -> Reals:
     cells = len(unit)
     member = np.eye(block_count(conditions))[conditions.block]
     rates = conditions.rates * unit
-    smallest = np.full(member.shape[1], np.inf)
-    np.minimum.at(smallest, conditions.block, rates.sum(axis=1))
-    rates /= np.maximum(smallest, np.finfo(float).tiny)[conditions.block][:, None]
+    most = rates.sum(axis=1)
+    smallest = np.full(member.shape[1], most.max(initial=1.0))
+    np.minimum.at(smallest, conditions.block[most > 0], most[most > 0])
+    rates /= smallest[conditions.block][:, None]
     each = np.eye(cells)
-    has_limit = np.isfinite(conditions.ceiling)[:, None]
+    has_limit = (conditions.steepness > 0)[:, None]
     no_bound = np.zeros((cells, member.shape[1]))
     nothing = np.zeros((len(rates), 1))
     return np.vstack(
