@@ -1,7 +1,7 @@
 """Options on the page: their labels and controls, and the records of what it sends."""
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any, TypeVar
@@ -12,21 +12,15 @@ from fairmaxent.cli.reading import DomainOptions, ReadingOptions
 from fairmaxent.cli.request import ASKED, ROLES
 from fairmaxent.cli.values import as_typed
 from fairmaxent.errors import KEEP_COLUMNS, InputError, Option, did_you_mean, shown
+from fairmaxent.fit.option_values import Model
 from fairmaxent.fit.request import Request
 from fairmaxent.options import NOTHING, OptionInfo, TypedOption, typed_options
-from fairmaxent.options.refusals import (
-    Refused,
-    by_name,
-    refuse_pairs,
-    rows_of,
-    typed_values,
-)
+from fairmaxent.options.refusals import by_name
 from fairmaxent.options.values import has_null, value_of
 from fairmaxent.plain_text import Values
 from fairmaxent.report.source import FrontDoor
 
-# The first that has an option of a name counts.
-_RECORDS = (Request, OutputOptions, ReadingOptions, DomainOptions)
+_BESIDE_REQUEST = Model.REFUSED + OutputOptions.REFUSED + DomainOptions.REFUSED
 _TYPED = re.compile(r"(?<![\w-])--([a-z][a-z-]*[a-z])")
 Record = TypeVar("Record")
 KEPT = KEEP_COLUMNS.name
@@ -74,19 +68,11 @@ _FORMS = {
 
 
 @cache
-def _infos() -> dict[str, OptionInfo]:
-    """What is known about each option, by how it is typed and by its names.
-
-    One with a record is named by its first.
-    """
-    infos: dict[str, OptionInfo] = {}
-    for record in _RECORDS:
-        for source in typed_options(record):
-            names = [flag.strip("-").replace("-", "_") for flag in source.flags]
-            for name in (*source.flags, source.field.name, source.owner or "", *names):
-                infos.setdefault(name, source.info)
-    infos["missing_text"] = infos["--missing"]
-    return infos
+def _named() -> dict[str, TypedOption]:
+    """The options that the page may have, by their names here and in Python."""
+    controls = _controls()
+    named = by_name(controls.values())
+    return {**controls, **named, "missing_text": controls["missing"]}
 
 
 def as_labelled(option: Option) -> str:
@@ -99,9 +85,10 @@ def as_labelled(option: Option) -> str:
     >>> as_labelled(Option("statistical_rate", {"sex": None, "race": 1.0}))
     '“Equal outcomes” not ticked for sex'
     """
-    info = _infos().get(option.name)
-    if info is None or info.label is None:
+    source = _named().get(option.name)
+    if source is None or source.info.label is None:
         return f"{as_typed(option)} on the command line"
+    info = source.info
     label = f"“{info.label}”"
     value = option.value
     if option.column is not None:
@@ -129,9 +116,10 @@ def labelled(text: str) -> str:
     '“Privacy slack δ” is for a private fit; add “Privacy budget ε”, or --force'
     """
     labels = {
-        flag: f"“{info.label}”"
-        for flag, info in _infos().items()
-        if info.label is not None
+        flag: f"“{source.info.label}”"
+        for source in _controls().values()
+        for flag in source.flags
+        if source.info.label is not None
     }
     return _TYPED.sub(lambda match: labels.get(match[0], match[0]), text)
 
@@ -260,22 +248,6 @@ def _choices(info: OptionInfo) -> list[str]:
 
 
 @cache
-def _named() -> dict[str, TypedOption]:
-    """The options that the page may have, by their names in Python."""
-    return by_name(_controls().values())
-
-
-@cache
-def _rows() -> list[Refused]:
-    return rows_of([*_controls().values()])
-
-
-def refuse_sent(options: PageOptions, **beside: str | None) -> None:
-    """Refuse what the page sent, as a command would; ``beside`` is what it adds."""
-    refuse_pairs(_rows(), typed_values(_named(), {**options.values, **beside}))
-
-
-@cache
 def forms() -> dict[str, list[Values]]:
     """The controls of each part of the page, in their order."""
     controls = _controls()
@@ -296,26 +268,24 @@ def _drawn(source: TypedOption) -> Values:
         "label": info.label,
         "help": info.page_help or labelled(info.help),
         "default": default,
-        "refused": [
-            _greyed(row)
-            for row in _rows()
-            if _named().get(row.option) is source
-            and row.other in _named()
-            and row.when is None
-        ],
+        # it is not there unless this is given, too
+        "part_of": _named().get(source.owner or "", source).param,
+        "refused": [*_greyed(source)],
         **_kind(source),
     }
 
 
-def _greyed(row: Refused) -> Values:
+def _greyed(source: TypedOption) -> Iterator[Values]:
     """When the page greys a control out, and what it says then."""
-    other = _named()[row.other]
-    return {
-        "other": other.param,
-        "is": row.beside,
-        "default": other.usual,
-        "why": row.error({}).spelled(as_labelled),
-    }
+    for row in (*Request.REFUSED, *_BESIDE_REQUEST):
+        other = _named().get(row.other)
+        if _named().get(row.option) is source and other and row.when is None:
+            yield {
+                "other": other.param,
+                "is": row.beside,
+                "default": other.usual,
+                "why": row.error({}).spelled(as_labelled),
+            }
 
 
 def _kind(source: TypedOption) -> Values:

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from fairmaxent.errors import Option
-from fairmaxent.options import TypedOption, typed_options
+from fairmaxent.options import typed_options
 from fairmaxent.options.refusals import by_name
 from fairmaxent.options.values import Value, quoted, written
 
@@ -38,9 +38,15 @@ class TypedValue(click.ParamType[Any]):
 
 
 FILE = _File(readable=False)
+# Options of other records than the request that are not typed by their names.
+_ELSEWHERE = {
+    "as_json": "--json",
+    "declared": "--domain",
+    "output": "-o",
+}
 
 
-def as_typed(option: Option, named: Mapping[str, TypedOption] | None = None) -> str:
+def as_typed(option: Option) -> str:
     """Spell an option the way it is typed on the command line.
 
     >>> as_typed(Option("base_share")), as_typed(Option("groups", "each"))
@@ -54,9 +60,10 @@ def as_typed(option: Option, named: Mapping[str, TypedOption] | None = None) -> 
     """
     from fairmaxent.fit.request import Request
 
-    source = (named or by_name(typed_options(Request))).get(option.name)
+    source = by_name(typed_options(Request)).get(option.name)
     # missing_text: of a reader
-    flag = f"--{option.name.removesuffix('_text').replace('_', '-')}"
+    usual = f"--{option.name.removesuffix('_text').replace('_', '-')}"
+    flag = _ELSEWHERE.get(option.name, usual)
     is_flag = False
     if source is not None:
         flag = source.flags[0]
