@@ -5,6 +5,7 @@ from typing import Any
 
 from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.roles import read_columns
+from fairmaxent.fairness.small_groups import SmallGroups
 
 
 def below_one(share: float) -> bool:
@@ -20,6 +21,17 @@ def weights(estimate: Any) -> bool:
 def classifier(estimator: object) -> bool:
     """A classifier of yours."""
     return not isinstance(estimator, str)
+
+
+def sets_apart(size: Any) -> bool:
+    """Any but 0."""
+    return SmallGroups.of(size).are_chosen
+
+
+def of_groups(request: Any) -> str | None:
+    """For a protected column."""
+    protected = request.protected_names
+    return next((name for name in request.target if name in protected), None)
 
 
 def has_training(request: Any) -> bool:
