@@ -47,6 +47,7 @@ def test_rates_are_exact_for_every_base_and_share(sizes, groups, seed):
             fit = debias(
                 frame, "y", names, groups=groups, base=base, base_share=share,
                 representation_rate=representation, statistical_rate=statistical,
+                smallest_group=0,
             )  # fmt: skip
         except InfeasibleError:
             assert share == 0  # only rows alone cannot fill an empty cell
