@@ -219,6 +219,12 @@ def test_numbers_are_those_of_the_rows_before_if_nothing_is_said():
     }
 
 
+def test_a_cell_with_a_prefix_that_says_no_place_is_seen():
+    far = row(1048576, "<x:c><v>4</v></x:c>")
+    content = workbook(staff(), far)
+    assert plain_archive(content, "book.xlsx").rows == [*range(60), 1048575]
+
+
 @pytest.mark.parametrize(
     "cell",
     [
