@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from clifiles import run
-from fairmaxent import InputError
+from fairmaxent import Domain, InputError
 from fairmaxent.cli.values import as_typed
 from fairmaxent.files.block import Block, find_table, read_range
 from fairmaxent.files.formats import read_table
@@ -316,6 +316,24 @@ def test_the_command_and_a_config_read_a_range(sheet, tmp_path, monkeypatch):
     (tmp_path / "fair.toml").write_text('range = "A5:D11"\n')
     config = ["--config", "fair.toml"]
     assert run("check", "book.xlsx", *roles, *config).output == typed.output
+
+
+def test_each_row_of_a_range_is_read_by_a_declaration_as_inspect_proposes(
+    sheet, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    put(sheet, [HEADER, *STAFF], top=5)
+    put(sheet, PIVOT, top=3, left=7)
+    sheet.parent.save("book.xlsx")
+    roles = ["--outcome", "hired", "--protected", "sex", "--favourable", "yes"]
+    said = run("inspect", "book.xlsx", *roles, "--write-domain", "domain.toml")
+    assert "--range A5:D17" in re.sub(r"\s+", " ", said.output)
+    declared = Domain.declare(levels={"sex": ["F", "M"], "hired": ["yes", "no"]})
+    how = FileReading(range="A5:D17")
+    table = read_table("book.xlsx", how, declaration=declared)
+    assert table.frame.select("sex", "hired").rows() == [
+        (row[1], row[3]) for row in STAFF
+    ]
 
 
 def test_blocks_are_found_as_by_hand():

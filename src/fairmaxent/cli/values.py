@@ -58,8 +58,8 @@ def as_typed(option: Option) -> str:
     "--target for 'sex'"
     >>> as_typed(Option("bins", {"age": [17.0, 40.0, 90.0]}))
     "--bins 'age: 17, 40, 90'"
-    >>> as_typed(Option("missing_text", ("NA", "k. A.")))
-    "--missing NA --missing 'k. A.'"
+    >>> as_typed(Option("mark", ("NA", "k. A.")))
+    "--mark NA --mark 'k. A.'"
     """
     from fairmaxent.fit.request import Request
 

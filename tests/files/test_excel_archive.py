@@ -1,0 +1,271 @@
+"""Workbooks of few bytes whose cells are far apart: read, or refused in our words.
+
+calamine would make room for 549,755,813,888 bytes, and end the process.
+"""
+
+import functools
+import io
+import os
+import random
+import re
+import subprocess
+import sys
+import zipfile
+
+import pytest
+
+from fairmaxent.app.upload import read_upload
+from fairmaxent.errors import FairMaxEntError
+from fairmaxent.files.excel import _choose
+from fairmaxent.files.excel_archive import column_letters, plain_archive
+from fairmaxent.files.formats import read_table
+from fairmaxent.files.reading import FileReading
+
+openpyxl = pytest.importorskip("openpyxl", reason="workbooks are made with openpyxl")
+
+SHEET = "xl/worksheets/sheet1.xml"
+LAST = "XFD1048576"
+MOST_KB = 300_000
+FOLDER = os.path.dirname(__file__)
+NEAR = "left out ({})"
+FAR_APART = "cells, so far from each other that room for"
+
+
+def text(place, value):
+    return f'<c r="{place}" t="inlineStr"><is><t>{value}</t></is></c>'
+
+
+def number(place, value=1):
+    return f'<c r="{place}"><v>{value}</v></c>'
+
+
+def row(place, *cells):
+    return f'<row r="{place}">{"".join(cells)}</row>'
+
+
+def staff():
+    """The rows of 59 people."""
+    rows = [row(1, text("A1", "sex"), text("B1", "pay"), text("C1", "hired"))]
+    for place in range(2, 61):
+        sex = text(f"A{place}", "FM"[place % 2])
+        hired = text(f"C{place}", "yes" if place % 3 else "no")
+        rows.append(row(place, sex, number(f"B{place}", 900 + place), hired))
+    return "".join(rows)
+
+
+def workbook(*rows, before="", **parts):
+    """A workbook of one sheet with these rows, and other parts."""
+    made = openpyxl.Workbook()
+    made.active.append(["a"])
+    content = io.BytesIO()
+    made.save(content)
+    with zipfile.ZipFile(content) as archive:
+        every = {name: archive.read(name) for name in archive.namelist()}
+    data = f"<sheetData>{''.join(rows)}</sheetData>"
+    every[SHEET] = f"<worksheet>{before}{data}</worksheet>".encode()
+    return zipped(every | parts)
+
+
+def zipped(parts):
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, part in parts.items():
+            archive.writestr(name, part)
+    return content.getvalue()
+
+
+def wide():
+    """16,384 columns, of which most are empty in each of 1,000 rows."""
+    names = [text(f"{column_letters(place)}1", place) for place in range(16_384)]
+    rest = [row(n, number(f"A{n}"), number(f"XFD{n}")) for n in range(2, 1002)]
+    return workbook(row(1, *names), *rest)
+
+
+@functools.cache
+def bombs():
+    """The content of each, and what is said of it."""
+    far = row(1048576, number(LAST))
+    stray = row(1048576, text("AA1048576", "x"))
+    wrong = '<dimension ref="A1:C60"/>'
+    plain = workbook(staff(), far)
+    return {
+        "no dimension": (plain, NEAR.format(LAST)),
+        "wrong dimension": (workbook(staff(), far, before=wrong), NEAR.format(LAST)),
+        "stray cell": (workbook(staff(), stray), NEAR.format("AA1048576")),
+        "wide": (wide(), FAR_APART),
+        "nested": (zipped({"inner.xlsx": plain}), "but not an Excel workbook"),
+        "diagonal": (
+            workbook(
+                *(row(n, number(f"{column_letters(n)}{n}")) for n in range(1, 16_384))
+            ),
+            FAR_APART,
+        ),
+        "inflated": (workbook(staff(), " " * (40 << 20)), "once decompressed"),
+    }
+
+
+def said_of(path, read=read_table):
+    """What is said of a file, and how many rows it has."""
+    try:
+        table = read(path, FileReading())
+    except FairMaxEntError as problem:
+        return str(problem), None
+    return " ".join(table.notes), len(table.frame)
+
+
+@pytest.mark.parametrize("name", bombs())
+def test_a_bomb_is_read_or_refused_in_our_words(name, tmp_path):
+    content, says = bombs()[name]
+    path = tmp_path / "bomb.xlsx"
+    path.write_bytes(content)
+    said, rows = said_of(path)
+    assert says in said
+    assert rows == (59 if "left out" in says else None)
+
+
+# What the process itself took, not the one that started it, is said at its end.
+MEASURED = """
+import atexit, re, sys
+status = lambda: open("/proc/self/status").read()
+atexit.register(lambda: print("kB:", re.search(r"VmHWM:\\s*(\\d+)", status())[1]))
+"""
+BY_COMMAND = "from fairmaxent.cli import main; main()"
+BY_PYTHON = "from test_excel_archive import said_of; print(said_of('bomb.xlsx')[0])"
+
+
+@pytest.mark.process
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="needs Linux")
+@pytest.mark.parametrize("name", list(bombs())[:5])
+def test_a_bomb_takes_little_memory_by_every_door(name, tmp_path):
+    content, says = bombs()[name]
+    path = tmp_path / "bomb.xlsx"
+    path.write_bytes(content)
+    for script in (BY_COMMAND, BY_PYTHON):
+        done = subprocess.run(
+            [sys.executable, "-c", MEASURED + script, "inspect", "bomb.xlsx"],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join([FOLDER, *sys.path])},
+            capture_output=True,
+            text=True,
+            timeout=600,
+            check=False,
+        )
+        said = re.sub(r"\s+", " ", done.stdout + done.stderr)
+        assert says in said
+        assert done.returncode in (0, 2, 3)
+        assert int(re.search(r"kB: (\d+)", said)[1]) < MOST_KB
+    # in the child, which may not use much more than libraries reserve
+    assert says in said_of(path, read_upload)[0]
+
+
+# ---------------------------------------------------------------- where cells are
+
+
+def sheet_of(cells, rng):
+    """A sheet with these values by row and column, written in one of many ways."""
+    quote = rng.choice("'\"")
+    prefix = rng.choice(["", "", "x:"])
+    mixed = rng.random() < 0.5
+    lines = []
+    for number in sorted({row for row, _ in cells}):
+        lines.append(f"<{prefix}row r={quote}{number + 1}{quote}>")
+        last = -1
+        for column in sorted(column for row, column in cells if row == number):
+            place = f"{column_letters(column)}{number + 1}"
+            if mixed:
+                place = place.lower()
+            said = f' s="0" r = {quote}{place}{quote}'
+            if column == last + 1 and rng.random() < 0.5:
+                said = rng.choice(["", " foo='>'"])
+            value = cells[number, column]
+            lines.append(f"<{prefix}c{said}><{prefix}v>{value}</{prefix}v></{prefix}c>")
+            last = column
+        lines.append(f"</{prefix}row>")
+    data = f"<{prefix}sheetData>{''.join(lines)}</{prefix}sheetData>"
+    return f"<{prefix}worksheet xmlns:x='x'>{data}</{prefix}worksheet>".encode()
+
+
+def test_every_cell_is_read_where_it_stands():
+    rng = random.Random(1)
+    for _ in range(60):
+        far = rng.choice([9, 2_000, 1_048_576])
+        cells = {
+            (rng.randrange(far), rng.randrange(min(far, 16_384))): rng.randrange(1000)
+            for _ in range(rng.randrange(1, 40))
+        }
+        content = workbook(**{SHEET: sheet_of(cells, rng)})
+        read = _choose(content, FileReading(), "book.xlsx", []).rows
+        found = {
+            (row, column): read[row][column] for row in read for column in read[row]
+        }
+        assert found == cells
+
+
+def test_numbers_are_those_of_the_rows_before_if_nothing_is_said():
+    rows = [
+        "<row><c><v>1</v></c><c><v>2</v></c></row>",
+        "<row/><row><c><v>3</v></c></row>",
+        '<row r="1048570"><c r="XFC1048570"><v>4</v></c><c><v>5</v></c></row>',
+        '<row><c r="B9"><v>6</v></c><c><v>7</v></c></row>',
+    ]
+    sheet = f"<worksheet><sheetData>{''.join(rows)}</sheetData></worksheet>"
+    content = workbook(**{SHEET: sheet.encode()})
+    assert _choose(content, FileReading(), "book.xlsx", []).rows == {
+        0: {0: 1, 1: 2},
+        2: {0: 3},
+        8: {1: 6},
+        1048569: {16382: 4, 16383: 5},
+        1048570: {2: 7},
+    }
+
+
+def test_a_cell_with_a_prefix_that_says_no_place_is_seen():
+    far = row(1048576, "<x:c><v>4</v></x:c>")
+    content = workbook(staff(), far)
+    assert plain_archive(content, "book.xlsx").rows == [*range(60), 1048575]
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        f'<c r="A1" r="{LAST}"><v>1</v></c>',
+        f'<c r="A1" foo="<c" r="{LAST}"><v>1</v></c>',
+        "<c r='1A'><v>1</v></c>",
+        '<c r="A1048577"><v>1</v></c>',
+        '<c r="XFE1"><v>1</v></c>',
+        '<c r="AAAA1"><v>1</v></c>',
+        '<c r="A4294967297"><v>1</v></c>',
+        '<c r="$A$1"><v>1</v></c>',
+        "<c r=A1><v>1</v></c>",
+    ],
+)
+def test_a_cell_in_two_places_or_in_none_is_damage(cell, tmp_path):
+    path = tmp_path / "book.xlsx"
+    path.write_bytes(workbook(staff(), row(61, cell)))
+    said, _ = said_of(path)
+    assert "is a damaged Excel workbook" in said
+    assert "\n" not in said
+
+
+def test_what_is_looked_at_is_what_is_read():
+    """An entry twice, one that is larger than it says, and parts of other formats."""
+    bomb = f"<worksheet><sheetData>{number(LAST)}{number('A1')}</sheetData></worksheet>"
+    content = io.BytesIO(workbook(staff(), **{"content.xml": b"<ods/>"}))
+    with zipfile.ZipFile(content, "a") as archive:
+        archive.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
+        archive.writestr("xl/workbook.bin", b"xlsb")
+        with pytest.warns(UserWarning, match="Duplicate name"):
+            archive.writestr(SHEET, bomb)
+    plain = plain_archive(content.getvalue(), "book.xlsx")
+    with zipfile.ZipFile(io.BytesIO(plain.content)) as archive:
+        names = archive.namelist()
+        assert len(names) == len(set(names))
+        assert not {"mimetype", "xl/workbook.bin"} & set(names)
+        assert LAST not in archive.read(SHEET).decode()
+    lying = workbook(staff() + row(1048576, number(LAST)))
+    with zipfile.ZipFile(io.BytesIO(lying)) as archive:
+        entry = archive.getinfo(SHEET)
+    size = entry.file_size.to_bytes(4, "little")
+    shorter = (entry.file_size - 90).to_bytes(4, "little")
+    with pytest.raises(zipfile.BadZipFile):
+        plain_archive(lying.replace(size, shorter), "book.xlsx")
