@@ -24,7 +24,7 @@ LINES = {
     "within = 0.5": "within is 0.5",
     "within = [1, 2]": "within is [1, 2]",
     "within = {job = {a = 1}}": "within is {'job': {'a': 1}}",
-    'within = "jbo"': "table.csv has no column 'jbo'; did you mean 'job'?",
+    'within = "jbo"': "no column 'jbo'; did you mean 'job'?",
     'within = ["job", "job"]': "names a column twice",
     "within = {job = []}": "",
     'within = {job = "cok"}': "",
@@ -99,7 +99,7 @@ FILES = {
     "a = " + "[" * 5000 + "]" * 5000: (0, "is not valid TOML"),
 }
 PROJECTS = {
-    "tool = 1": (1, "'tool' is not a section; write a policy as"),
+    "tool = 1": (1, "'tool' is not a section; begin each policy with [NAME]"),
     "[tool]\nfairmaxent = 1": (2, "'fairmaxent' is not a section"),
     "[tool.fairmaxent]\ncheck = 1": (2, "'check' is not a section"),
     "[tool.fairmaxent]\ncheck = 'x'": (2, "'check' is not a section"),
@@ -168,7 +168,7 @@ def test_a_wrong_project_is_named(folder, text):
 def test_other_encodings_are_said(folder):
     path = folder / "wrong.toml"
     path.write_bytes(GOOD.encode("utf-16"))
-    refused(path, 0, "is not UTF-8; open it in an editor")
+    refused(path, 0, "is not valid TOML in UTF-8")
 
 
 SECRET = "hunter2"
@@ -196,4 +196,4 @@ def test_a_file_that_a_policy_names_is_not_shown(folder, name, key):
     given = GOOD if key == "against" else GOOD.replace('data = "table.csv"\n', "")
     path = folder / "wrong.toml"
     path.write_text(f'{given}{key} = "{name}"\n', encoding="utf-8")
-    assert SECRET not in refused(path, 0, name)
+    assert SECRET not in refused(path, 0, "")

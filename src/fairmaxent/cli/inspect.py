@@ -334,8 +334,9 @@ def _next(
     form: TableForm,
 ) -> str:
     """What to do after an inspection: choose what is not known, or make it fair."""
-    merged = _one_name(ctx, inspection)
-    if merged:
+    merged = _one_name(inspection)
+    # whoever named levels knows them
+    if merged and not (ctx.params["levels"] or ctx.params["favourable"]):
         typed = given_options(ctx, _REPEATED | {"outcome", "protected"})
         return next_step(
             "if levels are only written differently, look again with one name for each",
@@ -374,14 +375,9 @@ def _next(
     return next_step(why, ["debias", data, *options, *outputs(data, form)])
 
 
-def _one_name(ctx: click.Context, inspection: Inspection) -> dict[str, Any]:
-    """One name for levels of columns with a role that are probably the same.
-
-    Nothing if names or good outcomes were given: whoever did knows the levels.
-    """
+def _one_name(inspection: Inspection) -> dict[str, Any]:
+    """One name for levels that are probably the same, of columns with a role."""
     names: dict[str, Any] = {}
-    if ctx.params["levels"] or ctx.params["favourable"]:
-        return names
     for hint in inspection.hints:
         *_, option = hint.parts
         if hint.kind == "similar levels" and inspection.role_of(hint.columns[0]):

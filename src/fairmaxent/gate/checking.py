@@ -13,7 +13,7 @@ import numpy as np
 from fairmaxent.data import frames
 from fairmaxent.data.roles import read_within
 from fairmaxent.engines import lazy_counts, lazy_frame
-from fairmaxent.errors import ColumnError, FairMaxEntError, InputError, did_you_mean
+from fairmaxent.errors import FairMaxEntError, InputError
 from fairmaxent.fairness.small_groups import SmallestGroupOption, SmallGroups
 from fairmaxent.files.formats import read_table
 from fairmaxent.files.parquet import scan_table
@@ -116,11 +116,15 @@ def check_policies(
 
 
 def _by_file(read: FilePolicy, name: str, data: Any = None) -> CheckResult:
-    """Check a table by a policy of a file, and say where it stands if it cannot be."""
+    """Check a table by a policy of a file; what is wrong is said with its line.
+
+    What the table holds is not: who may write a policy may not be allowed to read all
+    files, and the one that is named may be no table.
+    """
     try:
         return checked(read.table if data is None else data, read.policy, name)
     except FairMaxEntError as problem:
-        raise read.section.with_place(problem) from problem
+        raise read.section.with_place(problem, "; known: ") from problem
 
 
 def fair_test(path: Name = PROJECT) -> Callable[..., None]:
@@ -223,7 +227,8 @@ class _Counted:
         within = read_within(policy.within)
         roles = [outcome, *policy.protected, *within, policy.cluster]
         names = [name for name in dict.fromkeys(roles) if name is not None]
-        _check_columns(table, [*names, policy.weight or outcome], data)
+        for name in names:
+            lazy_frame.check_column(table, name)
         counted = _aggregated(table, names, policy.weight)
         if not len(counted):
             raise InputError("the table has no rows; pass at least one")
@@ -325,25 +330,6 @@ def _opened(data: Any) -> Any:
     if lazy is None:
         return frames.open_frame(data)
     return lazy
-
-
-def _check_columns(table: Any, names: list[str], data: Any) -> None:
-    """Refuse columns that do not exist.
-
-    Those of a file are not listed: who wrote its name in a policy may not be allowed to
-    read it, and it may be no table at all.
-    """
-    if not isinstance(data, str | os.PathLike):
-        for name in names:
-            lazy_frame.check_column(table, name)
-        return
-    known = lazy_frame.names_of(table)
-    for name in names:
-        if name not in known:
-            near = did_you_mean(name, known)
-            if not near.startswith("did you mean"):
-                near = "check the name, and whether the file is the right one"
-            raise ColumnError(f"{os.fspath(data)} has no column {name!r}; {near}")
 
 
 def _aggregated(table: Any, names: list[str], weight: str | None) -> Any:

@@ -4,12 +4,11 @@ The same record serves every front door.
 """
 
 import dataclasses
-import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.roles import (
@@ -30,14 +29,13 @@ from fairmaxent.errors import (
 )
 from fairmaxent.fairness.rates import MissingOption
 from fairmaxent.fairness.small_groups import SmallestGroupOption, SmallGroups
-from fairmaxent.files.content import reason_of
 from fairmaxent.files.reading import Name
 from fairmaxent.fit.option_values import RateOption, checked_rates
 from fairmaxent.fit.refused import JOINT
 from fairmaxent.fit.request import Request
 from fairmaxent.metrics.groups import ReferenceOption, levels_of_reference
 from fairmaxent.metrics.intervals import check_confidence
-from fairmaxent.options import OptionInfo, documented, info_of, option
+from fairmaxent.options import documented, info_of, option, typed_options
 from fairmaxent.options.refusals import refuse
 from fairmaxent.options.values import value_of
 
@@ -45,7 +43,6 @@ PROJECT = "pyproject.toml"
 SECTION = "tool.fairmaxent.check"
 _LIMIT = "Smallest ratio allowed between the groups'"
 _KINDS = ("statistical_rate", "representation_rate")
-_FILES = ("data", "against")  # what a policy in a file names
 _ASKED = {field.name: field for field in dataclasses.fields(Request)}
 
 
@@ -234,17 +231,12 @@ class Policy:
                 yield "statistical_rate", columns, None
 
 
-@dataclasses.dataclass(frozen=True)
-class FilePolicy:
+class FilePolicy(NamedTuple):
     """A policy as it stands in a file."""
 
+    table: str | None  # the file of its table, if it names one
     policy: Policy
     section: "_Section"
-
-    @property
-    def table(self) -> str | None:
-        """The file of its table, if it names one."""
-        return self.section.values.get("data")
 
 
 def read_policies(path: Name) -> dict[str, FilePolicy]:
@@ -254,26 +246,31 @@ def read_policies(path: Name) -> dict[str, FilePolicy]:
     policy; otherwise each of its sections is, by its name. Options are named as in
     Python. ``data`` and ``against`` are files, seen from the folder of this one.
     """
-    lines = _Lines.of(path)
-    section = lines.values()
-    above: tuple[str, ...] = ()
-    if Path(path).name == PROJECT:
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")  # it may begin with a mark
+        # so that tomllib names the last line, too
+        values = tomllib.loads(f"{text}\n")
+    except OSError as problem:
+        raise StorageError(
+            f"cannot read {path}: {problem.strerror}; name a table, its protected"
+            " columns and a limit, or a file of policies"
+        ) from problem
+    except (ValueError, RecursionError) as problem:
+        raise InputError(
+            f"{path} is not valid TOML in UTF-8: {problem}; check that line"
+        ) from problem
+    section = _Section(Path(path), text, values)
+    if section.path.name == PROJECT:
         for key in SECTION.split("."):
-            above = (*above, key)
-            section = section.get(key, {})
-            lines.check_section(section, above)
-    if "protected" in section:
-        return {"check": _read_policy(section, lines, above)}
-    if not section:
+            section = section.inner(key)
+    if "protected" in section.values:
+        return {"check": section.policy()}
+    if not section.values:
         raise InputError(
             f"{path} holds no policy; name protected columns and a limit, in"
             f" [{SECTION}] or a file alone"
         )
-    policies = {}
-    for name, values in section.items():
-        lines.check_section(values, (*above, name))
-        policies[name] = _read_policy(values, lines, (*above, name))
-    return policies
+    return {name: section.inner(name).policy() for name in section.values}
 
 
 def files_of(policies: Mapping[str, FilePolicy]) -> list[str]:
@@ -282,125 +279,85 @@ def files_of(policies: Mapping[str, FilePolicy]) -> list[str]:
     return [path for pair in named for path in pair if path is not None]
 
 
-def _read_policy(
-    given: Mapping[str, Any], lines: "_Lines", keys: tuple[str, ...]
-) -> FilePolicy:
-    """Read one policy; what is wrong in it is said with its line."""
-    infos = {"data": OptionInfo(text="file")}
-    for field in dataclasses.fields(Policy):
-        info = info_of(field)
-        if info is not None and info.help:
-            infos[field.name] = info
-    values = dict(given)
-    for name, value in values.items():
-        place = lines.place(*keys, name)
-        if name not in infos:
-            raise InputError(
-                f"{place}: there is no option {name!r}; {did_you_mean(name, infos)}"
-            )
-        kind = value_of(infos[name])
-        is_lone = isinstance(value, str) and kind.join is not None
-        has_words = infos[name].on is not True  # which the policy checks
-        if is_lone or has_words:
-            continue
-        try:
-            kind.taken(value)
-        except ValueError as problem:
-            raise InputError(f"{place}: {name} {problem}") from problem
-    for name in _FILES:
-        if name in values:
-            values[name] = str(Path(lines.path).parent / values[name])
-    section = _Section(lines, keys, values)
-    asked = {name: value for name, value in values.items() if name != "data"}
-    try:
-        policy = Policy(**asked)
-    except InputError as problem:
-        raise section.with_place(problem) from problem
-    return FilePolicy(policy, section)
-
-
 @dataclasses.dataclass(frozen=True)
-class _Lines:
-    """A file of policies, and where in it something stands."""
+class _Section:
+    """A section of a file of policies; what is wrong in it is said with its line."""
 
-    path: str
-    text: str
+    path: Path
+    text: str  # of the whole file
+    values: dict[str, Any]
+    keys: tuple[str, ...] = ()  # its own name, after those of the sections around it
 
-    @classmethod
-    def of(cls, path: Name) -> "_Lines":
-        """Read a file, which may begin with a mark (BOM)."""
-        try:
-            text = Path(path).read_text(encoding="utf-8-sig")
-        except UnicodeDecodeError as problem:
+    def inner(self, key: str) -> "_Section":
+        """A section in it."""
+        values = self.values.get(key, {})
+        if not isinstance(values, dict):
             raise InputError(
-                f"{path} is not UTF-8; open it in an editor, and save it as UTF-8"
-            ) from problem
-        except (OSError, ValueError) as problem:
-            raise StorageError(
-                f"cannot read {path}: {reason_of(problem)}; name a table, its protected"
-                " columns and a limit, or a file of policies"
-            ) from problem
-        return cls(os.fspath(path), text)
+                f"{self.place(key)}: {key!r} is not a section; begin each policy with"
+                " [NAME], and name protected columns and a limit"
+            )
+        return dataclasses.replace(self, values=values, keys=(*self.keys, key))
 
-    def values(self) -> Any:
-        """What the file holds."""
+    @property
+    def files(self) -> dict[str, str]:
+        """The files that it names, seen from the folder of this one."""
+        return {
+            name: str(self.path.parent / self.values[name])
+            for name in ("data", "against")
+            if name in self.values
+        }
+
+    def policy(self) -> FilePolicy:
+        """The policy that it holds."""
+        infos = {source.field.name: source.info for source in typed_options(Policy)}
+        infos["data"] = infos["against"]
+        for name, value in self.values.items():
+            if name not in infos:
+                raise InputError(
+                    f"{self.place(name)}: there is no option {name!r};"
+                    f" {did_you_mean(name, infos)}"
+                )
+            kind = value_of(infos[name])
+            is_lone = isinstance(value, str) and kind.join is not None
+            has_words = infos[name].on is not True  # which the policy checks
+            if is_lone or has_words:
+                continue
+            try:
+                kind.taken(value)
+            except ValueError as problem:
+                raise InputError(f"{self.place(name)}: {name} {problem}") from problem
+        asked = {**self.values, **self.files}
+        table = asked.pop("data", None)
         try:
-            return tomllib.loads(self.text)
-        except (ValueError, RecursionError) as problem:
-            last = f"at line {len(self.text.splitlines())}, the last"
-            reason = str(problem).replace("at end of document", last)
-            raise InputError(
-                f"{self.path} is not valid TOML: {reason}; check that line"
-            ) from problem
+            return FilePolicy(table, Policy(**asked), self)
+        except InputError as problem:
+            raise self.with_place(problem) from problem
 
-    def place(self, *keys: str) -> str:
-        """Where a key stands, or else the section that it stands in."""
+    def place(self, name: str) -> str:
+        """Where an option stands, or else the section."""
         start = -1
-        for key in keys:
+        for key in (*self.keys, name):
             # a line that begins with it, or with the names of sections above it
             named = rf"(?m)^[^=#\n]*(?<!\w){re.escape(key)}[\"']?\s*[].=]"
             found = re.compile(named).search(self.text, max(start, 0))
             if found:
                 start = found.start()
         if start < 0:
-            return self.path
+            return str(self.path)
         line = self.text.count("\n", 0, start) + 1
         return f"{self.path}, line {line}"
 
-    def check_section(self, value: object, keys: tuple[str, ...]) -> None:
-        """Refuse what is no section where policies are looked for."""
-        if isinstance(value, Mapping):
-            return
-        wanted = "[NAME]"
-        if Path(self.path).name == PROJECT:
-            wanted = f"[{SECTION}.NAME]"
-        raise InputError(
-            f"{self.place(*keys)}: {keys[-1]!r} is not a section; write a policy as"
-            f" {wanted}, with protected columns and a limit"
-        )
-
-
-@dataclasses.dataclass(frozen=True)
-class _Section:
-    """The section of a policy, and what stands in it."""
-
-    lines: _Lines
-    keys: tuple[str, ...]
-    values: dict[str, Any]
-
-    def with_place(self, problem: FairMaxEntError) -> FairMaxEntError:
+    def with_place(self, problem: FairMaxEntError, end: str = "\0") -> FairMaxEntError:
         """The same problem with the line to look at, and options as the file has them.
 
         That is the line of an option, a column or a file that the message names.
+        ``end``: where the message is cut.
         """
-        message = str(problem)
-        options = [part.name for part in problem.parts if isinstance(part, Option)]
-        quoted = [
-            name
-            for name, value in self.values.items()
-            if any(repr(text) in message for text in listed(value))
-        ]
-        files = [name for name in _FILES if self.values.get(name, "\0") in message]
-        blamed = [*options, *quoted, *files, "protected"]
-        name = next((name for name in blamed if name in self.values), "")
-        return type(problem)(f"{self.lines.place(*self.keys, name)}: {message}")
+        message = str(problem).partition(end)[0]
+        blamed = [part.name for part in problem.parts if isinstance(part, Option)]
+        for name, value in self.values.items():
+            if any(repr(text) in message for text in listed(value)):
+                blamed.append(name)
+        blamed += [name for name, file in self.files.items() if file in message]
+        known = [name for name in (*blamed, "protected") if name in self.values]
+        return type(problem)(f"{self.place([*known, ''][0])}: {message}")
