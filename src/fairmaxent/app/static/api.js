@@ -12,7 +12,7 @@ const GONE =
 const secret = () => localStorage.getItem("page") ?? "";
 export const fileAddress = (folder, name) => `/files/${folder}/${encodeURIComponent(name)}?page=${secret()}`;
 
-async function ask(path, options = {}) {
+async function ask(path, options) {
   const headers = { "X-Fairmaxent-Page": secret(), ...options.headers };
   let answer;
   try {
@@ -31,7 +31,7 @@ async function ask(path, options = {}) {
   return values;
 }
 
-export const get = (path) => ask(path);
+export const get = (path) => ask(path, {});
 export const post = (path, values) =>
   ask(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(values ?? {}) });
 export const upload = (file) =>
