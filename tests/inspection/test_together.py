@@ -63,7 +63,6 @@ def test_at_most_one_fair_table_in_twenty_alarms():
         any(verdict.most < 1 for verdict in inspected(table(rng)).verdicts)
         for _ in range(2000)
     )
-    print(alarms)
     assert 20 < alarms <= 100
 
 
