@@ -19,7 +19,7 @@ from fairmaxent import Estimate, Model, Privacy, debias, load
 from fairmaxent.errors import FairMaxEntError
 from people import GOOD, declared, people
 
-ROWS = 1200  # that are drawn
+ROWS = 900  # that are drawn
 EPSILON = 50.0  # of private fits: little noise, so that the rows are still there
 PLAIN = {"outcome": "hired", "protected": ["sex"]}
 RECORDS = {"model": Model, "estimate": Estimate, "privacy": Privacy}
