@@ -160,20 +160,22 @@ class Delivered:
 
     @cached_property
     def cells(self) -> pd.DataFrame:
-        """Each combination of categories once, with how much it counts."""
-        names = [
-            name for name in self.table.columns if has_categories(self.table[name])
-        ]
-        known = self.table[[*names, MASS]].copy()
-        known[names] = known[names].astype(object).fillna(UNKNOWN)
-        return known.groupby(names, as_index=False)[MASS].sum()
+        """Each cell of the fair table once, with how much it counts."""
+        return self._summed(self.table, list(self.root)).reset_index()
 
     def counts(self, columns: list[str]) -> pd.Series:
         """How much each combination of these columns counts."""
         key = tuple(columns)
         if key not in self.counted:
-            self.counted[key] = self.cells.groupby(columns)[MASS].sum()
+            source = self.cells if set(columns) <= set(self.root) else self.table
+            self.counted[key] = self._summed(source, columns)
         return self.counted[key]
+
+    def _summed(self, table: pd.DataFrame, columns: list[str]) -> pd.Series:
+        known = table[columns]
+        if known.isna().to_numpy().any():
+            known = known.astype(object).fillna(UNKNOWN)
+        return table[MASS].groupby([known[name] for name in columns]).sum()
 
     def shares(self, columns: list[str]) -> pd.Series:
         return self.counts(columns) / self.total
@@ -186,8 +188,7 @@ class Delivered:
         known = [name for name in columns if name in self.root]
         if not known:
             return self.off
-        cells = self.counts(list(self.root)).reset_index()
-        return self.off * cells.groupby(known).size().max()
+        return self.off * self.cells.groupby(known).size().max()
 
 
 def compared(asked: Asked, counts: pd.DataFrame) -> pd.DataFrame:
@@ -222,13 +223,14 @@ def statistical_rate(
     off = delivered.off_in([*asked.strata, *grouping, outcome])
     worst = 1.0
     for counts in tables_by_stratum(asked, delivered, grouping, outcome):
-        sizes = counts.sum(axis=1)
+        sizes = counts.to_numpy().sum(axis=1)
         for level in asked.levels_of(outcome):
-            at_most = (counts[level] + off) / (sizes - off).clip(lower=off)
-            at_least = (counts[level] - off).clip(lower=0) / (sizes + off)
+            having = counts[level].to_numpy()
+            at_most = (having + off) / np.maximum(sizes - off, off)
+            at_least = np.maximum(having - off, 0) / (sizes + off)
             if at_least.max() > 0:
                 worst = min(worst, at_most.min() / at_least.max())
-    return worst
+    return float(worst)
 
 
 def representation_rate(
@@ -238,9 +240,9 @@ def representation_rate(
     off = delivered.off_in([*asked.strata, *grouping])
     worst = 1.0
     for counts in tables_by_stratum(asked, delivered, grouping, asked["outcome"]):
-        sizes = counts.sum(axis=1)
+        sizes = counts.to_numpy().sum(axis=1)
         worst = min(worst, (sizes.min() + off) / (sizes.max() - off))
-    return worst
+    return float(worst)
 
 
 def is_near(delivered: Delivered, found: pd.Series, wanted: pd.Series, slack=0.0):

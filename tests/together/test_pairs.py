@@ -11,7 +11,7 @@ from wishes import WISHES
 
 from fairmaxent import Estimate, Model, Privacy
 from fairmaxent.fit.request import Request
-from judging import OUTPUTS, PAPERS, joined_pairs, judge, single_pairs
+from judging import OUTPUTS, PAPERS, joined_pairs, judge, sides, single_pairs
 
 pytest.importorskip("sklearn", reason="models are trained by scikit-learn")
 
@@ -34,10 +34,6 @@ def test_every_option_has_a_wish():
     assert {wish.option for wish in WISHES} == options
 
 
-def label(pair):
-    return " + ".join(side[-1].label for side in pair)
-
-
 def first_with_all(pairs):
     """The pairs by their first side, so that there is a test for each option."""
     by_first = {}
@@ -57,10 +53,10 @@ def test_every_pair_is_refused_or_honoured(first, tmp_path):
     assert [str(one) for one in found if one.is_wrong] == []
 
 
-@pytest.mark.parametrize("wish", WISHES, ids=lambda wish: wish.label)
-def test_files_reports_and_documents_say_the_same(wish, tmp_path):
+@pytest.mark.parametrize("side", sides(), ids=lambda side: side[0].label)
+def test_files_reports_and_documents_say_the_same(side, tmp_path):
     """Of each option alone; the slow test below has every pair."""
-    found = judge([(wish,)], tmp_path, PAPERS)
+    found = judge([side], tmp_path, PAPERS)
     assert [str(one) for one in found if one.is_wrong] == []
 
 

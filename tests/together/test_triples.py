@@ -11,7 +11,7 @@ from judging import judge
 
 pytest.importorskip("sklearn", reason="models are trained by scikit-learn")
 TRIPLES = 2000
-PARTS = 40  # tests that share them
+PARTS = 100  # tests that share them
 QUICK = 1  # of these are always made
 
 

@@ -14,7 +14,8 @@ To add an option, add an entry to `WISHES` (`test_pairs.py` fails until there is
 - `says`: what a report and a document must say about it;
 - `names`: other words by which a refusal may name it.
 
-A second entry for the same option tries another value of it.
+A second entry for the same option, with a `value` that begins with "or", tries another
+value; its pairs are made in the slow suite, and by chance among the triples.
 """
 
 from collections.abc import Callable
@@ -54,7 +55,12 @@ class Wish:
     needs: dict[str, Any] = field(default_factory=dict)
     says: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
-    value: str = ""  # to tell apart the entries of one option
+    value: str = ""  # of another entry for the same option: "or …"
+
+    @property
+    def is_variant(self) -> bool:
+        """Whether it tries another value than the usual one; then it is slow only."""
+        return self.value.startswith("or ")
 
     @cached_property
     def label(self) -> str:
@@ -527,7 +533,7 @@ WISHES = (
         "statistical_rate",
         {"statistical_rate": None},
         is_a_promise,
-        value="none",
+        value="or none",
     ),
     Wish("favourable", {"favourable": "good"}, is_a_promise),
     Wish(
@@ -555,21 +561,20 @@ WISHES = (
         {"target": {"sex": {"f": 0.5, "m": 0.5}}},
         target_is_met,
         says=("Shares of sex: f 0.5, m 0.5.",),
-        value="of a group",
     ),
     Wish(
         "target",
         {"target": {"drive": {"bike": 0.5, "car": 0.3, "train": 0.2}}},
         target_is_met,
         says=("Shares of drive: bike 0.5, car 0.3, train 0.2.",),
-        value="of another column",
+        value="or of another column",
     ),
     Wish(
         "target",
         {"target": {"the outcome": "free"}},
         outcome_moves_freely,
         says=("may change.",),
-        value="free",
+        value="or free",
     ),
     Wish(
         "missing",
@@ -624,7 +629,7 @@ WISHES = (
         rows_are_split,
         says=("Outcomes change, not how much rows count",),
         names=("model",),
-        value="of probabilities",
+        value="or probabilities",
     ),
     Wish(
         "model.sees_protected",
