@@ -1,5 +1,5 @@
 """Parts of the site that are generated: the list of decisions, the help of every
-command, links in docstrings.
+command, the table of what is refused, links in docstrings.
 
 Blocks of commands also get what their copy button copies, and long lines of theirs are
 broken instead of cut.
@@ -16,9 +16,36 @@ from click.testing import CliRunner
 
 import fairmaxent
 from fairmaxent.cli.group import group
+from fairmaxent.cli.judging import EvaluateOptions
+from fairmaxent.cli.models import ReportOptions
+from fairmaxent.cli.output import OutputOptions
+from fairmaxent.cli.reading import DomainOptions
+from fairmaxent.cli.values import as_typed
+from fairmaxent.errors import spelled
+from fairmaxent.fit.option_values import Model
+from fairmaxent.fit.request import Request
+from fairmaxent.gate.policy import Policy
+from fairmaxent.options import typed_options
+from fairmaxent.options.refusals import GIVEN, MISSING, Pattern, Refused, by_name
+from fairmaxent.privacy.budget import Privacy
+from fairmaxent.report.report import ReportRequest
 
 MARKER = "<!-- the help of every command -->"
 DECISIONS = "<!-- the list of decision records -->"
+TABLE = "<!-- what is refused -->"
+# The records with rows; each row stands in the first that has it.
+REFUSED: dict[str, Any] = {
+    "What is made of a fit": ReportRequest,
+    "The model that a table is made for": Model,
+    "What is asked of a fit": Request,
+    "Privacy": Privacy,
+    "Checking a table": Policy,
+    "Judging new rows": EvaluateOptions,
+    "Files that commands write": OutputOptions,
+    "How commands read columns": DomainOptions,
+    "The report on a saved model": ReportOptions,
+}
+TYPED = (OutputOptions, DomainOptions, ReportOptions)  # for commands alone
 _WIDE = 40  # characters of a line that fit on a phone
 _TAG = re.compile(r"<[^>]+>")
 _PROMPT = re.compile(r"^(\$|>>>|\.\.\.)?\s*")  # and the indentation behind it
@@ -37,9 +64,11 @@ def on_config(config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, config: Any, **_: Any) -> str:
-    """Insert the help of every command, or the list of decisions, into the page that
-    has the marker for it.
+    """Insert the help of every command, the list of decisions, or the table of what is
+    refused, into the page that has the marker for it.
     """
+    if TABLE in markdown:
+        markdown = markdown.replace(TABLE, all_refused())
     if DECISIONS in markdown:
         markdown = markdown.replace(DECISIONS, _all_decisions(Path(config.docs_dir)))
     return markdown.replace(MARKER, _all_help()) if MARKER in markdown else markdown
@@ -74,6 +103,62 @@ def _all_decisions(docs: Path) -> str:
         f"- [{title}](decisions/{record.name})"
         for title, record in zip(titles, records, strict=True)
     )
+
+
+# ---------------------------------------------------------------- what is refused
+
+
+def all_refused() -> str:
+    """The rows of every record, as tables."""
+    shown: set[Refused] = set()
+    parts = []
+    for heading, record in REFUSED.items():
+        rows = record.REFUSED
+        new = [row for row in rows if row not in shown]
+        shown.update(new)
+        flags = {}
+        if record in TYPED:
+            sources = by_name([*typed_options(Request), *typed_options(record)])
+            flags = {name: source.flags[0] for name, source in sources.items()}
+        lines = [row_text(row, flags) for row in new]
+        if new:
+            head = "| Refused | together with | because | instead |\n|---|---|---|---|"
+            parts += [f"## {heading}", "\n".join([head, *lines])]
+    return "\n\n".join(parts)
+
+
+def row_text(row: Refused, flags: dict[str, str]) -> str:
+    """One line of the table."""
+    instead = "leave one of them out"
+    if row.beside == MISSING:
+        instead = "add it"
+    why = spelled((row.why,), str)
+    if row.when is not None:
+        function = getattr(row.when, "func", row.when)  # of a partial one
+        why = f"{_first_words(function)}: {why}"
+    cells = [
+        _cell(flags.get(row.option, row.option), row.value),
+        _cell(flags.get(row.other, row.other), row.beside),
+        why,
+        spelled((row.instead,), as_typed if flags else str) or instead,
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def _cell(name: str, pattern: Pattern) -> str:
+    if pattern == GIVEN:
+        return f"`{name}`"
+    if pattern == MISSING:
+        return f"no `{name}`"
+    if isinstance(pattern, tuple):
+        return f"`{name}`: {', '.join(f'`{value}`' for value in pattern)}"
+    return f"`{name}`: {_first_words(pattern)}"
+
+
+def _first_words(function: Any) -> str:
+    """What a function of a row says in its docstring."""
+    words: str = function.__doc__.partition("\n")[0].rstrip(".")
+    return f"{words[0].lower()}{words[1:]}"
 
 
 # ---------------------------------------------------------------- blocks of code

@@ -71,7 +71,11 @@ CASES = [
         f"debias good.csv {OUT} --representation-rat 1", 2, ("--representation-rate",)
     ),
     Case(f"debias good.csv {OUT} --mode sometimes", 2, ("sometimes", "top-up")),
-    Case(f"debias good.csv {OUT} --mode weights --rows 5", 2, ("--mode rows",)),
+    Case(
+        f"debias good.csv {OUT} --mode weights --rows 5",
+        2,
+        ("--rows cannot go", "--mode weights"),
+    ),
     Case(
         f"debias good.csv {OUT} --statistical-rate high", 2, ("'high' is not a number",)
     ),
@@ -81,7 +85,7 @@ CASES = [
     Case(
         f"debias good.csv {R} --threshold 0.4",
         2,
-        ("--threshold is for --train; add --train",),
+        ("--threshold needs --train", "add --train"),
     ),
     Case("inspect good.csv --favourable >50K", 2, ("--outcome",)),
     Case("sample model.fme -n 100000000000000000000", 3, ("1,000,000,000,000",)),

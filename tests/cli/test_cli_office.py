@@ -203,7 +203,7 @@ def test_a_workbook_comes_back_as_a_workbook(folder):
         (
             f"debias german.csv {DEBIAS} --like-input",
             2,
-            "--like-input is for -o; add -o",
+            "--like-input needs -o: no table is written; add -o",
         ),
         (
             f"debias german.csv {DEBIAS} --like-input --scheduler tcp://h:1 -o out",

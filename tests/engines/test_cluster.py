@@ -438,11 +438,9 @@ def test_the_command_lets_the_workers_write(cluster, folder):
 
 
 REFUSED = {
-    "-o -": "the workers write Parquet files; name a folder",
-    "-o fair --output-format csv": (
-        "--scheduler is for --output-format parquet, not for --output-format csv"
-    ),
-    "-o fair --mode weights": "--scheduler is for --mode rows, not for --mode weights",
+    "-o -": "its workers write Parquet",
+    "-o fair --output-format csv": "--scheduler cannot go together with --output-format csv",
+    "-o fair --mode weights": "--scheduler cannot go together with --mode weights",
     "-o fair --report page.html": "--scheduler cannot go together with --report",
     "-o .": "is not empty: it contains census.parquet; empty it",
     "-o fair": "no Dask scheduler answers at tcp://127.0.0.1:",

@@ -209,7 +209,7 @@ def test_a_target_of_another_column_would_move_the_numbers_inside_bins():
                 " lower share"
             ),
         ),
-        ({"model": EQUAL_PROBABILITIES}, "not available with means"),
+        ({"model": EQUAL_PROBABILITIES}, "means cannot go together with model"),
     ],
 )
 def test_refusals(options, words):

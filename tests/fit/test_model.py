@@ -435,10 +435,13 @@ def test_a_student_uses_one_thread_unless_told_otherwise(asked, monkeypatch):
             {"favourable": None},
             "needs to know which outcome is good; name one with favourable",
         ),
-        ({"estimate": "rows"}, "is not available with estimate"),
-        ({"largest_weight": 3.0}, "is not available with largest_weight"),
-        ({"target": {"town": None}}, "is not available with target"),
-        ({"forbid": [{"town": "in", "hired": "yes"}]}, "is not available with forbid"),
+        ({"estimate": "rows"}, "estimate cannot go together with model"),
+        ({"largest_weight": 3.0}, "largest_weight cannot go together with model"),
+        ({"target": {"town": None}}, "target cannot go together with model"),
+        (
+            {"forbid": [{"town": "in", "hired": "yes"}]},
+            "forbid cannot go together with model",
+        ),
         (
             {
                 "model": Model("logistic", sees_protected=False),

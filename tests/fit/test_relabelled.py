@@ -290,9 +290,12 @@ def test_a_model_without_a_name_is_logistic():
     ("plan", "message"),
     [
         ({"estimator": LogisticRegression()}, "is for a model by name: 'logistic', "),
-        ({"threshold": 0.4}, "probabilities equal, not decisions; leave threshold out"),
-        ({"decided": "best"}, "leave decided out"),
-        ({"sees_protected": False}, "leave sees_protected out"),
+        (
+            {"threshold": 0.4},
+            "threshold cannot go together with parity='probabilities'",
+        ),
+        ({"decided": "best"}, "decided cannot go together"),
+        ({"sees_protected": False}, "sees_protected cannot go together"),
     ],
 )
 def test_what_only_decisions_have_is_refused(plan, message):
@@ -312,7 +315,7 @@ def test_what_only_decisions_have_is_refused(plan, message):
 )
 def test_what_no_model_goes_with_is_refused(asked):
     (name,) = asked
-    with pytest.raises(InputError, match=f"is not available with {name}"):
+    with pytest.raises(InputError, match=f"{name} cannot go together with model"):
         debias(discrete_frame(17), "y", "z0", **QUICK, **asked)
 
 

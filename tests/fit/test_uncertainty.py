@@ -279,5 +279,5 @@ def test_what_has_no_intervals_is_refused():
         fairmaxent.paper.fit(
             frame[frame["z"] < "2"], outcome="y", protected="z", C=0.5
         ).uncertainty()
-    with pytest.raises(InputError, match="not available with model"):
+    with pytest.raises(InputError, match="cannot go together with model"):
         replace(fit, request=replace(fit.request, model="logistic")).uncertainty()

@@ -82,11 +82,11 @@ def test_why_nothing_was_judged_and_what_cannot_be_asked_for(tmp_path):
     lazy = pl.scan_parquet(tmp_path / "t.parquet")
     found = build_report(fitted(lazy), data=lazy, trade_off=False, evaluate=True)
     assert "not in memory" in found.evaluation.skipped
-    with pytest.raises(fairmaxent.InputError, match="none were drawn"):
+    with pytest.raises(fairmaxent.InputError, match="it judges new rows"):
         build_report(
             fitted(), data=TABLE, mode="weights", trade_off=False, evaluate=True
         )
-    with pytest.raises(fairmaxent.InputError, match="needs the table"):
+    with pytest.raises(fairmaxent.InputError, match="evaluate needs data"):
         build_report(fitted(), trade_off=False, evaluate=True)
 
 
@@ -130,7 +130,7 @@ def test_on_the_command_line(tmp_path, monkeypatch):
         == record["evaluation"]
     )
     for arguments, message in (
-        (("debias", "data.csv", *roles, "--evaluate"), "none is written; add --report"),
+        (("debias", "data.csv", *roles, "--evaluate"), "--evaluate needs --report"),
         (
             (
                 "debias",
@@ -142,8 +142,8 @@ def test_on_the_command_line(tmp_path, monkeypatch):
                 "w.md",
                 "--evaluate",
             ),
-            "is for --mode rows",
+            "--evaluate cannot go together with --mode weights",
         ),
-        (("report", "m.fme", "-o", "x.md", "--evaluate"), "name it with --data"),
+        (("report", "m.fme", "-o", "x.md", "--evaluate"), "--evaluate needs --data"),
     ):
         assert message in run(*arguments, code=2).output

@@ -1,7 +1,7 @@
 """Options on the page: their labels and controls, and the records of what it sends."""
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any, TypeVar
@@ -16,11 +16,10 @@ from fairmaxent.fit.request import Request
 from fairmaxent.options import NOTHING, OptionInfo, TypedOption, typed_options
 from fairmaxent.options.refusals import (
     Refused,
-    as_asked,
     by_name,
-    is_for_a_file,
     refuse_pairs,
     rows_of,
+    typed_values,
 )
 from fairmaxent.options.values import has_null, value_of
 from fairmaxent.plain_text import Values
@@ -267,41 +266,12 @@ def _named() -> dict[str, TypedOption]:
 
 @cache
 def _rows() -> list[Refused]:
-    """What is refused of them; the page itself names the files that it writes."""
-    rows = rows_of([*_controls().values()])
-    return [row for row in rows if not is_for_a_file(row, _named())]
+    return rows_of([*_controls().values()])
 
 
-def refuse_sent(options: PageOptions, **beside: object) -> None:
-    """Refuse what the page sent, as a command would."""
-    refuse_pairs(_rows(), as_asked(_named(), {**options.values, **beside}))
-
-
-def meaningful(values: Values) -> Values:
-    """What the page sent, without options whose controls it greys out.
-
-    They keep what was chosen.
-    """
-    asked = as_asked(_named(), values)
-    drawn = {name for names in _FORMS.values() for name in names}
-    off = {
-        _named()[row.option].param
-        for row in _greying()
-        if asked.matches(row.other, row.other_value)
-    }
-    return {name: value for name, value in values.items() if name not in drawn & off}
-
-
-@cache
-def _greying() -> list[Refused]:
-    """The rows that the page can tell by the value of the other option."""
-    return [
-        row
-        for row in _rows()
-        if row.when is None
-        and not callable(row.other_value)
-        and {row.option, row.other} <= _named().keys()
-    ]
+def refuse_sent(options: PageOptions, **beside: str | None) -> None:
+    """Refuse what the page sent, as a command would; ``beside`` is what it adds."""
+    refuse_pairs(_rows(), typed_values(_named(), {**options.values, **beside}))
 
 
 @cache
@@ -326,28 +296,25 @@ def _drawn(source: TypedOption) -> Values:
         "help": info.page_help or labelled(info.help),
         "default": default,
         "refused": [
-            told
-            for row in _greying()
-            if _named()[row.option] is source
-            for told in _greyed(row)
+            _greyed(row)
+            for row in _rows()
+            if _named().get(row.option) is source
+            and row.other in _named()
+            and row.when is None
         ],
         **_kind(source),
     }
 
 
-def _greyed(row: Refused) -> Iterator[Values]:
+def _greyed(row: Refused) -> Values:
     """When the page greys a control out, and what it says then."""
     other = _named()[row.other]
-    values = row.other_value
-    if not isinstance(values, tuple):
-        values = (values,)
-    for value in values:
-        yield {
-            "other": other.param,
-            "is": value,
-            "default": other.usual,
-            "why": row.error({row.other: value}).spelled(as_labelled),
-        }
+    return {
+        "other": other.param,
+        "is": row.beside,
+        "default": other.usual,
+        "why": row.error({}).spelled(as_labelled),
+    }
 
 
 def _kind(source: TypedOption) -> Values:

@@ -15,7 +15,6 @@ from fairmaxent.app.page_options import (
     FILING_NAMES,
     READING_NAMES,
     PageOptions,
-    meaningful,
     page_options,
     refuse_sent,
 )
@@ -299,7 +298,7 @@ class Scenario:
             raise InputError(
                 "Choose the outcome and at least one column of groups first."
             )
-        given = meaningful(values)
+        given = {**values}
         text = given.pop(_DOMAIN, None)
         pdf = given.pop(_PDF, None)
         if not isinstance(text, str | None) or not isinstance(pdf, bool | None):
@@ -312,7 +311,7 @@ class Scenario:
         declaration = None
         if not (asked.has("epsilon") or asked.has("release")):
             text = None
-        refuse_sent(options, declared=text)
+        refuse_sent(options, declared=text, report="report.html")
         if text:
             declaration = asked.declared(declared(text, "The list of public values"))
         with about_exact_rows() if asked.has("epsilon") else nullcontext():

@@ -26,7 +26,7 @@ from fairmaxent.files.reading import STANDARD
 from fairmaxent.files.write import Staging
 from fairmaxent.fit.refused import OUTPUTS
 from fairmaxent.options import option
-from fairmaxent.options.refusals import GIVEN, Refused
+from fairmaxent.options.refusals import Refused
 from fairmaxent.options.values import number_of
 
 model_argument = click.argument("model", type=FILE, metavar="MODEL")
@@ -209,7 +209,7 @@ class ReportOptions(shared.FilingOptions):
 
     REFUSED = (
         *OUTPUTS,
-        Refused("sample", GIVEN, "mode", ("weights",), "weights are not drawn"),
+        Refused("sample", "mode", "weights are not drawn", beside=("weights",)),
     )
 
     output: str | None = option(

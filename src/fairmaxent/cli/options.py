@@ -18,12 +18,12 @@ from fairmaxent.files.parquet import is_pattern
 from fairmaxent.files.reading import STANDARD, TableForm
 from fairmaxent.options import NOTHING, OptionInfo, TypedOption, typed_options
 from fairmaxent.options.refusals import (
+    MISSING,
     Refused,
-    as_asked,
     by_name,
-    is_for_a_file,
     refuse_pairs,
     rows_of,
+    typed_values,
 )
 from fairmaxent.options.values import value_of
 from fairmaxent.plain_text import visible
@@ -165,14 +165,15 @@ def _refuse(sources: Sequence[TypedOption]) -> None:
 
     def waits(row: Refused) -> bool:
         """Whether a file says it for runs that type what a file cannot hold."""
-        if row.option not in named or not is_for_a_file(row, named):
+        if row.beside != MISSING or not {row.option, row.other} <= named.keys():
             return False
         source = context.get_parameter_source(named[row.option].param)
-        return source is not ParameterSource.COMMANDLINE
+        is_typed = source is ParameterSource.COMMANDLINE
+        return not (is_typed or named[row.other].info.in_files)
 
     rows = [row for row in rows_of(sources) if not waits(row)]
     try:
-        refuse_pairs(rows, as_asked(named, context.params))
+        refuse_pairs(rows, typed_values(named, context.params))
     except InputError as problem:
         typed = problem.spelled(partial(as_typed, named=named))
         raise click.UsageError(typed) from problem

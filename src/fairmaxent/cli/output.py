@@ -13,14 +13,16 @@ from fairmaxent.cli.reading import DomainOptions, check_files
 from fairmaxent.cli.values import as_typed
 from fairmaxent.data.frames import load_library
 from fairmaxent.document.words import counted
+from fairmaxent.errors import Option
 from fairmaxent.files.excel_writer import check_sheet_rows
 from fairmaxent.files.formats import FORMATS, FileFormat, as_polars, output_format
 from fairmaxent.files.parquet import as_lazy, with_categories
 from fairmaxent.files.reading import STANDARD, TableFile
 from fairmaxent.files.write import Staging
-from fairmaxent.fit.refused import OUTPUTS
+from fairmaxent.fit.refused import OLD_ROWS, OUTPUTS
 from fairmaxent.options import Settings, option
 from fairmaxent.options.refusals import GIVEN, MISSING, Pattern, Refused
+from fairmaxent.plain_text import Values
 from fairmaxent.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -76,9 +78,7 @@ REPORT: Settings = {
 }
 _REPORT = "The report"
 _IN_MEMORY = "that needs the rows in memory, but they stay on the cluster"
-_OF_OLD_ROWS = ("weights", "top-up")
-# what workers cannot write
-_OF_WORKERS: dict[str, Pattern] = {
+_NO_PARQUET: dict[str, Pattern] = {
     "like_input": GIVEN,
     "output_format": tuple(name for name in FORMATS if name != "parquet"),
     "output": (STANDARD,),
@@ -90,6 +90,11 @@ SEED: Settings = {
 }
 _FORMULA = r"^[=+\-@\t\r]."  # a lone sign is none
 _NUMBER = r"^[+\-]?[\d\s.,]+(?:[eE][+\-]?\d+)?\s*%?$"
+
+
+def _no_pdf(values: Values) -> bool:
+    """Unless there is a PDF."""
+    return values["pdf"] is None
 
 
 @dataclass(frozen=True)
@@ -142,30 +147,26 @@ class FileOptions(FilingOptions):
 
     HEADING = "What is written"
     REFUSED: ClassVar[tuple[Refused, ...]] = (
-        Refused("like_input", GIVEN, "output", MISSING, "no table is written"),
+        Refused("like_input", "output", "no table is written", beside=MISSING),
         Refused(
             "like_input",
-            GIVEN,
             "privacy",
-            GIVEN,
             "a private table cannot have the form of your file, such as its encoding",
         ),
         Refused(
             "as_json",
-            GIVEN,
             "output",
-            (STANDARD,),
             "both write to stdout",
             "write the table to a file",
+            beside=(STANDARD,),
         ),
         *(
             Refused(
                 name,
-                GIVEN,
                 "report",
-                MISSING,
                 "none is written",
-                when=lambda values: values["pdf"] is None,
+                beside=MISSING,
+                when=_no_pdf,
             )
             for name in ("title", "author", "purpose", "evaluate")
         ),
@@ -305,29 +306,29 @@ class OutputOptions(FileOptions):
     REFUSED = (
         *FileOptions.REFUSED,
         *OUTPUTS,
-        Refused("rows", GIVEN, "mode", _OF_OLD_ROWS, "only new rows are drawn"),
+        Refused("rows", "mode", "only new rows are drawn", beside=OLD_ROWS),
         Refused(
             "weight_name",
-            GIVEN,
             "mode",
-            ("rows", "top-up"),
             "it names a column of weights",
+            ("add ", Option("mode", "weights")),
+            beside=MISSING,
         ),
+        Refused("weight_name", "mode", "there are no weights", beside=("top-up",)),
         *(
-            Refused("scheduler", GIVEN, name, GIVEN, _IN_MEMORY)
+            Refused("scheduler", name, _IN_MEMORY)
             for name in ("report", "pdf", "privacy", "model", "estimate")
         ),
         *(
-            Refused("scheduler", GIVEN, name, values, "its workers write Parquet")
-            for name, values in _OF_WORKERS.items()
+            Refused("scheduler", name, "its workers write Parquet", beside=pattern)
+            for name, pattern in _NO_PARQUET.items()
         ),
         Refused(
             "scheduler",
-            GIVEN,
             "mode",
-            _OF_OLD_ROWS,
             "its workers draw rows",
             "for weights, use fit.weigh() in Python",
+            beside=OLD_ROWS,
         ),
     )
 

@@ -25,7 +25,7 @@ from fairmaxent.files import formats
 from fairmaxent.files.parquet import is_pattern, parts_of, scan_table
 from fairmaxent.files.reading import STANDARD, FileReading, TableFile
 from fairmaxent.options import option
-from fairmaxent.options.refusals import GIVEN, Refused
+from fairmaxent.options.refusals import Refused
 from fairmaxent.options.values import comma_hint
 
 _LEARNING = ("bins", "kinds", "order", "max_levels")
@@ -101,7 +101,7 @@ class DomainOptions:
 
     HEADING = "How columns become levels"
     REFUSED = tuple(
-        Refused(name, GIVEN, other, GIVEN, f"{what} how all columns are read")
+        Refused(name, other, f"{what} how all columns are read")
         for name in _LEARNING
         for other, what in (
             ("declared", "it says"),

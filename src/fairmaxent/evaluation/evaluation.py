@@ -16,7 +16,7 @@ from fairmaxent.evaluation.result import Evaluation, Risks
 from fairmaxent.evaluation.singling_out import singling_out
 from fairmaxent.fit.refused import EVALUATION
 from fairmaxent.metrics.intervals import check_confidence
-from fairmaxent.options.refusals import refuse_options
+from fairmaxent.options.refusals import refuse_pairs
 from fairmaxent.progress import Progress
 
 ATTACKS = 2000
@@ -93,9 +93,8 @@ def evaluate(
     check_confidence(confidence)
     _check_whole("attacks", attacks, least=1)
     _check_whole("random_state", random_state, least=0)
-    refuse_options(
-        EVALUATION, outcome=outcome, protected=protected, favourable=favourable
-    )
+    roles = {"outcome": outcome, "protected": protected, "favourable": favourable}
+    refuse_pairs(EVALUATION, roles)
     tables: dict[TableName, Any] = {"real": real, "new": new}
     if control is not None:
         tables["control"] = control

@@ -204,6 +204,7 @@ class PaperRequest:
     # What outputs ask of every request after the fit; the paper knows none of it.
     target = weight = within = privacy = forbid = None
     release = False
+    REFUSED = ()
 
     outcome: str
     protected: str

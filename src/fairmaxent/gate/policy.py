@@ -23,9 +23,11 @@ from fairmaxent.errors import (
 from fairmaxent.fairness.rates import MissingOption
 from fairmaxent.files.reading import Name
 from fairmaxent.fit.option_values import RateOption, checked_rates
+from fairmaxent.fit.refused import JOINT
 from fairmaxent.fit.request import Request
 from fairmaxent.metrics.intervals import check_confidence
 from fairmaxent.options import documented, info_of, option, refuse_unknown
+from fairmaxent.options.refusals import refuse
 
 PROJECT = "pyproject.toml"
 SECTION = "tool.fairmaxent.check"
@@ -55,6 +57,7 @@ class Policy:
     """
 
     HEADING = "What is checked"
+    REFUSED = JOINT
 
     outcome: str | None = _as_asked("outcome", None)
     protected: str | Sequence[str] = _as_asked("protected", ())
@@ -127,15 +130,15 @@ class Policy:
             if not isinstance(rates, Mapping):
                 continue
             for column in rates:
-                if self.groups == "joint" or column not in names:
+                if column not in names:
                     raise ColumnError(
                         Option(name),
-                        f" names {column!r}; limits by column are for protected columns"
-                        " that are compared on their own;"
+                        f" names {column!r}, which is not protected;"
                         f" {did_you_mean(column, names)}",
                     )
         for name, choice in (("groups", GroupsOption), ("missing", MissingOption)):
             check_choice(name, getattr(self, name), choice)
+        refuse(self)
         check_flag("confident", self.confident)
         check_confidence(self.confidence)
         if self.against is None and all(limit is None for _, _, limit in self.limits()):

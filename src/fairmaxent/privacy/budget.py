@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 from fairmaxent.data.declaration import UndeclaredOption
 from fairmaxent.errors import check_choice, checked_number
 from fairmaxent.options import documented, option
-from fairmaxent.options.refusals import GIVEN, MISSING, Refused, refuse
+from fairmaxent.options.refusals import MISSING, Refused, refuse
 
 # Beyond these, neither number protects anybody, or floating point no longer tells
 # budgets apart.
@@ -38,7 +38,7 @@ class Privacy:
     """
 
     REFUSED = (
-        Refused("budget", GIVEN, "ledger", MISSING, "it is about all fits together"),
+        Refused("budget", "ledger", "it is about all fits together", beside=MISSING),
     )
 
     epsilon: float = option(

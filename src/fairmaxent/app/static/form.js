@@ -122,17 +122,17 @@ const DRAWN = {
 };
 
 export const isGiven = (value) => ![null, undefined, false, "none", ""].includes(value);
-// The rows of the table of what is refused that are in the way of an option.
-const refusals = (one, values) => one.refused.filter((row) => {
+// The rows of the table of what is refused that are in the way of an option: it is greyed out, and not sent.
+export const refusals = (one, values) => one.refused.filter((row) => {
   const value = isGiven(values[row.other]) ? values[row.other] : row.default;
   const given = isGiven(value) && value !== row.default;
   if (row.is === "given") return given;
-  return row.is === "missing" ? !given : value === row.is;
+  return row.is === "missing" ? !given : row.is.includes(value);
 });
 
 // All options of a form, each with its help under it. One that is refused beside the others is greyed out and says why;
-// one that is for another is not there without it. `change` gets the value of the one that was changed, by its name, and
-// whether a hand is still moving it.
+// one that needs another is not there without it. `change` gets the value of the one that was changed, by its name, and
+// whether a hand is at it.
 export const form = (records, values, change) => records.map((one) => {
   const refused = refusals(one, values), off = refused.length > 0, value = off ? null : values[one.name];
   if (refused.some((row) => row.is === "missing")) return null;

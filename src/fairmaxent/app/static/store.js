@@ -3,7 +3,7 @@
 
 import { Live, Stale, Superseded, follow, get, post, upload } from "./api.js";
 import { byId } from "./dom.js";
-import { rateOf } from "./form.js";
+import { rateOf, refusals } from "./form.js";
 
 /** @type {any} */
 export const store = {
@@ -110,17 +110,24 @@ export function show(newest) {
   set({ state, options, answer, pins, files, outdated: null });
   if (!state.table) return;
   for (const job of state.jobs ?? []) if (store.working[job.kind]?.number !== job.number) slow(job.kind, job);
-  if ((!answer || state.outdated) && isReady()) live.ask(state.table.number, options);
+  if ((!answer || state.outdated) && isReady()) live.ask(state.table.number, asked());
   else drawCurves();
 }
 
 // ---------------------------------------------------------------- changing
 
+// What is asked for, without the options that are greyed out, whose controls keep what was chosen.
+function asked() {
+  const { options, state } = store, off = Object.values(state.forms).flat()
+    .filter((one) => refusals(one, options).length > 0).map((one) => one.name);
+  return Object.fromEntries(Object.entries(options).filter(([name]) => !off.includes(name)));
+}
+
 // Every change of a wish or a role; `look`: the table is looked at again, `moving`: a hand is still at it.
 export function change(values, { look = false, moving = false } = {}) {
   Object.assign(store, { options: { ...store.options, ...values } });
   if (look) lookAgain();
-  if (isReady()) live.ask(store.state.table.number, store.options, { moving });
+  if (isReady()) live.ask(store.state.table.number, asked(), { moving });
   else if (store.answer) store.outdated = NOT_READY;
   if (!moving) draw(); // or with the answer: the handle moves by itself
 }
@@ -167,7 +174,7 @@ export function atLeast(column, edges) {
 
 export const draft = () => attempt(async () =>
   (await post("/api/draft", { table: store.state.table.number, options: store.options })).text);
-export const spend = () => live.ask(store.state.table.number, store.options, { spend: true });
+export const spend = () => live.ask(store.state.table.number, asked(), { spend: true });
 
 // ---------------------------------------------------------------- curves
 
