@@ -16,36 +16,35 @@ from click.testing import CliRunner
 
 import fairmaxent
 from fairmaxent.cli.group import group
-from fairmaxent.cli.judging import EvaluateOptions
 from fairmaxent.cli.models import ReportOptions
 from fairmaxent.cli.output import OutputOptions
 from fairmaxent.cli.reading import DomainOptions
 from fairmaxent.cli.values import as_typed
-from fairmaxent.errors import spelled
+from fairmaxent.errors import Option, spelled
 from fairmaxent.fit.option_values import Model
+from fairmaxent.fit.refused import EVALUATION
 from fairmaxent.fit.request import Request
 from fairmaxent.gate.policy import Policy
-from fairmaxent.options import typed_options
-from fairmaxent.options.refusals import GIVEN, MISSING, Pattern, Refused, by_name
+from fairmaxent.options.refusals import GIVEN, MISSING, Pattern, Refused
 from fairmaxent.privacy.budget import Privacy
 from fairmaxent.report.report import ReportRequest
 
 MARKER = "<!-- the help of every command -->"
 DECISIONS = "<!-- the list of decision records -->"
 TABLE = "<!-- what is refused -->"
-# The records with rows; each row stands in the first that has it.
-REFUSED: dict[str, Any] = {
-    "What is made of a fit": ReportRequest,
-    "The model that a table is made for": Model,
-    "What is asked of a fit": Request,
-    "Privacy": Privacy,
-    "Checking a table": Policy,
-    "Judging new rows": EvaluateOptions,
-    "Files that commands write": OutputOptions,
-    "How commands read columns": DomainOptions,
-    "The report on a saved model": ReportOptions,
+# Each row stands under the first heading that has it.
+REFUSED: dict[str, tuple[Refused, ...]] = {
+    "What is made of a fit": ReportRequest.REFUSED,
+    "The model that a table is made for": Model.REFUSED,
+    "What is asked of a fit": Request.REFUSED,
+    "Privacy": Privacy.REFUSED,
+    "Checking a table": Policy.REFUSED,
+    "Judging new rows": EVALUATION,
+    "Files that commands write": OutputOptions.REFUSED,
+    "How commands read columns": DomainOptions.REFUSED,
+    "The report on a saved model": ReportOptions.REFUSED,
 }
-TYPED = (OutputOptions, DomainOptions, ReportOptions)  # for commands alone
+TYPED = [*REFUSED][-3:]  # of commands alone, which have their own spellings
 _WIDE = 40  # characters of a line that fit on a phone
 _TAG = re.compile(r"<[^>]+>")
 _PROMPT = re.compile(r"^(\$|>>>|\.\.\.)?\s*")  # and the indentation behind it
@@ -112,35 +111,31 @@ def all_refused() -> str:
     """The rows of every record, as tables."""
     shown: set[Refused] = set()
     parts = []
-    for heading, record in REFUSED.items():
-        rows = record.REFUSED
+    for heading, rows in REFUSED.items():
         new = [row for row in rows if row not in shown]
         shown.update(new)
-        flags = {}
-        if record in TYPED:
-            sources = by_name([*typed_options(Request), *typed_options(record)])
-            flags = {name: source.flags[0] for name, source in sources.items()}
-        lines = [row_text(row, flags) for row in new]
+        lines = [row_text(row, is_typed=heading in TYPED) for row in new]
         if new:
             head = "| Refused | together with | because | instead |\n|---|---|---|---|"
             parts += [f"## {heading}", "\n".join([head, *lines])]
     return "\n\n".join(parts)
 
 
-def row_text(row: Refused, flags: dict[str, str]) -> str:
+def row_text(row: Refused, *, is_typed: bool) -> str:
     """One line of the table."""
+    spell = as_typed if is_typed else str
     instead = "leave one of them out"
     if row.beside == MISSING:
         instead = "add it"
-    why = spelled((row.why,), str)
+    why = spelled((row.why,), spell)
     if row.when is not None:
         function = getattr(row.when, "func", row.when)  # of a partial one
         why = f"{_first_words(function)}: {why}"
     cells = [
-        _cell(flags.get(row.option, row.option), row.value),
-        _cell(flags.get(row.other, row.other), row.beside),
+        _cell(spell(Option(row.option)), row.value),
+        _cell(spell(Option(row.other)), row.beside),
         why,
-        spelled((row.instead,), as_typed if flags else str) or instead,
+        spelled((row.instead,), spell) or instead,
     ]
     return f"| {' | '.join(cells)} |"
 

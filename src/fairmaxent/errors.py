@@ -120,6 +120,10 @@ class InputError(FairMaxEntError, ValueError):
         self.column = column
 
 
+class RefusedError(InputError):
+    """Two options contradict each other."""
+
+
 class ColumnError(InputError):
     """A column is unknown, repeated, or in the wrong role."""
 

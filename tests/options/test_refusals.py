@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 
 import fairmaxent
 from clifiles import run
-from fairmaxent.app.page_options import as_labelled, forms, page_options, refuse_sent
+from fairmaxent.app.page_options import as_labelled, forms
 from fairmaxent.cli.output import OutputOptions
 from fairmaxent.cli.rake import RakeOptions
 from fairmaxent.cli.reading import DomainOptions
@@ -33,7 +33,6 @@ from fairmaxent.options.refusals import (
     by_name,
     matches,
     refuse,
-    rows_of,
 )
 from fairmaxent.privacy.budget import Privacy
 from fairmaxent.report.report import ReportRequest
@@ -158,6 +157,7 @@ def held(row, values, special):
 # ---------------------------------------------------------------- Python
 
 IN_REQUEST = [row for row in Request.REFUSED if row not in EVALUATION]
+IN_REQUEST += Model.REFUSED
 
 
 def asked(row):
@@ -297,15 +297,16 @@ def test_equal_means_leave_the_rates_of_the_other_outcomes(rate):
 
 # ---------------------------------------------------------------- the command line
 
-COMMANDED = rows_of(
-    [
-        *typed_options(Request),
-        *typed_options(OutputOptions),
-        *typed_options(DomainOptions),
-    ]
-)
-FLAGS = by_name([*typed_options(Request), *typed_options(OutputOptions)]) | by_name(
-    typed_options(DomainOptions)
+COMMANDED = [
+    *(row for row in Request.REFUSED if row not in EVALUATION),
+    *Model.REFUSED,
+    *OutputOptions.REFUSED,
+    *DomainOptions.REFUSED,
+]
+FLAGS = by_name(
+    source
+    for record in (Request, OutputOptions, DomainOptions)
+    for source in typed_options(record)
 )
 
 
@@ -326,7 +327,7 @@ def test_a_command_refuses_each_row_before_any_work(row, tmp_path, monkeypatch):
     roles = ["--outcome", "hired", "--protected", "sex"]
     said = run("debias", "nowhere.csv", *roles, *words, code=2).stderr
     for name in (row.option, row.other):
-        assert as_typed(Option(name), named=FLAGS) in said
+        assert as_typed(Option(name)) in said
     assert list(tmp_path.iterdir()) == []
 
 
@@ -358,7 +359,7 @@ def test_a_config_file_is_refused_likewise_but_may_be_for_runs_with_a_report(
     frame = pl.DataFrame({"sex": ["f", "m", "f", "m"] * 30, "hired": list("ynny") * 30})
     frame.write_csv("data.csv")
     roles = 'outcome = "hired"\nprotected = ["sex"]\n'
-    Path("c.toml").write_text(f'{roles}title = "T"\nlike_input = true\n')
+    Path("c.toml").write_text(f'{roles}title = "T"\n')
     run("debias", "data.csv", "--config", "c.toml", "--estimate", "none")
     Path("c.toml").write_text(f"{roles}release = true\nbase_share = 0.5\n")
     said = run("debias", "nowhere.csv", "--config", "c.toml", code=2).stderr
@@ -393,12 +394,8 @@ def test_the_page_knows_each_row_of_its_controls_and_says_the_same():
     ]
     assert row["why"].startswith("“New combinations” cannot go together with “Rows to")
     assert (row["is"], row["default"]) == (GIVEN, False)
-    sent = page_options(
-        {"outcome": "hired", "protected": ["sex"], "release": True, "base_share": 0.5},
-        names={"outcome", "protected", "release", "base_share"},
-    )
     with pytest.raises(InputError) as caught:
-        refuse_sent(sent, report="r.html")
+        Request("hired", "sex", release=True, base_share=0.5)
     assert caught.value.spelled(as_labelled) == row["why"]
 
 
@@ -420,8 +417,8 @@ def test_the_reference_page_prints_every_row_of_every_record():
         if inspect.isclass(record) and vars(record).get("REFUSED")
     ]
     assert {Request, Model, Privacy, Policy, OutputOptions} <= {*records}
-    shown = {row for record in hooks.REFUSED.values() for row in record.REFUSED}
-    assert {row for record in records for row in record.REFUSED} == shown
+    shown = {row for rows in hooks.REFUSED.values() for row in rows}
+    assert {*EVALUATION}.union(*(record.REFUSED for record in records)) == shown
     page = hooks.on_page_markdown(hooks.TABLE, None)
     lines = [line for line in page.splitlines() if line.startswith("| `")]
     assert len(lines) == len(shown)

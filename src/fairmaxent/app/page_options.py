@@ -1,7 +1,7 @@
 """Options on the page: their labels and controls, and the records of what it sends."""
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any, TypeVar
@@ -12,15 +12,10 @@ from fairmaxent.cli.reading import DomainOptions, ReadingOptions
 from fairmaxent.cli.request import ASKED, ROLES
 from fairmaxent.cli.values import as_typed
 from fairmaxent.errors import KEEP_COLUMNS, InputError, Option, did_you_mean, shown
+from fairmaxent.fit.option_values import Model
 from fairmaxent.fit.request import Request
 from fairmaxent.options import NOTHING, OptionInfo, TypedOption, typed_options
-from fairmaxent.options.refusals import (
-    Refused,
-    by_name,
-    refuse_pairs,
-    rows_of,
-    typed_values,
-)
+from fairmaxent.options.refusals import MISSING, NEEDED, Refused, by_name
 from fairmaxent.options.values import has_null, value_of
 from fairmaxent.plain_text import Values
 from fairmaxent.report.source import FrontDoor
@@ -265,16 +260,6 @@ def _named() -> dict[str, TypedOption]:
 
 
 @cache
-def _rows() -> list[Refused]:
-    return rows_of([*_controls().values()])
-
-
-def refuse_sent(options: PageOptions, **beside: str | None) -> None:
-    """Refuse what the page sent, as a command would; ``beside`` is what it adds."""
-    refuse_pairs(_rows(), typed_values(_named(), {**options.values, **beside}))
-
-
-@cache
 def forms() -> dict[str, list[Values]]:
     """The controls of each part of the page, in their order."""
     controls = _controls()
@@ -295,26 +280,28 @@ def _drawn(source: TypedOption) -> Values:
         "label": info.label,
         "help": info.page_help or labelled(info.help),
         "default": default,
-        "refused": [
-            _greyed(row)
-            for row in _rows()
-            if _named().get(row.option) is source
-            and row.other in _named()
-            and row.when is None
-        ],
+        "refused": [*_greyed(source)],
         **_kind(source),
     }
 
 
-def _greyed(row: Refused) -> Values:
+def _greyed(source: TypedOption) -> Iterator[Values]:
     """When the page greys a control out, and what it says then."""
-    other = _named()[row.other]
-    return {
-        "other": other.param,
-        "is": row.beside,
-        "default": other.usual,
-        "why": row.error({}).spelled(as_labelled),
-    }
+    rows = [*Request.REFUSED, *Model.REFUSED, *OutputOptions.REFUSED]
+    rows += DomainOptions.REFUSED
+    name = source.field.name
+    if _named()[source.owner or name] is not source:
+        rows.append(Refused(name, source.owner or "", NEEDED, beside=MISSING))
+    for row in rows:
+        other = _named().get(row.other)
+        if _named().get(row.option) is not source or other is None or row.when:
+            continue
+        yield {
+            "other": other.param,
+            "is": row.beside,
+            "default": other.usual,
+            "why": row.error({}).spelled(as_labelled),
+        }
 
 
 def _kind(source: TypedOption) -> Values:

@@ -16,7 +16,6 @@ from fairmaxent.app.page_options import (
     READING_NAMES,
     PageOptions,
     page_options,
-    refuse_sent,
 )
 from fairmaxent.app.upload import read_upload
 from fairmaxent.cli.config import declared
@@ -35,6 +34,7 @@ from fairmaxent.fit.certified import Certified
 from fairmaxent.fit.option_values import OutputOption
 from fairmaxent.fit.pipeline import read_frame
 from fairmaxent.fit.request import Request
+from fairmaxent.options.refusals import refuse
 from fairmaxent.plain_text import Values
 from fairmaxent.privacy.refusals import about_exact_rows
 from fairmaxent.privacy.spending import Spending, spent_so_far
@@ -311,7 +311,6 @@ class Scenario:
         declaration = None
         if not (asked.has("epsilon") or asked.has("release")):
             text = None
-        refuse_sent(options, declared=text, report="report.html")
         if text:
             declaration = asked.declared(declared(text, "The list of public values"))
         with about_exact_rows() if asked.has("epsilon") else nullcontext():
@@ -381,10 +380,13 @@ class Scenario:
     def request(self) -> Request:
         """Make the request, with the domain that was declared, if one was."""
         spending = None
-        if self.table.ledger is not None:
+        if self.table.ledger is not None and self.asked.has("epsilon"):
             spending = Spending(self.table.ledger, "fairmaxent app")
         asked = AskedOptions(self.asked.values | {"ledger": spending})
-        return asked.request(self.roles, self.declaration)
+        request = asked.request(self.roles, self.declaration)
+        wanted = replace(self.wanted, report=self.table.named("report.html"))
+        refuse(request, wanted, self.columns_as, declared=self.domain_text)
+        return request
 
 
 class Readings:

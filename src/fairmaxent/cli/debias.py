@@ -47,6 +47,7 @@ from fairmaxent.errors import (
 from fairmaxent.files.reading import STANDARD, TableFile
 from fairmaxent.files.write import Staging, write_table
 from fairmaxent.fit.request import Request
+from fairmaxent.options.refusals import refuse
 from fairmaxent.privacy.refusals import about_exact_rows
 from fairmaxent.privacy.spending import Spending, spent_so_far
 from fairmaxent.progress import silent
@@ -97,6 +98,8 @@ def debias_command(
     if ledger is not None:
         model = str(Path(wanted.model or "").absolute())
         asked.values["ledger"] = Spending(ledger, repeat, model)
+    request = replace(asked.request(roles, None), estimate=wanted.estimated_on)
+    refuse(request, wanted, columns_as)
     wanted.check(data)
     with (
         contextlib.ExitStack() as paid,
@@ -174,8 +177,6 @@ def _fit(
     from fairmaxent.fit.pipeline import fit_frame, with_estimate
 
     estimate = wanted.estimated_on
-    if estimate is not None:
-        replace(request, estimate=estimate)  # which refuses it before any work
     fit = fit_frame(frame, request)
     paid.enter_context(_keeping(fit, wanted, staging))
     if estimate is None:

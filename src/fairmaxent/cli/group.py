@@ -84,6 +84,7 @@ Exit codes:
 
 # The first that fits counts.
 _CODES: tuple[tuple[tuple[type[Exception], ...], int], ...] = (
+    ((errors.RefusedError,), USAGE),
     ((InfeasibleError, EvidenceError, SolverError), UNREACHABLE),
     ((StorageError,), UNREADABLE),
     ((FairMaxEntError,), UNUSABLE),

@@ -34,7 +34,6 @@ from fairmaxent.cli.terminal import bar, echo, json_record
 from fairmaxent.cli.values import FILE, as_typed
 from fairmaxent.document.text import on_one_line
 from fairmaxent.errors import Option
-from fairmaxent.fit.refused import EVALUATION
 from fairmaxent.options import option
 
 if TYPE_CHECKING:
@@ -56,7 +55,6 @@ class EvaluateOptions:
     """What the new rows are judged by."""
 
     HEADING = "Options"
-    REFUSED = EVALUATION
 
     control: str | None = option(
         None,

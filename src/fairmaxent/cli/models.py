@@ -26,7 +26,7 @@ from fairmaxent.files.reading import STANDARD
 from fairmaxent.files.write import Staging
 from fairmaxent.fit.refused import OUTPUTS
 from fairmaxent.options import option
-from fairmaxent.options.refusals import Refused
+from fairmaxent.options.refusals import Refused, refuse
 from fairmaxent.options.values import number_of
 
 model_argument = click.argument("model", type=FILE, metavar="MODEL")
@@ -275,6 +275,7 @@ def report_command(model: str, wanted: ReportOptions, reading: ReadingOptions) -
 
     data = wanted.data
     targets = wanted.targets
+    refuse(wanted)
     shared.check_reports(wanted.output, wanted.pdf)
     check_files([model, data, wanted.sample], targets)
     with Staging(targets, force=wanted.force, readable=targets) as staging:

@@ -5,26 +5,17 @@ import shlex
 import shutil
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from functools import partial, wraps
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
-from fairmaxent.cli.values import FILE, TypedValue, as_typed
-from fairmaxent.errors import InputError
+from fairmaxent.cli.values import FILE, TypedValue
 from fairmaxent.files.parquet import is_pattern
 from fairmaxent.files.reading import STANDARD, TableForm
 from fairmaxent.options import NOTHING, OptionInfo, TypedOption, typed_options
-from fairmaxent.options.refusals import (
-    MISSING,
-    Refused,
-    by_name,
-    refuse_pairs,
-    rows_of,
-    typed_values,
-)
 from fairmaxent.options.values import value_of
 from fairmaxent.plain_text import visible
 
@@ -141,7 +132,6 @@ def taking(
     def decorate(function: Function) -> Function:
         @wraps(function)
         def collected(*args: Any, **params: Any) -> None:
-            _refuse(sources)
             given = {source.param: params.pop(source.param) for source in sources}
             function(*args, **{**params, name: kind(**given)})
 
@@ -153,30 +143,6 @@ def taking(
         return decorated
 
     return decorate
-
-
-def _refuse(sources: Sequence[TypedOption]) -> None:
-    """Refuse what the records of these options do, before any work."""
-    context = click.get_current_context()
-    options = [
-        option for option in context.command.params if isinstance(option, RecordOption)
-    ]
-    named = by_name(option.source for option in options)
-
-    def waits(row: Refused) -> bool:
-        """Whether a file says it for runs that type what a file cannot hold."""
-        if row.beside != MISSING or not {row.option, row.other} <= named.keys():
-            return False
-        source = context.get_parameter_source(named[row.option].param)
-        is_typed = source is ParameterSource.COMMANDLINE
-        return not (is_typed or named[row.other].info.in_files)
-
-    rows = [row for row in rows_of(sources) if not waits(row)]
-    try:
-        refuse_pairs(rows, typed_values(named, context.params))
-    except InputError as problem:
-        typed = problem.spelled(partial(as_typed, named=named))
-        raise click.UsageError(typed) from problem
 
 
 class SectionedCommand(click.Command):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
 import click
@@ -19,10 +20,9 @@ from fairmaxent.files.formats import FORMATS, FileFormat, as_polars, output_form
 from fairmaxent.files.parquet import as_lazy, with_categories
 from fairmaxent.files.reading import STANDARD, TableFile
 from fairmaxent.files.write import Staging
-from fairmaxent.fit.refused import OLD_ROWS, OUTPUTS
+from fairmaxent.fit.refused import OLD_ROWS
 from fairmaxent.options import Settings, option
-from fairmaxent.options.refusals import GIVEN, MISSING, Pattern, Refused
-from fairmaxent.plain_text import Values
+from fairmaxent.options.refusals import GIVEN, MISSING, Pattern, Refused, refuse
 from fairmaxent.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -92,9 +92,10 @@ _FORMULA = r"^[=+\-@\t\r]."  # a lone sign is none
 _NUMBER = r"^[+\-]?[\d\s.,]+(?:[eE][+\-]?\d+)?\s*%?$"
 
 
-def _no_pdf(values: Values) -> bool:
-    """Unless there is a PDF."""
-    return values["pdf"] is None
+def _is_typed(name: str, files: FileOptions) -> bool:
+    """Unless there is a PDF, or a config file says it, for other runs."""
+    source = click.get_current_context().get_parameter_source(name)
+    return files.pdf is None and source is click.core.ParameterSource.COMMANDLINE
 
 
 @dataclass(frozen=True)
@@ -166,7 +167,7 @@ class FileOptions(FilingOptions):
                 "report",
                 "none is written",
                 beside=MISSING,
-                when=_no_pdf,
+                when=partial(_is_typed, name),
             )
             for name in ("title", "author", "purpose", "evaluate")
         ),
@@ -258,6 +259,7 @@ class FileOptions(FilingOptions):
 
     def check(self, *read: str) -> None:
         """Refuse, before any work, what cannot go together, and to overwrite inputs."""
+        refuse(self)
         check_files(read, self.targets)
         if getattr(self, "scheduler", None) is None and self.output is not None:
             output_format(self.output, self.output_format)
@@ -305,7 +307,6 @@ class OutputOptions(FileOptions):
 
     REFUSED = (
         *FileOptions.REFUSED,
-        *OUTPUTS,
         Refused("rows", "mode", "only new rows are drawn", beside=OLD_ROWS),
         Refused(
             "weight_name",

@@ -1,7 +1,8 @@
 """What is compared and asked for, as it was typed: with a table, it is a `Request`."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any, Self
 
 from fairmaxent.cli.options import taking
@@ -9,8 +10,10 @@ from fairmaxent.data.declaration import Declaration
 from fairmaxent.errors import ColumnError, did_you_mean
 from fairmaxent.files.reading import TableFile
 from fairmaxent.fit.option_values import Model
+from fairmaxent.fit.refused import EVALUATION
 from fairmaxent.fit.request import Request
 from fairmaxent.options import NOTHING, typed_options
+from fairmaxent.options.refusals import MISSING, NEEDED, Refused, refuse
 from fairmaxent.options.values import comma_hint
 from fairmaxent.privacy.budget import Privacy
 from fairmaxent.progress import Progress
@@ -25,8 +28,10 @@ class RoleOptions:
     favourable: tuple[object, ...]
     groups: Any = "each"
     weight: str | None = None
+    REFUSED = EVALUATION[:1]
 
     def __post_init__(self) -> None:
+        refuse(self)
         object.__setattr__(self, "outcome", self.outcome or "")
         for name in ("protected", "favourable"):
             object.__setattr__(self, name, tuple(getattr(self, name) or ()))
@@ -146,14 +151,9 @@ class AskedOptions:
         values["groups"] = roles.groups
         values["weight"] = roles.weight
         values["estimate"] = None  # it belongs to what is written: see `cli.debias`
-        if self.has("train"):
-            values["model"] = Model(self.values["train"], **self._given("model"))
-        else:
-            values["model"] = None
-        if self.has("epsilon"):
-            values["privacy"] = Privacy(**self._given("privacy"))
-        else:
-            values["privacy"] = None
+        model = partial(Model, self.values["train"])
+        values["model"] = self._part("model", "train", model)
+        values["privacy"] = self._part("privacy", "epsilon", Privacy)
         return Request(
             roles.outcome,
             list(roles.protected),
@@ -162,11 +162,23 @@ class AskedOptions:
             progress=progress,
         )
 
+    def _part(self, owner: str, first: str, record: Callable[..., Any]) -> Any:
+        """A record in the request, if its first option asks for it.
+
+        The others are nothing without it.
+        """
+        given = self._given(owner)
+        if self.has(first):
+            return record(**given)
+        for name in given:
+            raise Refused(name, owner, NEEDED, beside=MISSING).error(given)
+        return None
+
     def _given(self, owner: str) -> dict[str, Any]:
         """The options of a record in the request that were given."""
         given = {}
         for source in ASKED:
-            value = self.values[source.param] if source.owner == owner else None
+            value = self.values.get(source.param) if source.owner == owner else None
             if value is True:
                 given[source.field.name] = source.info.on
             elif value is not None and value is not False:  # 0 is given

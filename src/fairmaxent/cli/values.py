@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import click
@@ -40,7 +41,18 @@ class TypedValue(click.ParamType[Any]):
 FILE = _File(readable=False)
 
 
-def as_typed(option: Option, named: Mapping[str, TypedOption] | None = None) -> str:
+@cache
+def _named() -> dict[str, TypedOption]:
+    """The options of `debias` by their names in Python."""
+    from fairmaxent.cli.output import OutputOptions
+    from fairmaxent.cli.reading import DomainOptions
+    from fairmaxent.fit.request import Request
+
+    records = (Request, OutputOptions, DomainOptions)
+    return by_name(source for record in records for source in typed_options(record))
+
+
+def as_typed(option: Option) -> str:
     """Spell an option the way it is typed on the command line.
 
     >>> as_typed(Option("base_share")), as_typed(Option("groups", "each"))
@@ -52,9 +64,7 @@ def as_typed(option: Option, named: Mapping[str, TypedOption] | None = None) -> 
     >>> as_typed(Option("bins", {"age": [17.0, 40.0, 90.0]}))
     "--bins 'age: 17, 40, 90'"
     """
-    from fairmaxent.fit.request import Request
-
-    source = (named or by_name(typed_options(Request))).get(option.name)
+    source = _named().get(option.name)
     # missing_text: of a reader
     flag = f"--{option.name.removesuffix('_text').replace('_', '-')}"
     is_flag = False

@@ -258,6 +258,16 @@ def checked_largest(largest: float | None) -> float | None:
     )
 
 
+def check_target(target: object) -> None:
+    """Refuse what are no shares by column."""
+    if not isinstance(target, Mapping | None):
+        raise TargetError(
+            Option("target"),
+            f" is {shown(target)}; pass the wanted shares by column: {{column: {{level:"
+            " share}}",
+        )
+
+
 def check_share(name: str, share: float) -> float:
     """Refuse a share of the base (C) outside [0, 1]."""
     wanted = "lie between 0 (rows only) and 1 (base only)"
@@ -328,13 +338,6 @@ def read_target(roles: Roles, target: TargetOption | None) -> dict[int, Reals | 
 
     An outcome that is free to move is left out.
     """
-    if not isinstance(target, Mapping | None):
-        raise TargetError(
-            Option("target"),
-            f" is {shown(target)}; pass the wanted shares by column: {{column: {{level:"
-            " share}}",
-        )
-
     domain = roles.domain
     result: dict[int, Reals | None] = {}
     for name, wanted in (target or {}).items():

@@ -418,6 +418,7 @@ class Request:
         read_columns("keep_columns", self.keep_columns or [])
         self._check_estimate()
         self._check_rules()
+        values.check_target(self.target)
         check_private(self.privacy, self.release)
         refuse(self)
         self._set_what_follows()

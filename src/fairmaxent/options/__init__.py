@@ -71,7 +71,6 @@ class OptionInfo:
 class TypedOption:
     """An option as it is typed: the field that it sets, and who holds its record."""
 
-    record: type
     field: dataclasses.Field[Any]
     info: OptionInfo
     heading: str
@@ -142,7 +141,7 @@ def typed_options(
         if info is None:
             continue
         if info.help:
-            yield TypedOption(record, field, info, info.heading or heading, owner)
+            yield TypedOption(field, info, info.heading or heading, owner)
         if info.record is not None:
             yield from typed_options(info.record, field.name, heading)
 

@@ -268,7 +268,7 @@ def build_report(fit: Certified, request: ReportRequest) -> Report:
             f"a report is about a fit, not a {type(fit).__name__}; pass what debias()"
             " or load() returned"
         )
-    refuse(request, privacy=fit.request.privacy)
+    refuse(request, privacy=fit.certificate.privacy)
     if request.estimate is not None:
         fit = with_estimate(fit, request.estimate)
     filing = filed(
