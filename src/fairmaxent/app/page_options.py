@@ -15,13 +15,12 @@ from fairmaxent.errors import KEEP_COLUMNS, InputError, Option, did_you_mean, sh
 from fairmaxent.fit.option_values import Model
 from fairmaxent.fit.request import Request
 from fairmaxent.options import NOTHING, OptionInfo, TypedOption, typed_options
-from fairmaxent.options.refusals import MISSING, NEEDED, Refused, by_name
+from fairmaxent.options.refusals import by_name
 from fairmaxent.options.values import has_null, value_of
 from fairmaxent.plain_text import Values
 from fairmaxent.report.source import FrontDoor
 
-# The first that has an option of a name counts.
-_RECORDS = (Request, OutputOptions, ReadingOptions, DomainOptions)
+_BESIDE_REQUEST = Model.REFUSED + OutputOptions.REFUSED + DomainOptions.REFUSED
 _TYPED = re.compile(r"(?<![\w-])--([a-z][a-z-]*[a-z])")
 Record = TypeVar("Record")
 KEPT = KEEP_COLUMNS.name
@@ -68,19 +67,11 @@ _FORMS = {
 
 
 @cache
-def _infos() -> dict[str, OptionInfo]:
-    """What is known about each option, by how it is typed and by its names.
-
-    One with a record is named by its first.
-    """
-    infos: dict[str, OptionInfo] = {}
-    for record in _RECORDS:
-        for source in typed_options(record):
-            names = [flag.strip("-").replace("-", "_") for flag in source.flags]
-            for name in (*source.flags, source.field.name, source.owner or "", *names):
-                infos.setdefault(name, source.info)
-    infos["missing_text"] = infos["--missing"]
-    return infos
+def _named() -> dict[str, TypedOption]:
+    """The options that the page may have, by their names here and in Python."""
+    controls = _controls()
+    named = by_name(controls.values())
+    return {**controls, **named, "missing_text": controls["missing"]}
 
 
 def as_labelled(option: Option) -> str:
@@ -93,9 +84,10 @@ def as_labelled(option: Option) -> str:
     >>> as_labelled(Option("statistical_rate", {"sex": None, "race": 1.0}))
     '“Equal outcomes” not ticked for sex'
     """
-    info = _infos().get(option.name)
-    if info is None or info.label is None:
+    source = _named().get(option.name)
+    if source is None or source.info.label is None:
         return f"{as_typed(option)} on the command line"
+    info = source.info
     label = f"“{info.label}”"
     value = option.value
     if option.column is not None:
@@ -123,9 +115,10 @@ def labelled(text: str) -> str:
     '“Privacy slack δ” is for a private fit; add “Privacy budget ε”, or --force'
     """
     labels = {
-        flag: f"“{info.label}”"
-        for flag, info in _infos().items()
-        if info.label is not None
+        flag: f"“{source.info.label}”"
+        for source in _controls().values()
+        for flag in source.flags
+        if source.info.label is not None
     }
     return _TYPED.sub(lambda match: labels.get(match[0], match[0]), text)
 
@@ -254,12 +247,6 @@ def _choices(info: OptionInfo) -> list[str]:
 
 
 @cache
-def _named() -> dict[str, TypedOption]:
-    """The options that the page may have, by their names in Python."""
-    return by_name(_controls().values())
-
-
-@cache
 def forms() -> dict[str, list[Values]]:
     """The controls of each part of the page, in their order."""
     controls = _controls()
@@ -280,6 +267,8 @@ def _drawn(source: TypedOption) -> Values:
         "label": info.label,
         "help": info.page_help or labelled(info.help),
         "default": default,
+        # it is not there unless this is given, too
+        "part_of": _named().get(source.owner or "", source).param,
         "refused": [*_greyed(source)],
         **_kind(source),
     }
@@ -287,21 +276,15 @@ def _drawn(source: TypedOption) -> Values:
 
 def _greyed(source: TypedOption) -> Iterator[Values]:
     """When the page greys a control out, and what it says then."""
-    rows = [*Request.REFUSED, *Model.REFUSED, *OutputOptions.REFUSED]
-    rows += DomainOptions.REFUSED
-    name = source.field.name
-    if _named()[source.owner or name] is not source:
-        rows.append(Refused(name, source.owner or "", NEEDED, beside=MISSING))
-    for row in rows:
+    for row in (*Request.REFUSED, *_BESIDE_REQUEST):
         other = _named().get(row.other)
-        if _named().get(row.option) is not source or other is None or row.when:
-            continue
-        yield {
-            "other": other.param,
-            "is": row.beside,
-            "default": other.usual,
-            "why": row.error({}).spelled(as_labelled),
-        }
+        if _named().get(row.option) is source and other and row.when is None:
+            yield {
+                "other": other.param,
+                "is": row.beside,
+                "default": other.usual,
+                "why": row.error({}).spelled(as_labelled),
+            }
 
 
 def _kind(source: TypedOption) -> Values:

@@ -31,6 +31,14 @@ _SAME = 0.02
 _SAME_ACCURACY = 0.005
 
 _WIDTH = 80
+# What only one of the methods can be asked for, and why not.
+_ONE_OUTCOME = "methods are compared by the rates of a single outcome"
+_REFUSED = {
+    "weight": "the other methods do not support design weights",
+    "also": _ONE_OUTCOME,
+    "means": _ONE_OUTCOME,
+    "privacy": "the other methods are not private",
+}
 _HEAD = ("method", "sizes", "outcomes", "accuracy", "decisions", "95% range", "CPU s")
 
 
@@ -297,10 +305,6 @@ def compared(
         raise InputError(
             f"{len(opened)} rows are too few for {folds} ", Option("folds")
         )
-    if request.privacy is not None:
-        raise InputError(
-            "the other methods are not private; leave out ", Option("privacy")
-        )
     # All methods do without identifiers, as fairmaxent does.
     whole = bound(request.domain or Domain.infer(opened.to_native()), opened)
     domain, left_out = whole.without_identifiers(request.named_columns)
@@ -327,16 +331,9 @@ def compared(
 
 
 def _check_request(request: Request) -> None:
-    if request.weight is not None:
-        raise InputError(
-            "the other methods do not support design weights; leave out ",
-            Option("weight"),
-        )
-    one_outcome = "methods are compared by the rates of a single outcome; leave out "
-    if request.also_names:
-        raise InputError(one_outcome, Option("also"))
-    if request.means is not None:
-        raise InputError(one_outcome, Option("means", request.means))
+    for name, why in _REFUSED.items():
+        if getattr(request, name):
+            raise InputError(why, "; leave out ", Option(name))
 
 
 def _true_levels(

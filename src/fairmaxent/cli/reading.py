@@ -25,7 +25,7 @@ from fairmaxent.files import formats
 from fairmaxent.files.parquet import is_pattern, parts_of, scan_table
 from fairmaxent.files.reading import STANDARD, FileReading, TableFile
 from fairmaxent.options import option
-from fairmaxent.options.refusals import Refused
+from fairmaxent.options.refusals import Refused, refuse
 from fairmaxent.options.values import comma_hint
 
 _LEARNING = ("bins", "kinds", "order", "max_levels")
@@ -149,6 +149,9 @@ class DomainOptions:
             " --write-domain' drafts one."
         ),
     )
+
+    def __post_init__(self) -> None:
+        refuse(self)
 
     @property
     def given(self) -> dict[str, Any]:

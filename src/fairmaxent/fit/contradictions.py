@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fairmaxent.data.declaration import Declaration
+from fairmaxent.data.roles import read_columns
 
 
 def below_one(share: float) -> bool:
@@ -26,20 +27,18 @@ def has_training(request: Any) -> bool:
     return request.training is not None
 
 
-def same_groups(request: Any) -> str | bool:
+def same_groups(request: Any) -> str | None:
     """For the same column, or all columns whose intersections are compared.
 
     Otherwise the rate holds within each level of a column that has shares.
     """
-    target = request.target
-    if request.groups == "joint":
-        return {*request.protected_names} <= {*target}
     rates = request.representation_rate
-    for column in request.protected_names:
-        rate = rates.get(column) if isinstance(rates, Mapping) else rates
-        if column in target and rate is not None:
-            return column
-    return False
+    if not isinstance(rates, Mapping):
+        rates = dict.fromkeys(request.protected_names, rates)
+    twice = [name for name in request.target if rates.get(name) is not None]
+    if request.groups == "joint" and len(twice) < len(request.protected_names):
+        return None
+    return next(iter(twice), None)
 
 
 def without_role(request: Any) -> str | None:
@@ -51,8 +50,8 @@ def without_role(request: Any) -> str | None:
 def by_column(name: str, request: Any) -> bool:
     """By column."""
     rates = getattr(request, name)
-    outcomes = [request.outcome, *getattr(request, "also_names", ())]
-    return isinstance(rates, Mapping) and rates.keys().isdisjoint(outcomes)
+    columns = read_columns("protected", request.protected)
+    return isinstance(rates, Mapping) and not rates.keys().isdisjoint(columns)
 
 
 def outcome_in_bins(request: Any) -> bool:

@@ -77,12 +77,11 @@ def refuse(*records: Any, **beside: Any) -> None:
 def refuse_pairs(rows: Iterable[Refused], values: Values, record: Any = None) -> None:
     """Refuse the first pair among values by name; None: an option was not given."""
     for row in rows:
-        found: object = matches(values, row.option, row.value)
-        found = found and matches(values, row.other, row.beside)
-        if found and row.when is not None:
-            found = row.when(record)
-        if found:
-            raise row.error(values, found)
+        is_asked = matches(values, row.option, row.value)
+        if is_asked and matches(values, row.other, row.beside):
+            found = row.when is None or row.when(record)
+            if found:
+                raise row.error(values, found)
 
 
 def matches(values: Values, name: str, pattern: Pattern) -> bool:
@@ -115,6 +114,6 @@ def by_name(sources: Iterable[TypedOption]) -> dict[str, TypedOption]:
     """
     named: dict[str, TypedOption] = {}
     for source in sources:
-        named.setdefault(source.field.name, source)
-        named.setdefault(source.owner or source.field.name, source)
+        for name in filter(None, (source.field.name, source.owner)):
+            named.setdefault(name, source)
     return named

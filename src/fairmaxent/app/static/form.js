@@ -122,20 +122,24 @@ const DRAWN = {
 };
 
 export const isGiven = (value) => ![null, undefined, false, "none", ""].includes(value);
-// The rows of the table of what is refused that are in the way of an option: it is greyed out, and not sent.
-export const refusals = (one, values) => one.refused.filter((row) => {
+// The rows of the table of what is refused that are in the way of an option.
+const refusals = (one, values) => one.refused.filter((row) => {
   const value = isGiven(values[row.other]) ? values[row.other] : row.default;
   const given = isGiven(value) && value !== row.default;
   if (row.is === "given") return given;
   return row.is === "missing" ? !given : row.is.includes(value);
 });
 
+// Whether an option is no part of another, or that is there, too; and whether it is asked for at all.
+const isWhole = (one, values) => one.part_of === one.name || isGiven(values[one.part_of]);
+export const isAsked = (one, values) => isWhole(one, values) && refusals(one, values).length === 0;
+
 // All options of a form, each with its help under it. One that is refused beside the others is greyed out and says why;
 // one that needs another is not there without it. `change` gets the value of the one that was changed, by its name, and
 // whether a hand is at it.
 export const form = (records, values, change) => records.map((one) => {
   const refused = refusals(one, values), off = refused.length > 0, value = off ? null : values[one.name];
-  if (refused.some((row) => row.is === "missing")) return null;
+  if (refused.some((row) => row.is === "missing") || !isWhole(one, values)) return null;
   const help = off ? refused[0].why : one.helps?.[value ?? one.default] ?? one.help;
   return DRAWN[one.kind](one, value, (changed, moving = false) => change({ [one.name]: changed }, { moving }),
     { key: one.name, help, disabled: off });

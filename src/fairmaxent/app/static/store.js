@@ -3,7 +3,7 @@
 
 import { Live, Stale, Superseded, follow, get, post, upload } from "./api.js";
 import { byId } from "./dom.js";
-import { rateOf, refusals } from "./form.js";
+import { isAsked, rateOf } from "./form.js";
 
 /** @type {any} */
 export const store = {
@@ -119,7 +119,7 @@ export function show(newest) {
 // What is asked for, without the options that are greyed out, whose controls keep what was chosen.
 function asked() {
   const { options, state } = store, off = Object.values(state.forms).flat()
-    .filter((one) => refusals(one, options).length > 0).map((one) => one.name);
+    .filter((one) => !isAsked(one, options)).map((one) => one.name);
   return Object.fromEntries(Object.entries(options).filter(([name]) => !off.includes(name)));
 }
 
