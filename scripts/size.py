@@ -55,29 +55,28 @@ MOST_FILES_OF_AN_OPTION = 5
 HOLDERS = {"request", "asked", "plan", "training", "estimating"}
 # How many files act on an option at most where these are not enough, and why.
 REASONS = {
-    "detail": (7, "reading keeps values, the problem needs them; two refuse it"),
-    "domain": (13, "each door that reads a table can say how its columns are read"),
-    "estimate": (11, "made by the pipeline, shown by each telling; two refuse it"),
-    "favourable": (16, "each question about outcomes has it, in records of its own"),
+    "detail": (6, "reading keeps values, the problem needs them; two refuse it"),
+    "domain": (14, "each door that reads a table can say how its columns are read"),
+    "estimate": (10, "made by the pipeline, shown by each telling; two refuse it"),
+    "favourable": (15, "each question about outcomes has it, in records of its own"),
     "forbid": (
         7,
         "a rule for cells, for rows and for labels; each names it if it fails",
     ),
-    "missing": (6, "each count of groups decides about the unknown; two give advice"),
-    "model": (15, "what is trained and what it decides; most of them give advice"),
-    "outcome": (21, "a column's role: each door that reads a table asks for it"),
-    "privacy": (14, "whatever would read rows again must refuse a private fit"),
+    "model": (13, "what is trained and what it decides; most of them give advice"),
+    "outcome": (19, "a column's role: each door that reads a table asks for it"),
+    "privacy": (13, "whatever would read rows again must refuse a private fit"),
     "progress": (8, "handed from the doors down to what takes long"),
-    "protected": (10, "a column's role: each door that reads a table asks for it"),
+    "protected": (11, "a column's role: each door that reads a table asks for it"),
     "random_state": (10, "each output draws, and each page says how to repeat it"),
-    "release": (11, "reading, outputs, judging and the texts that advise it"),
+    "release": (9, "reading, outputs, judging and the texts that advise it"),
     "representation_rate": (8, "a wish; methods that are compared get the same one"),
     "statistical_rate": (
         8,
         "a wish and a limit of checks; compared methods get it too",
     ),
     "target": (10, "shares of any column: wishes, strata, weights, and their errors"),
-    "weight": (19, "a column's role, in tables, rakings and files that are written"),
+    "weight": (17, "a column's role, in tables, rakings and files that are written"),
     "within": (8, "strata of fits and of metrics, which have records of their own"),
 }
 

@@ -384,8 +384,8 @@ class Scenario:
             spending = Spending(self.table.ledger, "fairmaxent app")
         asked = AskedOptions(self.asked.values | {"ledger": spending})
         request = asked.request(self.roles, self.declaration)
-        wanted = replace(self.wanted, report=self.table.named("report.html"))
-        refuse(request, wanted, self.columns_as, declared=self.domain_text)
+        added = {"declared": self.domain_text, "report": "report.html"}
+        refuse(request, self.wanted, self.columns_as, **added)
         return request
 
 

@@ -7,7 +7,6 @@ import logging
 import secrets
 import shlex
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -94,12 +93,9 @@ def debias_command(
     if wanted.mode != "weights":
         asked = _with_seed(asked)
     repeat = resolved(ctx, seed=asked.values["random_state"])
-    ledger = _ledger(data, asked, wanted)
-    if ledger is not None:
-        model = str(Path(wanted.model or "").absolute())
-        asked.values["ledger"] = Spending(ledger, repeat, model)
-    request = replace(asked.request(roles, None), estimate=wanted.estimated_on)
-    refuse(request, wanted, columns_as)
+    ledger = _ledger(data, asked, wanted, repeat)
+    request = asked.request(roles, None)
+    refuse(request, wanted, columns_as, estimate=wanted.estimated_on)
     wanted.check(data)
     with (
         contextlib.ExitStack() as paid,
@@ -147,10 +143,12 @@ def _with_seed(asked: AskedOptions) -> AskedOptions:
     return AskedOptions(asked.values | {"random_state": secrets.randbelow(2**32)})
 
 
-def _ledger(data: str, asked: AskedOptions, wanted: OutputOptions) -> str | None:
+def _ledger(
+    data: str, asked: AskedOptions, wanted: OutputOptions, repeat: str
+) -> str | None:
     """The file that adds up private fits of a table, if this is one and it has a place.
 
-    A file that has a use of its own is refused.
+    This one will pay there. A file that has a use of its own is refused.
     """
     if not asked.has("epsilon"):
         return None
@@ -163,6 +161,8 @@ def _ledger(data: str, asked: AskedOptions, wanted: OutputOptions) -> str | None
             f"{ledger} is the ledger, and has a use of its own; name another file with"
             " --ledger"
         )
+    model = str(Path(wanted.model or "").absolute())
+    asked.values["ledger"] = Spending(ledger, repeat, model)
     return ledger
 
 

@@ -167,23 +167,19 @@ class AskedOptions:
 
         The others are nothing without it.
         """
-        given = self._given(owner)
+        given = {}
+        for source in ASKED:
+            value = self.values.get(source.param)
+            if source.owner != owner or value is None or value is False:  # 0 is given
+                continue
+            if value is True:
+                value = source.info.on
+            given[source.field.name] = value
         if self.has(first):
             return record(**given)
         for name in given:
             raise Refused(name, owner, NEEDED, beside=MISSING).error(given)
         return None
-
-    def _given(self, owner: str) -> dict[str, Any]:
-        """The options of a record in the request that were given."""
-        given = {}
-        for source in ASKED:
-            value = self.values.get(source.param) if source.owner == owner else None
-            if value is True:
-                given[source.field.name] = source.info.on
-            elif value is not None and value is not False:  # 0 is given
-                given[source.field.name] = value
-        return given
 
 
 _ROLE_NAMES = [field.name for field in fields(RoleOptions)]

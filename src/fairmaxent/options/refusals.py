@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from fairmaxent.errors import Option, RefusedError
-from fairmaxent.options import NOTHING, TypedOption, is_default
+from fairmaxent.options import TypedOption, is_default
 from fairmaxent.plain_text import Values
 
 GIVEN = "given"  # anything but nothing, or the default
@@ -99,9 +99,8 @@ def _given(record: Any) -> Values:
     values: Values = {}
     for field in fields(record):
         value = getattr(record, field.name)
-        is_plain = isinstance(value, str | list | tuple | dict)
-        is_nothing = is_plain and value in (NOTHING, "", [], (), {})
-        if is_nothing or is_default(value, field.default):
+        is_empty = isinstance(value, str | list | tuple | dict) and not value
+        if is_empty or is_default(value, field.default):
             value = None
         values[field.name] = value
     return values
