@@ -432,6 +432,8 @@ def test_every_row_says_why_and_names_known_options():
         assert row.why
         assert {row.option, row.other} <= known
         assert row.option != row.other
+        for name in {row.option, row.other} & FLAGS.keys():
+            assert as_typed(Option(name)) in FLAGS[name].flags
 
 
 def test_a_row_is_one_line_to_add():

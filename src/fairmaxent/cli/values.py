@@ -2,13 +2,12 @@
 
 import shlex
 from collections.abc import Mapping
-from functools import cache
 from typing import Any
 
 import click
 
 from fairmaxent.errors import Option
-from fairmaxent.options import TypedOption, typed_options
+from fairmaxent.options import typed_options
 from fairmaxent.options.refusals import by_name
 from fairmaxent.options.values import Value, quoted, written
 
@@ -39,17 +38,12 @@ class TypedValue(click.ParamType[Any]):
 
 
 FILE = _File(readable=False)
-
-
-@cache
-def _named() -> dict[str, TypedOption]:
-    """The options of `debias` by their names in Python."""
-    from fairmaxent.cli.output import OutputOptions
-    from fairmaxent.cli.reading import DomainOptions
-    from fairmaxent.fit.request import Request
-
-    records = (Request, OutputOptions, DomainOptions)
-    return by_name(source for record in records for source in typed_options(record))
+# Options of other records than the request that are not typed by their names.
+_ELSEWHERE = {
+    "as_json": "--json",
+    "declared": "--domain",
+    "output": "-o",
+}
 
 
 def as_typed(option: Option) -> str:
@@ -64,9 +58,12 @@ def as_typed(option: Option) -> str:
     >>> as_typed(Option("bins", {"age": [17.0, 40.0, 90.0]}))
     "--bins 'age: 17, 40, 90'"
     """
-    source = _named().get(option.name)
+    from fairmaxent.fit.request import Request
+
+    source = by_name(typed_options(Request)).get(option.name)
     # missing_text: of a reader
-    flag = f"--{option.name.removesuffix('_text').replace('_', '-')}"
+    usual = f"--{option.name.removesuffix('_text').replace('_', '-')}"
+    flag = _ELSEWHERE.get(option.name, usual)
     is_flag = False
     if source is not None:
         flag = source.flags[0]

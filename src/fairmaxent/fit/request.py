@@ -190,14 +190,14 @@ class Request:
         text="shares",
         label="Wanted shares",
         help=(
-            "Wanted shares of a column; for a protected column they replace its"
+            "Wanted shares of a column; of a protected column, in place of its"
             " representation rate: 'sex: Female=0.6, Male=0.4'. 'age: keep' keeps the"
             " shares that the data have, as the outcome does by default; 'income: free'"
             " lets the outcome's shares change."
         ),
         doc=(
-            'Wanted shares, e.g. ``{"sex": {"Female": 0.6, "Male": 0.4}}``; on a'
-            " protected column they replace its representation rate (with"
+            'Wanted shares, e.g. ``{"sex": {"Female": 0.6, "Male": 0.4}}``; a'
+            " protected column has them in place of a representation rate (with"
             ' ``groups="joint"`` that rate then holds within each of its levels).'
             ' ``{"age": None}`` keeps a column\'s shares as they are in the data.'
             " Binned numbers are named by the labels of their bins, see"
