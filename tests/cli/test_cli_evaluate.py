@@ -139,7 +139,11 @@ def test_a_config_file_serves_debias_and_evaluate():
         (("real.csv", "none.csv"), 5, "none.csv"),
         (("-", "-"), 2, "only one table can be read from stdin"),
         (("real.csv", "new.csv", "--outcome", "incom"), 3, "did you mean 'income'"),
-        (("real.csv", "new.csv", "--protected", "sex"), 3, "name that with --outcome"),
+        (
+            ("real.csv", "new.csv", "--protected", "sex"),
+            2,
+            "--protected needs --outcome",
+        ),
         (("real.csv", "new.csv", "--secrets", "ag"), 3, "did you mean 'age'"),
         (("real.csv", "new.csv", "--attacks", "0"), 2, "0 is not in the range"),
         (("real.csv", "empty.csv"), 3, "no rows"),

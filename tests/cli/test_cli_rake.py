@@ -206,7 +206,7 @@ def test_several_files_and_crossed_margins(folder):
         (
             ["survey.csv", "--margins", "census.csv", "--title", "T"],
             2,
-            "--title is for a report",
+            "--title needs --report",
         ),
         (["survey.csv", "--margins", "census.csv", "--like-input"], 2, "--like-input"),
         (

@@ -308,7 +308,7 @@ def test_the_record_is_json_and_holds_everything():
             "both the outcome and protected",
         ),
         ((NEW,), {"outcome": "hired", "favourable": "maybe"}, "no level 'maybe'"),
-        ((NEW,), {"protected": "sex"}, "without an outcome"),
+        ((NEW,), {"protected": "sex"}, "protected needs outcome"),
         ((NEW,), {"secrets": ["agee"]}, "did you mean 'age'"),
         (
             (NEW,),

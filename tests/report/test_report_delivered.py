@@ -247,7 +247,7 @@ def test_rows_to_add_are_judged_together_with_the_old_ones(fit, frame):
     ("options", "says"),
     [
         ({"mode": "both"}, "mode is 'both'"),
-        ({"mode": "weights", "iid": True}, "iid is for mode 'rows'"),
+        ({"mode": "weights", "iid": True}, "iid cannot go together with weights"),
     ],
 )
 def test_modes_that_do_not_exist_are_refused(fit, options, says):
