@@ -3,8 +3,12 @@
 import importlib
 import importlib.util
 import inspect
+import json
 import pkgutil
+import shutil
+import subprocess
 import sys
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -397,6 +401,49 @@ def test_the_page_knows_each_row_of_its_controls_and_says_the_same():
     with pytest.raises(InputError) as caught:
         Request("hired", "sex", release=True, base_share=0.5)
     assert caught.value.spelled(as_labelled) == row["why"]
+
+
+SCRIPT = """
+import { isAsked } from "./form.js";
+const { forms, cases } = JSON.parse(process.argv[2]), all = Object.values(forms).flat();
+console.log(JSON.stringify(cases.map((values) =>
+  all.filter((one) => !isAsked(one, values)).map((one) => one.name))));
+process.exit();
+"""
+
+
+def test_the_script_of_the_page_greys_out_what_the_table_refuses(tmp_path):
+    node = shutil.which("node") or pytest.skip("node is not here to run JavaScript")
+    for file in (files("fairmaxent.app") / "static").iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    (tmp_path / "package.json").write_text('{"type": "module"}')
+    (tmp_path / "run.js").write_text(SCRIPT)
+    cases = [
+        {},
+        {"release": True},
+        {"epsilon": 1, "train": "none"},
+        {"train": "logistic", "parity": "probabilities"},
+        {"mode": "weights"},
+    ]
+    given = json.dumps({"forms": forms(), "cases": cases})
+    done = subprocess.run(
+        [node, "run.js", given],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    usual, released, private, relabelled, weighed = map(set, json.loads(done.stdout))
+    of_model = {"hide_protected", "parity", "threshold", "decided"}
+    of_privacy = {"delta", "rows_per_person", "budget", "undeclared"}
+    assert usual == of_model | of_privacy | {"weight_name"}
+    assert released == usual | {"base_share", "detail", "mode", "max_levels"}
+    assert private == (released | {"train", "base", "evaluate"}) - of_privacy - {
+        "max_levels"
+    }
+    refused = {"largest_weight", "forbid", "equal_means"}
+    assert relabelled == (usual | refused) - {"parity"}
+    assert weighed == (usual - {"weight_name"}) | {"rows", "iid", "evaluate"}
 
 
 # ---------------------------------------------------------------- the table

@@ -463,4 +463,4 @@ def test_title_author_and_purpose_are_options_and_keys_of_a_config_file(folder):
     # another run without a report
     run("debias", "data.csv", *FAVOURED, "--config", "options.toml")
     refused = run("debias", "data.csv", *FAVOURED, "--title", "T", code=2)
-    assert "--title is for a report, but none is written" in refused.output
+    assert "--title needs --report: none is written" in refused.output

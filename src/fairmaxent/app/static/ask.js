@@ -74,8 +74,9 @@ function levelsOf(name, title, help, which, ifNone, columns, options) {
 }
 
 function weights(look, options, taken) {
-  const numeric = look.columns.filter((column) => column.kind === "numeric" &&
-    (column.name === options.weight || !taken.includes(column.name)) && !has(options.within, column.name));
+  const others = look.columns.filter((column) => column.kind === "numeric" && !taken.includes(column.name) &&
+    !has(options.within, column.name));
+  const numeric = options.weight ? [{ name: options.weight }, ...others] : others; // a look is without the weights
   return numeric.length > 0 && choose("Design weights", options.weight ?? "", named("none", numeric),
     (weight) => change({ weight: weight || null }, { look: true }));
 }
