@@ -54,10 +54,10 @@ def groups_are_judged(options, result):
 
 
 def good_outcome_is_judged(options, result):
-    """That of the rarer outcome has other rates than that of the other."""
+    """The share of each group that a model decides for is that of this outcome."""
     other = called(**(options | {"favourable": "no", "protected": "sex"}))
     own = called(**(options | {"protected": "sex"}))
-    assert own.utility.new.rates["sex"] != other.utility.new.rates["sex"]
+    assert own.utility.new.groups != other.utility.new.groups
 
 
 def secrets_are_guessed(options, result):

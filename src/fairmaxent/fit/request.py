@@ -181,7 +181,10 @@ class Request:
             " If the outcome is in bins, this needs rows in the mixture (``base_share``"
             " below 1), and no ``target`` of another column."
         ),
-        words=values.means_words,
+        words=lambda request: (
+            f"The mean of {request.outcome} is equal in all groups, and overall what it"
+            f" is in the {'rows that are not forbidden' if request.forbid else 'data'}."
+        ),
     )
     target: values.TargetOption | None = option(
         None,
