@@ -227,10 +227,7 @@ class Request:
         None,
         text="size",
         label="Smallest group",
-        help=(
-            "Groups below this size are not compared, and keep their sizes and"
-            " outcomes: 2% of the people compared, or 30 rows."
-        ),
+        help="Groups below it (2%, or 30 rows) are not compared, and stay as they are.",
         doc=values.SMALLEST_DOC,
         words=values.smallest_words,
     )
