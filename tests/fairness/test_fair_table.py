@@ -355,7 +355,14 @@ def test_errors_carry_the_options_they_speak_of():
     ) as percent:
         check_rate(Option("statistical_rate"), 80, hint="; or none")
     for caught, options in (
-        (missing, [Option("base_share"), Option("groups", "each")]),
+        (
+            missing,
+            [
+                Option("base_share"),
+                Option("smallest_group", "2%"),
+                Option("groups", "each"),
+            ],
+        ),
         (barred, [Option("forbid"), Option("target")]),
         (percent, [Option("statistical_rate")]),
     ):

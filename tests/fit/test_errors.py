@@ -29,6 +29,7 @@ from fairmaxent.errors import (
     ForbiddenError,
     LevelError,
     RateError,
+    RefusedError,
     TargetError,
     WeightError,
 )
@@ -249,8 +250,8 @@ RATE_CASES = {
         asking(
             protected=["sex", "race"], statistical_rate={"sex": 0.9}, groups="joint"
         ),
-        InputError,
-        ("statistical_rate", "groups='joint'", "pass a number or None"),
+        RefusedError,
+        ("statistical_rate", "groups='joint'", "give a number instead of columns"),
     ),
 }
 CHOICE_CASES = {

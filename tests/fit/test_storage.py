@@ -47,7 +47,7 @@ FITS = {
         frame,
         "hired",
         ["sex", "race"],
-        representation_rate={"sex": 0.9, "race": None},
+        representation_rate={"sex": None, "race": 0.2},
         favourable={"yes", "wäre"},
         target={
             "sex": {"F": 0.4, "M": 0.6},

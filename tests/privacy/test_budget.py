@@ -92,7 +92,6 @@ def test_the_ledger_is_what_an_independent_accountant_says():
             (0, -1, float("nan"), float("inf"), "1", True, None),
             "must be a positive number",
         ),
-        ("budget", (1.0,), "adds them up with ledger"),
         (
             "delta",
             (0, -1e-9, 0.5, 1, float("nan"), "1e-9"),
@@ -111,5 +110,7 @@ def test_a_budget_that_makes_no_sense_is_refused_and_noise_has_no_seed(
     for value in values:
         with pytest.raises(InputError, match=f"{option} is .*{words}"):
             Privacy(**{option: value})
+    with pytest.raises(InputError, match="budget needs ledger: .* all fits together"):
+        Privacy(epsilon=1.0, budget=1.0)
     with pytest.raises(TypeError, match="seed"):
         Privacy(epsilon=1.0, seed=0)
