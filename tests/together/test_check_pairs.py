@@ -4,33 +4,37 @@ To add an option of `Policy`, add a wish to `WISHES`.
 """
 
 from dataclasses import fields
-from itertools import pairwise
+from itertools import combinations
+from statistics import NormalDist
 
 import numpy as np
 import pandas as pd
-from asked import Asked, representation_rate, statistical_rate
+from asked import MASS, Asked, small_groups, tables_by_stratum
 from calls import Wish, verdicts, wrong
 
 from fairmaxent import Domain, check
 from fairmaxent.gate.policy import Policy
 from people import EDGES, GOOD, everybody
 
-NAMED = [f"[{low:g}, {high:g})" for low, high in pairwise(EDGES)]
+USUAL = {"outcome": "hired", "protected": ["sex"], "statistical_rate": 0.5}
+NAMED = ["[-4, -0.5)", "[-0.5, 0.5)", "[0.5, 4]"]  # bins between `EDGES`
+REFERENCE = {"sex": "f", "race": "b", "drive": "bike", "skill": NAMED[1]}
 
 
 def called(**options):
     """Check the table by sex, unless something else is asked for."""
-    usual = {"outcome": "hired", "protected": ["sex"], "statistical_rate": 0.5}
-    options = usual | options
+    options = USUAL | options
     if "favourable" in options:
         compared = options.get("predictions", options["outcome"])
         options["favourable"] = GOOD[compared]
+    if "reference" in options:
+        options["reference"] = {name: REFERENCE[name] for name in options["protected"]}
     return check(everybody(), **options)
 
 
 def as_compared(options, table):
     """The options and a table as pandas compares them: decisions are the outcome."""
-    options = {"outcome": "hired", "protected": ["sex"]} | options
+    options = USUAL | options
     if "predictions" in options:
         options["outcome"] = options["predictions"]
     if options.get("domain") is not None:
@@ -59,9 +63,29 @@ def rates_are_those_of_pandas(options, result):
 def rate_of(asked, finding):
     grouping = list(finding.columns)
     assert grouping in asked.groupings
-    if finding.kind == "representation_rate":
-        return representation_rate(asked, asked.before, grouping)
-    return statistical_rate(asked, asked.before, grouping, asked["outcome"])
+    ratios = [1.0]
+    for counts in tables_by_stratum(asked, asked.before, grouping, asked["outcome"]):
+        sizes = counts.sum(axis=1)
+        if finding.kind == "representation_rate":
+            ratios += ratios_of(asked, grouping, sizes)
+            continue
+        for level in asked.levels_of(asked["outcome"]):
+            ratios += ratios_of(asked, grouping, counts[level] / sizes)
+    return min(ratios)
+
+
+def ratios_of(asked, grouping, rates):
+    """Of every two groups, or of each and the reference."""
+    pairs = combinations(rates.index, 2)
+    if "reference" in asked:
+        reference = tuple(REFERENCE[name] for name in grouping)
+        if len(grouping) == 1:
+            (reference,) = reference
+        pairs = [(reference, group) for group in rates.index]
+    for first, second in pairs:
+        low, high = sorted([rates[first], rates[second]])
+        if high > 0:
+            yield low / high
 
 
 def limit_is(kind):
@@ -85,6 +109,55 @@ def intervals_are_narrower(options, result):
     surer = called(**(options | {"confidence": 0.95}))
     for finding, other in zip(result.findings, surer.findings, strict=True):
         assert np.ptp(finding.rate.interval) < np.ptp(other.rate.interval)
+
+
+def small_groups_are_listed(options, result):
+    """Those that pandas finds, and nobody else."""
+    asked = as_compared(options, everybody())
+    for finding in result.findings:
+        small = small_groups(asked, list(finding.columns))
+        named = {group.group for group in finding.rate.set_apart}
+        assert named == {tuple(group[len(asked.strata) :]) for group in lists(small)}
+
+
+def lists(groups):
+    return [np.atleast_1d(group).tolist() for group in groups]
+
+
+def intervals_allow_for_clusters(options, result):
+    """They are wider than among independent people, and than by a jackknife."""
+    asked = as_compared(options, everybody())
+    alone = called(**(options | {"cluster": None}))
+    for finding, other in zip(result.findings, alone.findings, strict=True):
+        low, high = finding.rate.interval
+        assert np.ptp(other.rate.interval) < high - low
+        deviate = NormalDist().inv_cdf((1 + options.get("confidence", 0.95)) / 2)
+        reach = np.exp(deviate * jackknife_error(asked, finding))
+        assert low * reach <= finding.rate.value
+
+
+def jackknife_error(asked, finding):
+    """The standard error of the log of a rate, by leaving out one branch at a time."""
+    worst = finding.rate.worst
+    table = asked.before.table.fillna("missing")
+    for name, level in worst.stratum:
+        table = table[table[name] == level]
+    rates = []
+    for group in (worst.lowest, worst.highest):
+        own = (table[list(worst.columns)] == list(group)).all(axis=1)
+        size = 1.0
+        if worst.outcome is not None:
+            size = without_each_branch(table, own)
+            own &= table[asked["outcome"]] == worst.outcome
+        rates.append(without_each_branch(table, own) / size)
+    logs = np.log(rates[0] / rates[1])
+    return np.sqrt((len(logs) - 1) * np.var(logs))
+
+
+def without_each_branch(table, chosen):
+    """How much these people count without those of each branch."""
+    masses = table[MASS].where(chosen, 0.0)
+    return masses.sum() - masses.groupby(table["branch"]).sum()
 
 
 def holds_by_rates(options, result):
@@ -119,7 +192,15 @@ WISHES = (
         holds_by_rates,
         needs={"protected": ["sex", "race"]},
     ),
+    Wish(
+        "smallest_group",
+        {"smallest_group": "25%"},
+        small_groups_are_listed,
+        needs={"protected": ["drive"]},
+    ),
+    Wish("reference", {"reference": "by column"}, holds_by_rates),
     Wish("weight", {"weight": "design"}, holds_by_rates),
+    Wish("cluster", {"cluster": "branch"}, intervals_allow_for_clusters),
     Wish(
         "domain",
         {"domain": Domain.infer(everybody(), bins={"skill": EDGES})},
