@@ -17,7 +17,7 @@ from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Codes, Reals, Table, match_rows, tally
 from fairmaxent.errors import InfeasibleError, InputError, SolverError, checked_number
-from fairmaxent.fairness.rates import statistical_pair
+from fairmaxent.fairness.rates import statistical_rate
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.maxent.priors.rows import Rows
 from reproduction.new_rows import NewRows
@@ -376,8 +376,8 @@ def _reached(
     return MappingResult(
         total_variation=float(np.abs(now - program.wanted).sum() / (2 * total)),
         largest_distortion=float(expected.max()),
-        worst_ratio=statistical_pair(
+        worst_ratio=statistical_rate(
             root, tuple(range(1, root.ndim)), range(len(root))
-        ).rate,
+        ),
         unknowns=len(probability),
     )

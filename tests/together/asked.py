@@ -200,7 +200,7 @@ def small_groups(asked: Asked, grouping: list[str]) -> pd.Index:
     smallest = asked["smallest_group"] or 0
     if isinstance(smallest, int):
         rows = asked.data[columns].astype(object).fillna(UNKNOWN)
-        sizes = rows.groupby(columns).size()
+        sizes = known(asked, rows.groupby(columns).size())
         return sizes.index[sizes < smallest]
     sizes = known(asked, asked.before.counts(columns))
     everybody = sizes.sum()

@@ -4,88 +4,53 @@ To add an option of `Policy`, add a wish to `WISHES`.
 """
 
 from dataclasses import fields
-from itertools import combinations
 from statistics import NormalDist
 
 import numpy as np
-import pandas as pd
-from asked import MASS, Asked, small_groups, tables_by_stratum
 from calls import Wish, verdicts, wrong
+from comparing import (
+    as_compared,
+    jackknife_error,
+    rate_of,
+    small_labels,
+    with_reference,
+)
 
 from fairmaxent import Domain, check
 from fairmaxent.gate.policy import Policy
 from people import EDGES, GOOD, everybody
 
-USUAL = {"outcome": "hired", "protected": ["sex"], "statistical_rate": 0.5}
-NAMED = ["[-4, -0.5)", "[-0.5, 0.5)", "[0.5, 4]"]  # bins between `EDGES`
-REFERENCE = {"sex": "f", "race": "b", "drive": "bike", "skill": NAMED[1]}
-
 
 def called(**options):
     """Check the table by sex, unless something else is asked for."""
-    options = USUAL | options
+    options = {"statistical_rate": 0.5} | with_reference(options)
     if "favourable" in options:
         compared = options.get("predictions", options["outcome"])
         options["favourable"] = GOOD[compared]
-    if "reference" in options:
-        options["reference"] = {name: REFERENCE[name] for name in options["protected"]}
     return check(everybody(), **options)
-
-
-def as_compared(options, table):
-    """The options and a table as pandas compares them: decisions are the outcome."""
-    options = USUAL | options
-    if "predictions" in options:
-        options["outcome"] = options["predictions"]
-    if options.get("domain") is not None:
-        bins = pd.cut(table["skill"], EDGES, right=False, labels=NAMED)
-        table = table.assign(skill=bins.astype(object))
-    return Asked(options, table)
 
 
 def rates_are_those_of_pandas(options, result):
     """Each finding states the rate, and the answer that follows from it."""
     asked = as_compared(options, everybody())
     for finding in result.findings:
-        expected = rate_of(asked, finding)
+        expected = rate_of(asked, finding.columns, finding.kind)
         assert abs(finding.rate.value - expected) <= 1e-6, finding.name
         if finding.before is not None:
             earlier = as_compared(options, options["against"])
-            assert abs(finding.before.value - rate_of(earlier, finding)) <= 1e-6
+            assert (
+                abs(
+                    finding.before.value
+                    - rate_of(earlier, finding.columns, finding.kind)
+                )
+                <= 1e-6
+            )
             continue
         low = high = expected
         if options.get("confident"):
             low, high = finding.rate.interval
         answers = {low >= finding.limit: "pass", high < finding.limit: "fail"}
         assert finding.answer == answers.get(True, "cannot tell")
-
-
-def rate_of(asked, finding):
-    grouping = list(finding.columns)
-    assert grouping in asked.groupings
-    ratios = [1.0]
-    for counts in tables_by_stratum(asked, asked.before, grouping, asked["outcome"]):
-        sizes = counts.sum(axis=1)
-        if finding.kind == "representation_rate":
-            ratios += ratios_of(asked, grouping, sizes)
-            continue
-        for level in asked.levels_of(asked["outcome"]):
-            ratios += ratios_of(asked, grouping, counts[level] / sizes)
-    return min(ratios)
-
-
-def ratios_of(asked, grouping, rates):
-    """Of every two groups, or of each and the reference."""
-    pairs = combinations(rates.index, 2)
-    if "reference" in asked:
-        reference = tuple(REFERENCE[name] for name in grouping)
-        if len(grouping) == 1:
-            (reference,) = reference
-        pairs = [(reference, group) for group in rates.index]
-    for first, second in pairs:
-        low, high = sorted([rates[first], rates[second]])
-        if high > 0:
-            yield low / high
 
 
 def limit_is(kind):
@@ -115,13 +80,8 @@ def small_groups_are_listed(options, result):
     """Those that pandas finds, and nobody else."""
     asked = as_compared(options, everybody())
     for finding in result.findings:
-        small = small_groups(asked, list(finding.columns))
         named = {group.group for group in finding.rate.set_apart}
-        assert named == {tuple(group[len(asked.strata) :]) for group in lists(small)}
-
-
-def lists(groups):
-    return [np.atleast_1d(group).tolist() for group in groups]
+        assert named == small_labels(asked, finding.columns)
 
 
 def intervals_allow_for_clusters(options, result):
@@ -132,32 +92,8 @@ def intervals_allow_for_clusters(options, result):
         low, high = finding.rate.interval
         assert np.ptp(other.rate.interval) < high - low
         deviate = NormalDist().inv_cdf((1 + options.get("confidence", 0.95)) / 2)
-        reach = np.exp(deviate * jackknife_error(asked, finding))
+        reach = np.exp(deviate * jackknife_error(asked, finding.rate.worst))
         assert low * reach <= finding.rate.value
-
-
-def jackknife_error(asked, finding):
-    """The standard error of the log of a rate, by leaving out one branch at a time."""
-    worst = finding.rate.worst
-    table = asked.before.table.fillna("missing")
-    for name, level in worst.stratum:
-        table = table[table[name] == level]
-    rates = []
-    for group in (worst.lowest, worst.highest):
-        own = (table[list(worst.columns)] == list(group)).all(axis=1)
-        size = 1.0
-        if worst.outcome is not None:
-            size = without_each_branch(table, own)
-            own &= table[asked["outcome"]] == worst.outcome
-        rates.append(without_each_branch(table, own) / size)
-    logs = np.log(rates[0] / rates[1])
-    return np.sqrt((len(logs) - 1) * np.var(logs))
-
-
-def without_each_branch(table, chosen):
-    """How much these people count without those of each branch."""
-    masses = table[MASS].where(chosen, 0.0)
-    return masses.sum() - masses.groupby(table["branch"]).sum()
 
 
 def holds_by_rates(options, result):

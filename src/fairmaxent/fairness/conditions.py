@@ -154,16 +154,13 @@ def share_conditions(
     cells: Cells,
     wanted: Wanted,
 ) -> list[Row]:
-    """The shares that are wished for: of outcomes, of groups, of what is left out."""
+    """The shares that are wished for, of outcomes and of groups."""
     summed: Cell = ()
     if wishes.loose:
         summed = tuple(other.axis for other in wanted.others)
     asked: list[Row] = []
-    for about, known, axis in each_outcome(wishes, groups, wanted):
-        by_outcome = turned(cells, axis)
-        asked += _outcome_rows(about, by_outcome, summed)
-        for one in known:
-            asked += _left_out_rows(about, one, by_outcome)
+    for about, _, axis in each_outcome(wishes, groups, wanted):
+        asked += _outcome_rows(about, turned(cells, axis), summed)
     asked += share_rows(
         wishes,
         groups,
@@ -185,6 +182,7 @@ def _rate_conditions(
 ) -> Iterator[Row | RateBlock]:
     """Conditions on the rates of the outcome of axis 0."""
     for known in groups:
+        yield from left_out_rows(wishes, known, cells)
         if known.wish.statistical is None:
             continue
         if known.shares is None:
@@ -246,7 +244,7 @@ def _outcome_rows(wishes: Wishes, cells: Cells, summed: Cell) -> Iterator[Row]:
             yield Row(inside, float(unknown[group]))
 
 
-def _left_out_rows(wishes: Wishes, known: GroupShares, cells: Cells) -> Iterator[Row]:
+def left_out_rows(wishes: Wishes, known: GroupShares, cells: Cells) -> Iterator[Row]:
     """Groups that are not compared keep the outcomes that they have in the data."""
     if not _keeps_left_out(wishes, known):
         return

@@ -31,6 +31,7 @@ from fairmaxent.fairness.conditions import (
     compared_rates,
     each_outcome,
     is_linear,
+    left_out_rows,
     mean_rows,
     possible_cells,
     share_conditions,
@@ -261,6 +262,9 @@ def _reachable_shares(
     data = wishes.data[kept]
     everybody = Row(np.ones(len(cells)), 1.0)
     rows = [everybody, *share_conditions(wishes, groups, cells, wanted)]
+    for about, grouped, axis in each_outcome(wishes, groups, wanted):
+        for one in grouped:
+            rows += left_out_rows(about, one, turned(cells, axis))
     blocks = list(representation_blocks(wishes, groups, cells, first=0))
     if wanted.values is not None:  # all groups together keep their mean
         for known in groups:

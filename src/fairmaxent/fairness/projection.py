@@ -381,9 +381,11 @@ def _interior_point(
     last = np.inf
     least_gap = _GAP
     accepted = _ACCEPTED
+    least_centre = 0.0
     if conditions.ceiling is not None:
         least_gap = _GAP_OF_CEILINGS
         accepted = _ACCEPTED_OF_CEILINGS
+        least_centre = 0.1 * least_gap
     for iteration in range(_MOST_ITERATIONS + 1):
         wanted = np.concatenate([conditions.values, state.rates])
         errors = wanted - matrix @ point
@@ -394,12 +396,12 @@ def _interior_point(
         of_cells = state.cell_slacks * state.cell_multipliers
         gap = float((products.sum() + of_cells.sum()) / max(count, 1))
         # Close to what rounding allows, more steps would lead away again.
-        stalls = residual <= accepted and residual >= last / 2
+        stalls = least_centre > 0 and last / 2 <= residual <= accepted
         done = gap <= least_gap and (residual <= _TOLERANCE or stalls)
         last = residual
         if done or iteration == _MOST_ITERATIONS or not np.isfinite(residual + gap):
             break
-        centre = max(min(0.1 * gap, gap**1.5), 0.1 * least_gap)
+        centre = max(min(0.1 * gap, gap**1.5), least_centre)
         step = _newton_step(matrix, conditions, point, state, errors, centre)
         growth = matrix.T @ step.multipliers - step.cell_multipliers
         length = _step_length(state, step, growth)

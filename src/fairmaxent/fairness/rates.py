@@ -212,7 +212,7 @@ def rates_of_many(
     # rate of an outcome.
     total = np.where(known, mass.sum(axis=1), np.nan)
     rates = mass[:, list(outcomes)] / np.where(total > 0, total, np.nan)[:, None]
-    if apart is not None:
+    if apart is not None and apart.any():
         too_small = by_stratum(apart, strata, first=1)[list(outcomes)]
         rates = np.where(too_small, np.nan, rates)
     representation = smallest_over_largest(total)

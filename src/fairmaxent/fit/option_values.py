@@ -454,17 +454,6 @@ def within_words(request: Any) -> Iterator[str]:
         yield f"Each stratum of {columns} keeps its size{kept}."
 
 
-def means_words(request: Any) -> Iterator[str]:
-    """Which means are equal, and what they are."""
-    stays = "data"
-    if request.forbid:
-        stays = "rows that are not forbidden"
-    yield (
-        f"The mean of {request.outcome} is equal in all groups, and overall what it is"
-        f" in the {stays}."
-    )
-
-
 def model_words(plan: Model) -> Iterator[str]:
     """What is asked of a model."""
     if plan.parity == "probabilities":

@@ -206,9 +206,8 @@ def fit_rows(
     The steps: the fair table, weights, prior, target, maximum entropy.
     """
     problem = Problem.of(request, data)
-    fair, labelled, labelling = relabelled_if_asked(
-        problem, request, data, learned, progress
-    )
+    made = relabelled_if_asked(problem, request, data, learned, progress)
+    fair, labelled, labelling = made
     progress("base", 0.0)
     weighted = reweigh(labelled.counted, fair.table.ravel())
     base, borrowed = _base(data, request, labelled, weighted, fair.table.ravel())

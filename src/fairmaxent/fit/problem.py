@@ -388,13 +388,15 @@ class Problem:
                 counted.rows.sum(axis=-2),
                 sizes,
             )
-            is_large = (sizes > 0)[:, None] & ~too_small
+            has_people = (sizes > 0)[:, None]
+            is_large = has_people & ~too_small
             favourable = list(measure.favourable_of(grouping))
             large = is_large[:, favourable].sum(axis=-1)
             if (large > 1).any() or self.small.are_chosen:
                 key = (outcome_axis(grouping), *grouping)
                 shape = tables[0].shape[1:]
-                apart[key] = without_strata(np.moveaxis(too_small, -2, 0), shape)
+                small = np.moveaxis(too_small & has_people, -2, 0)
+                apart[key] = without_strata(small, shape)
         return replace(measure, apart=apart, sizes_apart=self.small.are_chosen)
 
     @property

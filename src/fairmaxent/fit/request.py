@@ -181,7 +181,10 @@ class Request:
             " If the outcome is in bins, this needs rows in the mixture (``base_share``"
             " below 1), and no ``target`` of another column."
         ),
-        words=values.means_words,
+        words=lambda request: (
+            f"The mean of {request.outcome} is equal in all groups, and overall what it"
+            f" is in the {'rows that are not forbidden' if request.forbid else 'data'}."
+        ),
     )
     target: values.TargetOption | None = option(
         None,
@@ -224,10 +227,7 @@ class Request:
         None,
         text="size",
         label="Smallest group",
-        help=(
-            "Groups below this size are not compared, and keep their sizes and"
-            " outcomes: 2% of the people compared, or 30 rows."
-        ),
+        help="Groups below it (2%, or 30 rows) are not compared, and stay as they are.",
         doc=values.SMALLEST_DOC,
         words=values.smallest_words,
     )

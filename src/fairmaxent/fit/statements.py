@@ -138,7 +138,8 @@ def small_group_lines(groups: Sequence[GroupChange]) -> list[str]:
     """Who is set apart, with their number and rates; nothing if nobody is."""
     by_name: dict[str, list[GroupChange]] = {}
     for group in groups:
-        by_name.setdefault(group.name, []).append(group)
+        if group.rate_after >= 0:  # or nobody of it is left
+            by_name.setdefault(group.name, []).append(group)
     lines = []
     for name, own in by_name.items():
         rates = [
