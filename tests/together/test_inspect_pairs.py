@@ -3,16 +3,20 @@
 To add an option, add a wish to `WISHES`.
 """
 
+from functools import partial
 from inspect import signature
 
 import numpy as np
+import pytest
 from asked import tables_by_stratum
 from calls import Wish, verdicts, wrong
 from comparing import REFERENCE, as_compared, rate_of, small_labels, with_reference
 
-from fairmaxent import Domain, inspect
+from fairmaxent import Domain, check, inspect
+from fairmaxent.errors import InputError
 from people import EDGES, GOOD, everybody
 
+UNWEIGHTED = everybody().drop(columns="design")
 WEIGHED = 0.02  # how far a ratio may be off if rows count by what they tell
 
 
@@ -21,7 +25,8 @@ def called(**options):
     options = with_reference(options)
     if "favourable" in options:
         options["favourable"] = GOOD[options["outcome"]]
-    return inspect(everybody(), **options)
+    table = everybody() if "weight" in options else UNWEIGHTED
+    return inspect(table, **options)
 
 
 def asked_of(options, result, **changes):
@@ -110,7 +115,7 @@ WISHES = (
     Wish("cluster", {"cluster": "branch"}, intervals_are_wider_than(cluster=None)),
     Wish(
         "domain",
-        {"domain": Domain.infer(everybody(), bins={"skill": EDGES})},
+        {"domain": Domain.infer(UNWEIGHTED, bins={"skill": EDGES})},
         bins_are_groups,
         needs={"protected": ["skill"]},
     ),
@@ -133,3 +138,10 @@ def test_every_option_has_a_wish():
 
 def test_every_pair_is_refused_or_honoured():
     assert wrong(verdicts(called, WISHES, PROMISES)) == []
+
+
+@pytest.mark.parametrize("look", [inspect, partial(check, statistical_rate=0.8)])
+def test_a_reference_among_intersections_has_a_level_of_each_column(look):
+    asked = {"protected": ["sex", "race"], "groups": "joint", "reference": {"sex": "f"}}
+    with pytest.raises(InputError, match=r"reference .* 'race', but groups='joint'"):
+        look(everybody(), "hired", **asked)
