@@ -3,17 +3,14 @@
 To add an option, add a wish to `WISHES`.
 """
 
-from functools import partial
 from inspect import signature
 
 import numpy as np
-import pytest
 from asked import tables_by_stratum
 from calls import Wish, verdicts, wrong
 from comparing import REFERENCE, as_compared, rate_of, small_labels, with_reference
 
-from fairmaxent import Domain, check, inspect
-from fairmaxent.errors import InputError
+from fairmaxent import Domain, inspect
 from people import EDGES, GOOD, everybody
 
 UNWEIGHTED = everybody().drop(columns="design")
@@ -138,10 +135,3 @@ def test_every_option_has_a_wish():
 
 def test_every_pair_is_refused_or_honoured():
     assert wrong(verdicts(called, WISHES, PROMISES)) == []
-
-
-@pytest.mark.parametrize("look", [inspect, partial(check, statistical_rate=0.8)])
-def test_a_reference_among_intersections_has_a_level_of_each_column(look):
-    asked = {"protected": ["sex", "race"], "groups": "joint", "reference": {"sex": "f"}}
-    with pytest.raises(InputError, match=r"reference .* 'race', but groups='joint'"):
-        look(everybody(), "hired", **asked)

@@ -351,9 +351,8 @@ class Comparison:
             if column not in levels:
                 raise InputError(
                     Option("reference"),
-                    f" names no level of {column!r}, but ",
-                    Option("groups", "joint"),
-                    " compares intersections; name a level of each column",
+                    f" names no level of {column!r}, but groups are intersections;"
+                    " name a level of each column",
                 )
             known = list(dict.fromkeys(label[number] for label in labels))
             code = code_of(known, levels[column])
