@@ -191,8 +191,26 @@ class Delivered:
         return self.off * self.cells.groupby(known).size().max()
 
 
-def compared(asked: Asked, counts: pd.DataFrame) -> pd.DataFrame:
-    """Groups (rows) and outcomes (columns) without those that are not compared."""
+def small_groups(asked: Asked, grouping: list[str]) -> pd.Index:
+    """The groups of each stratum that have fewer rows in the data than asked for.
+
+    Or a smaller share of the people who are compared.
+    """
+    columns = [*asked.strata, *grouping]
+    smallest = asked["smallest_group"] or 0
+    if isinstance(smallest, int):
+        rows = asked.data[columns].astype(object).fillna(UNKNOWN)
+        sizes = known(asked, rows.groupby(columns).size())
+        return sizes.index[sizes < smallest]
+    sizes = known(asked, asked.before.counts(columns))
+    everybody = sizes.sum()
+    if asked.strata:
+        everybody = sizes.groupby(level=0).transform("sum")
+    return sizes.index[sizes < float(smallest.strip("%")) / 100 * everybody]
+
+
+def known(asked: Asked, counts: Any) -> Any:
+    """Groups without those of a missing value, unless these are compared."""
     if asked["missing"] == "compare":
         return counts
     is_unknown = [UNKNOWN in np.atleast_1d(group) for group in counts.index]
@@ -202,14 +220,18 @@ def compared(asked: Asked, counts: pd.DataFrame) -> pd.DataFrame:
 def tables_by_stratum(
     asked: Asked, delivered: Delivered, grouping: list[str], outcome: str
 ) -> Iterator[pd.DataFrame]:
-    """For each stratum, the counts of groups (rows) and outcomes (columns)."""
+    """For each stratum, the counts of groups (rows) and outcomes (columns).
+
+    Groups that are too small in the data are not compared.
+    """
     counts = delivered.counts([*asked.strata, *grouping, outcome]).unstack(fill_value=0)
-    parts = [counts]
-    if asked.strata:
-        levels = counts.index.get_level_values(0).unique()
-        parts = [counts.xs(level, level=0) for level in levels]
-    for part in parts:
-        yield compared(asked, part)
+    compared = known(asked, counts)
+    compared = compared[~compared.index.isin(small_groups(asked, grouping))]
+    if not asked.strata:
+        yield compared
+        return
+    for stratum in compared.index.get_level_values(0).unique():
+        yield compared.xs(stratum, level=0)
 
 
 def statistical_rate(

@@ -254,7 +254,10 @@ def look_at_report(
     if asked.is_private:
         data = None
     fit.report(path, data=data, trade_off=False, seed=3)
-    assert_said(wishes, path.read_text())
+    text = path.read_text()
+    assert_said(wishes, text)
+    for group in fit.certificate.set_apart:
+        assert group.name in text, f"{group.name} is not listed"
 
 
 def look_at_document(

@@ -12,6 +12,7 @@ from fairmaxent import Domain
 
 ROWS = 360
 GOOD = {"hired": "yes", "promoted": "yes", "grade": 3}
+IN_A_BRANCH = 8  # people
 EDGES = [-4.0, -0.5, 0.5, 4.0]  # of the bins of ``skill``
 
 
@@ -21,7 +22,8 @@ def everybody() -> pd.DataFrame:
 
     Outcomes differ between the groups of ``sex`` and ``race``, and between towns.
     ``grade`` is an outcome in numbers, ``race`` has missing values, ``name`` looks like
-    an identifier, and ``design`` holds design weights that are about 1.
+    an identifier, and ``design`` holds design weights that are about 1. People of one
+    ``branch`` are alike.
     """
     rng = np.random.default_rng(43)
     sex = rng.choice(["f", "m"], ROWS, p=[0.4, 0.6])
@@ -49,6 +51,8 @@ def everybody() -> pd.DataFrame:
         }
     )
     table.loc[rng.choice(ROWS, 40, replace=False), "race"] = None
+    alike = table.sort_values(["sex", "race", "drive", "hired", "promoted", "grade"])
+    table.loc[alike.index, "branch"] = np.arange(ROWS) // IN_A_BRANCH
     return table
 
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager, nullcontext
 import pytest
 
 from fairmaxent.fit import certificate, estimate, pipeline, student
-from fairmaxent.relabelling import closed_loop, labellers
+from fairmaxent.relabelling import classifier, closed_loop, labellers
 from people import Quick
 from quiet import Seeded
 
@@ -25,6 +25,6 @@ def quickened() -> Iterator[None]:
         patch.setattr(estimate, "_FEW_PEOPLE", 0)
         patch.setattr(estimate, "ESTIMATE_FOLDS", 2)
         patch.setattr(closed_loop, "ROUNDS", 1)
-        patch.setattr(labellers, "_one_thread", lambda model: nullcontext())
+        patch.setattr(classifier, "_one_thread", lambda model: nullcontext())
         patch.setattr(student, "ScikitLabeller", quick_teacher)
         yield

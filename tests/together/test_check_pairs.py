@@ -4,64 +4,53 @@ To add an option of `Policy`, add a wish to `WISHES`.
 """
 
 from dataclasses import fields
-from itertools import pairwise
+from statistics import NormalDist
 
 import numpy as np
-import pandas as pd
-from asked import Asked, representation_rate, statistical_rate
 from calls import Wish, verdicts, wrong
+from comparing import (
+    as_compared,
+    jackknife_error,
+    rate_of,
+    small_labels,
+    with_reference,
+)
 
 from fairmaxent import Domain, check
 from fairmaxent.gate.policy import Policy
 from people import EDGES, GOOD, everybody
 
-NAMED = [f"[{low:g}, {high:g})" for low, high in pairwise(EDGES)]
-
 
 def called(**options):
     """Check the table by sex, unless something else is asked for."""
-    usual = {"outcome": "hired", "protected": ["sex"], "statistical_rate": 0.5}
-    options = usual | options
+    options = {"statistical_rate": 0.5} | with_reference(options)
     if "favourable" in options:
         compared = options.get("predictions", options["outcome"])
         options["favourable"] = GOOD[compared]
     return check(everybody(), **options)
 
 
-def as_compared(options, table):
-    """The options and a table as pandas compares them: decisions are the outcome."""
-    options = {"outcome": "hired", "protected": ["sex"]} | options
-    if "predictions" in options:
-        options["outcome"] = options["predictions"]
-    if options.get("domain") is not None:
-        bins = pd.cut(table["skill"], EDGES, right=False, labels=NAMED)
-        table = table.assign(skill=bins.astype(object))
-    return Asked(options, table)
-
-
 def rates_are_those_of_pandas(options, result):
     """Each finding states the rate, and the answer that follows from it."""
     asked = as_compared(options, everybody())
     for finding in result.findings:
-        expected = rate_of(asked, finding)
+        expected = rate_of(asked, finding.columns, finding.kind)
         assert abs(finding.rate.value - expected) <= 1e-6, finding.name
         if finding.before is not None:
             earlier = as_compared(options, options["against"])
-            assert abs(finding.before.value - rate_of(earlier, finding)) <= 1e-6
+            assert (
+                abs(
+                    finding.before.value
+                    - rate_of(earlier, finding.columns, finding.kind)
+                )
+                <= 1e-6
+            )
             continue
         low = high = expected
         if options.get("confident"):
             low, high = finding.rate.interval
         answers = {low >= finding.limit: "pass", high < finding.limit: "fail"}
         assert finding.answer == answers.get(True, "cannot tell")
-
-
-def rate_of(asked, finding):
-    grouping = list(finding.columns)
-    assert grouping in asked.groupings
-    if finding.kind == "representation_rate":
-        return representation_rate(asked, asked.before, grouping)
-    return statistical_rate(asked, asked.before, grouping, asked["outcome"])
 
 
 def limit_is(kind):
@@ -85,6 +74,26 @@ def intervals_are_narrower(options, result):
     surer = called(**(options | {"confidence": 0.95}))
     for finding, other in zip(result.findings, surer.findings, strict=True):
         assert np.ptp(finding.rate.interval) < np.ptp(other.rate.interval)
+
+
+def small_groups_are_listed(options, result):
+    """Those that pandas finds, and nobody else."""
+    asked = as_compared(options, everybody())
+    for finding in result.findings:
+        named = {group.group for group in finding.rate.set_apart}
+        assert named == small_labels(asked, finding.columns)
+
+
+def intervals_allow_for_clusters(options, result):
+    """They are wider than among independent people, and than by a jackknife."""
+    asked = as_compared(options, everybody())
+    alone = called(**(options | {"cluster": None}))
+    for finding, other in zip(result.findings, alone.findings, strict=True):
+        low, high = finding.rate.interval
+        assert np.ptp(other.rate.interval) < high - low
+        deviate = NormalDist().inv_cdf((1 + options.get("confidence", 0.95)) / 2)
+        reach = np.exp(deviate * jackknife_error(asked, finding.rate.worst))
+        assert low * reach <= finding.rate.value
 
 
 def holds_by_rates(options, result):
@@ -119,7 +128,15 @@ WISHES = (
         holds_by_rates,
         needs={"protected": ["sex", "race"]},
     ),
+    Wish(
+        "smallest_group",
+        {"smallest_group": "25%"},
+        small_groups_are_listed,
+        needs={"protected": ["drive"]},
+    ),
+    Wish("reference", {"reference": "by column"}, holds_by_rates),
     Wish("weight", {"weight": "design"}, holds_by_rates),
+    Wish("cluster", {"cluster": "branch"}, intervals_allow_for_clusters),
     Wish(
         "domain",
         {"domain": Domain.infer(everybody(), bins={"skill": EDGES})},

@@ -54,10 +54,12 @@ def groups_are_judged(options, result):
 
 
 def good_outcome_is_judged(options, result):
-    """The share of each group that a model decides for is that of this outcome."""
+    """Who does not get the other outcome gets it."""
     other = called(**(options | {"favourable": "no", "protected": "sex"}))
     own = called(**(options | {"protected": "sex"}))
-    assert own.utility.new.groups != other.utility.new.groups
+    groups = zip(own.utility.new.groups, other.utility.new.groups, strict=True)
+    for good, bad in groups:
+        assert abs(good.favourable.value + bad.favourable.value - 1) <= 1e-9
 
 
 def secrets_are_guessed(options, result):

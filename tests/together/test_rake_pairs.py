@@ -119,7 +119,7 @@ def bounds_are_kept(options, result):
 def contradiction_is_stated(options, result):
     """Margins are missed only if they contradict each other, and that is said."""
     certificate = result.certificate
-    assert certificate.missed == contradicts(options)
+    assert bool(certificate.missed) == contradicts(options)
     assert (certificate.largest_error > 0.01) == contradicts(options)
 
 

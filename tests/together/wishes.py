@@ -32,6 +32,7 @@ from asked import (
     Delivered,
     is_near,
     representation_rate,
+    small_groups,
     statistical_rate,
     tables_by_stratum,
 )
@@ -185,6 +186,29 @@ PROMISES: tuple[Verify, ...] = (
 
 def is_a_promise(asked: Asked, fit: Any, delivered: Delivered) -> None:
     """`PROMISES` read this option, so there is nothing more to see."""
+
+
+def small_groups_stay(asked: Asked, fit: Any, delivered: Delivered) -> None:
+    """They have the size and the outcomes of the rows that may stay, and are named."""
+    named = " ".join(group.name for group in fit.certificate.set_apart)
+    table = asked.before.table
+    may_stay = Delivered("data", table[~asked.forbidden(table)])
+    for grouping in asked.groupings:
+        small = small_groups(asked, grouping)
+        if not len(small):
+            continue
+        for group in small:
+            assert np.atleast_1d(group)[-1] in named, f"{group} is not listed"
+        for outcome in asked.outcomes:
+            columns = [*asked.strata, *grouping, outcome]
+            before = of_groups(may_stay.shares(columns), small)
+            found = of_groups(delivered.shares(columns), small)
+            assert is_near(delivered, found, before), f"{columns}: {found}, {before}"
+
+
+def of_groups(shares: pd.Series, groups: pd.Index) -> pd.Series:
+    """The shares of some groups, by their outcomes."""
+    return shares[shares.index.droplevel(-1).isin(groups)]
 
 
 def strata_keep_their_sizes(asked: Asked, fit: Any, delivered: Delivered) -> None:
@@ -582,6 +606,21 @@ WISHES = (
         is_a_promise,
         needs=BOTH,
         says=("Missing values are compared like any other group or outcome.",),
+    ),
+    Wish(
+        "smallest_group",
+        {"smallest_group": "25%"},
+        small_groups_stay,
+        needs={"protected": ["drive"]},
+        says=("Groups below 25% of the people compared are not compared, and stay",),
+    ),
+    Wish(
+        "smallest_group",
+        {"smallest_group": 80},
+        small_groups_stay,
+        needs={"protected": ["sex", "drive"]},
+        says=("Groups below 80 rows are not compared, and stay",),
+        value="or rows",
     ),
     Wish(
         "largest_weight",

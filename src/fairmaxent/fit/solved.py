@@ -324,9 +324,12 @@ def missing_rows(fit: Solved, sums: Sums) -> Indices:
     if len(surplus):  # adding other rows does not remove these
         cell = np.unravel_index(int(surplus[0]), fit.distribution.root_table.shape)
         name = fit.roles.describe_cell([int(level) for level in cell])
+        state = "must have no share"
+        if not fit.problem.allowed[cell]:
+            state = "is forbidden"
         raise InfeasibleError(
-            f"adding rows cannot meet the fair table: {name} must have no share, but"
-            " has rows. Remove them first, or use ",
+            f"adding rows cannot meet the fair table: {name} {state}, but has rows."
+            " Remove them first, or use ",
             *instead,
             ".",
         )

@@ -348,13 +348,19 @@ class Comparison:
             return None
         reference: Label = ()
         for number, column in enumerate(columns):
+            if column not in levels:
+                raise InputError(
+                    Option("reference"),
+                    f" names no level of {column!r}, but groups are intersections;"
+                    " name a level of each column",
+                )
             known = list(dict.fromkeys(label[number] for label in labels))
-            code = code_of(known, levels.get(column))
+            code = code_of(known, levels[column])
             if code is None:
                 raise LevelError(
                     Option("reference"),
-                    f": no row has {column} = {levels.get(column)!r};"
-                    f" {did_you_mean_level(levels.get(column), known)}",
+                    f": no row has {column} = {levels[column]!r};"
+                    f" {did_you_mean_level(levels[column], known)}",
                 )
             reference = (*reference, known[code])
         return reference

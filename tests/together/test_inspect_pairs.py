@@ -1,0 +1,137 @@
+"""Every pair of options of `inspect` is refused, or both are honoured.
+
+To add an option, add a wish to `WISHES`.
+"""
+
+from inspect import signature
+
+import numpy as np
+from asked import tables_by_stratum
+from calls import Wish, verdicts, wrong
+from comparing import REFERENCE, as_compared, rate_of, small_labels, with_reference
+
+from fairmaxent import Domain, inspect
+from people import EDGES, GOOD, everybody
+
+UNWEIGHTED = everybody().drop(columns="design")
+WEIGHED = 0.02  # how far a ratio may be off if rows count by what they tell
+
+
+def called(**options):
+    """Look at the table by sex, unless something else is asked for."""
+    options = with_reference(options)
+    if "favourable" in options:
+        options["favourable"] = GOOD[options["outcome"]]
+    table = everybody() if "weight" in options else UNWEIGHTED
+    return inspect(table, **options)
+
+
+def asked_of(options, result, **changes):
+    """What pandas compares: the good outcome, which may have been proposed."""
+    favourable = None
+    if result.favourable:
+        favourable = "good"
+    changes = {"favourable": favourable} | changes
+    return as_compared(options | changes, everybody())
+
+
+def rates_are_those_of_pandas(options, result):
+    """Of all rows, and of each stratum; the worst one is the lowest of all."""
+    overall = asked_of(options, result, within=None)
+    within = asked_of(options, result)
+    assert [one.name.split(" × ") for one in result.groupings] == overall.groupings
+    for one, columns in zip(result.groupings, overall.groupings, strict=True):
+        for kind in ("statistical", "representation"):
+            expected = rate_of(overall, columns, f"{kind}_rate")
+            assert abs(getattr(one, kind).value - expected) <= 1e-6
+        if "within" in options:
+            lowest = min(rate.value for rate in one.strata)
+            assert abs(lowest - rate_of(within, columns, "statistical_rate")) <= 1e-6
+
+
+def gaps_are_those_of_pandas(options, result):
+    """Between the largest group, or the reference, and another one, over all strata."""
+    asked = asked_of(options, result, smallest_group=0)
+    small = asked_of(options, result, within=None)
+    slack = WEIGHED if "weight" in options else 1e-6
+    for one, columns in zip(result.groupings, asked.groupings, strict=True):
+        apart = {group.group for group in one.verdict.set_apart}
+        assert apart == small_labels(small, columns)
+        gap = one.verdict.gap
+        sizes = {group.group: group.rate for group in one.representation.groups}
+        compared = max(sizes, key=sizes.get)
+        if "reference" in options:
+            compared = tuple(REFERENCE[name] for name in columns)
+        pair = [gap.worst.lowest, gap.worst.highest]
+        assert compared in pair
+        expected = pooled_ratio(asked, columns, pair, gap.worst.outcome)
+        assert abs(gap.value - expected) <= slack, f"{gap.value}, not {expected}"
+
+
+def pooled_ratio(asked, columns, pair, level):
+    """That of two groups by Mantel and Haenszel; of one stratum, that of its rates."""
+    sums = np.zeros(2)
+    for counts in tables_by_stratum(asked, asked.before, columns, asked["outcome"]):
+        both = [group if len(columns) > 1 else group[0] for group in pair]
+        own = counts.loc[both]
+        sizes = own.sum(axis=1)
+        sums += (own[level] / sizes).to_numpy() * sizes.prod() / sizes.sum()
+    return sums[0] / sums[1]
+
+
+def is_a_promise(options, result):
+    """`PROMISES` read this option, so there is nothing more to see."""
+
+
+def intervals_are_wider_than(**other):
+    """Whether the same call with another value is surer of its gaps."""
+
+    def verify(options, result):
+        surer = called(**(options | other))
+        for one, usual in zip(result.groupings, surer.groupings, strict=True):
+            wide = np.ptp(one.verdict.gap.interval)
+            assert wide > np.ptp(usual.verdict.gap.interval)
+            assert np.ptp(one.statistical.interval) > np.ptp(usual.statistical.interval)
+
+    return verify
+
+
+def bins_are_groups(options, result):
+    summary = next(column for column in result.columns if column.name == "skill")
+    assert summary.levels == len(EDGES) - 1
+
+
+BOTH = {"protected": ["sex", "race"]}
+WISHES = (
+    Wish("outcome", {"outcome": "grade"}, is_a_promise),
+    Wish("protected", BOTH, is_a_promise),
+    Wish("favourable", {"favourable": "good"}, is_a_promise),
+    Wish("groups", {"groups": "joint"}, is_a_promise, needs=BOTH),
+    Wish("within", {"within": "town"}, is_a_promise),
+    Wish("weight", {"weight": "design"}, is_a_promise),
+    Wish("cluster", {"cluster": "branch"}, intervals_are_wider_than(cluster=None)),
+    Wish(
+        "domain",
+        {"domain": Domain.infer(UNWEIGHTED, bins={"skill": EDGES})},
+        bins_are_groups,
+        needs={"protected": ["skill"]},
+    ),
+    Wish(
+        "smallest_group",
+        {"smallest_group": "25%"},
+        is_a_promise,
+        needs={"protected": ["drive"]},
+    ),
+    Wish("reference", {"reference": "by column"}, is_a_promise),
+    Wish("confidence", {"confidence": 0.99}, intervals_are_wider_than(confidence=0.9)),
+)
+PROMISES = (rates_are_those_of_pandas, gaps_are_those_of_pandas)
+
+
+def test_every_option_has_a_wish():
+    options = [*signature(inspect).parameters][1:]
+    assert {wish.option for wish in WISHES} == set(options)
+
+
+def test_every_pair_is_refused_or_honoured():
+    assert wrong(verdicts(called, WISHES, PROMISES)) == []
