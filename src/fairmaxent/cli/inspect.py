@@ -178,16 +178,8 @@ def inspect_command(
     for path in written:
         about = _MUST_BE_PUBLIC if path == wanted.write_domain else ""
         echo(f"wrote {on_one_line(path)}{about}", err=wanted.as_json)
-    if wanted.as_json:
-        return
-    is_drafted = wanted.write_domain is not None
-    if is_drafted and inspection.outcome and inspection.protected:
-        following = _private_next(
-            ctx, data, inspection, wanted.write_domain, table.form
-        )
-    else:
-        following = _next(ctx, data, inspection, wanted.write_config, table.form)
-    echo(f"\n{following}")
+    if not wanted.as_json:
+        echo(f"\n{_next(ctx, data, inspection, wanted, table.form)}")
 
 
 def inspected(
@@ -236,7 +228,7 @@ def _private_next(
     ctx: click.Context,
     data: str,
     inspection: Inspection,
-    domain: str | None,
+    domain: str,
     form: TableForm,
 ) -> str:
     """The private fit with the domain that was drafted, once somebody has read that."""
@@ -257,7 +249,7 @@ def _private_next(
     files = [word for word in outputs(data, form) if word != "--like-input"]
     private = ["--domain", domain, "--epsilon", "1"]
     return next_step(
-        f"read {on_one_line(domain or '')}, change what is not public, and remove its"
+        f"read {on_one_line(domain)}, change what is not public, and remove its"
         " line 'draft = true'; then make the table fair and private, with a report",
         ["debias", data, *given, *private, *files],
     )
@@ -330,10 +322,13 @@ def _next(
     ctx: click.Context,
     data: str,
     inspection: Inspection,
-    config: str | None,
+    wanted: InspectOptions,
     form: TableForm,
 ) -> str:
     """What to do after an inspection: choose what is not known, or make it fair."""
+    domain = wanted.write_domain
+    if domain is not None and inspection.outcome and inspection.protected:
+        return _private_next(ctx, data, inspection, domain, form)
     merged = _one_name(inspection)
     # whoever named levels knows them
     if merged and not (ctx.params["levels"] or ctx.params["favourable"]):
@@ -360,8 +355,8 @@ def _next(
         names = [name for name in names if name != inspection.outcome]
         example = TEXTS["columns"].typed(names[:1])
         return _choose("groups to compare with --protected", names, example, looking)
-    if config is not None:
-        options = ["--config", config]
+    if wanted.write_config is not None:
+        options = ["--config", wanted.write_config]
     why = "make the table fair, with a report"
     if all(verdict.most == 1 for verdict in inspection.verdicts):
         why = "no gap here is clearly more than chance; if you want none at all, " + why

@@ -104,6 +104,8 @@ def group_changes(
         having, now_having = (group_table(table / table.sum(), axes) for table in both)
         low, high = _intervals(fit, measure, tables, axes, confidence)
         apart = np.broadcast_to(measure.apart_of(axes), rates.shape)
+        factor = np.full_like(share, np.nan)
+        np.divide(new_share, share, out=factor, where=share > 0)
         seen = np.argwhere(
             (people > 0) | (new_share > 0) | (group_shares(fair, axes) > 0)
         ).tolist()
@@ -118,11 +120,7 @@ def group_changes(
                 rows=int(people[group]),
                 share_before=float(share[group]),
                 share_after=float(new_share[group]),
-                weight_factor=(
-                    float(new_share[group] / share[group])
-                    if share[group] > 0
-                    else np.nan
-                ),
+                weight_factor=float(factor[group]),
                 rate_before=float(rates[level][group]),
                 rate_before_low=float(low[level][group]),
                 rate_before_high=float(high[level][group]),

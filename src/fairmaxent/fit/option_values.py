@@ -283,6 +283,31 @@ def check_target(target: object) -> None:
         )
 
 
+def check_rules(forbid: object) -> None:
+    """Refuse what is no list of combinations."""
+    if forbid is None:
+        return
+    if not isinstance(forbid, list | tuple) or not all(
+        isinstance(rule, Mapping) and rule for rule in forbid
+    ):
+        raise errors.ForbiddenError(
+            Option("forbid"),
+            f" is {shown(forbid)}; pass a list of combinations, none of them empty,"
+            " e.g. [{'sex': 'Male'}]",
+        )
+
+
+def check_estimate(plan: object) -> None:
+    """Refuse what is no plan of an estimate."""
+    if not isinstance(plan, str | Estimate | None):
+        raise errors.InputError(
+            Option("estimate"),
+            f" is {shown(plan)}; pass one of the choices, Estimate(…), or None",
+        )
+    if isinstance(plan, str):
+        errors.check_choice("estimate", plan, OutputOption)
+
+
 def check_share(name: str, share: float) -> float:
     """Refuse a share of the base (C) outside [0, 1]."""
     wanted = "lie between 0 (rows only) and 1 (base only)"

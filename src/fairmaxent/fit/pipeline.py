@@ -29,12 +29,7 @@ from fairmaxent.fit.estimate import Tryout, estimate_model, represented
 from fairmaxent.fit.facts import UnderivedFacts
 from fairmaxent.fit.option_values import EstimateOption
 from fairmaxent.fit.problem import Problem
-from fairmaxent.fit.relabel import (
-    NO_LABELS,
-    Labelling,
-    check_in_memory,
-    relabelled_if_asked,
-)
+from fairmaxent.fit.relabel import Labelling, check_in_memory, relabelled
 from fairmaxent.fit.request import Request
 from fairmaxent.fit.solved import Solved
 from fairmaxent.fit.student import Taught, teach
@@ -65,6 +60,7 @@ from fairmaxent.progress import Progress, silent
 # a cell of outcome and groups with fewer effective rows says too little about what it
 # is like
 _FEW_ROWS = 30
+_NO_LABELS = Labelling()
 
 
 def fit_frame(frame: Any, request: Request) -> Certified:
@@ -199,16 +195,14 @@ def fit_rows(
     request: Request,
     progress: Progress,
     *,
-    learned: Labelling = NO_LABELS,
+    learned: Labelling = _NO_LABELS,
 ) -> Certified:
     """Go from rows in codes to a fair distribution.
 
     The steps: the fair table, weights, prior, target, maximum entropy.
     """
     problem = Problem.of(request, data)
-    fair, labelled, labelling = relabelled_if_asked(
-        problem, request, data, learned, progress
-    )
+    fair, labelled, labelling = relabelled(problem, request, data, learned, progress)
     progress("base", 0.0)
     weighted = reweigh(labelled.counted, fair.table.ravel())
     base, borrowed = _base(data, request, labelled, weighted, fair.table.ravel())

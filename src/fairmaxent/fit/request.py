@@ -21,14 +21,7 @@ from fairmaxent.data.roles import (
     read_columns,
     read_within,
 )
-from fairmaxent.errors import (
-    ColumnError,
-    ForbiddenError,
-    InputError,
-    Option,
-    check_choice,
-    shown,
-)
+from fairmaxent.errors import ColumnError, Option, check_choice
 from fairmaxent.fairness.rates import MissingOption
 from fairmaxent.fairness.small_groups import SmallestGroupOption, SmallGroups
 from fairmaxent.fit import option_values as values
@@ -428,8 +421,8 @@ class Request:
         SmallGroups.of(self.smallest_group)
         check_seed(self.random_state)
         read_columns("keep_columns", self.keep_columns or [])
-        self._check_estimate()
-        self._check_rules()
+        values.check_estimate(self.estimate)
+        values.check_rules(self.forbid)
         values.check_target(self.target)
         check_private(self.privacy, self.release)
         refuse(self)
@@ -445,30 +438,6 @@ class Request:
             )
         first, *rest = read_columns("outcome", self.outcome)
         self._set(outcome=first, also=[*rest, *self.also_names] or None)
-
-    def _check_rules(self) -> None:
-        """Refuse what is no list of combinations."""
-        if self.forbid is None:
-            return
-        if not isinstance(self.forbid, list | tuple) or not all(
-            isinstance(rule, Mapping) and rule for rule in self.forbid
-        ):
-            raise ForbiddenError(
-                Option("forbid"),
-                f" is {shown(self.forbid)}; pass a list of combinations, none of them"
-                " empty, e.g. [{'sex': 'Male'}]",
-            )
-
-    def _check_estimate(self) -> None:
-        """Refuse what is no plan of an estimate."""
-        plan = self.estimate
-        if not isinstance(plan, str | values.Estimate | None):
-            raise InputError(
-                Option("estimate"),
-                f" is {shown(plan)}; pass one of the choices, Estimate(…), or None",
-            )
-        if isinstance(plan, str):
-            check_choice("estimate", plan, values.OutputOption)
 
     def _set_what_follows(self) -> None:
         """Set the options that others leave no choice."""

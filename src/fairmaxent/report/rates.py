@@ -264,10 +264,7 @@ class CellCount:
     times: float
 
 
-Counting = dict[str, CellCount]
-
-
-def counting(fit: Certified, table: Reals) -> Counting:
+def counting(fit: Certified, table: Reals) -> dict[str, CellCount]:
     """The cells that count most and least in the table of what was delivered."""
     before = fit.problem.data_table
     # Rounded, so that ties stay in the order of the cells whatever the last bit says.

@@ -39,7 +39,7 @@ from fairmaxent.report.delivered import (
     deliver,
 )
 from fairmaxent.report.rates import (
-    Counting,
+    CellCount,
     Reached,
     counting,
     outcomes_compared,
@@ -123,7 +123,7 @@ class Report:
     # for how many people of each group the outcome was changed, and in which direction
     changed: tuple[str, ...]
     costs: DeliveredCosts
-    counting: Counting
+    counting: dict[str, CellCount]
     wishes: tuple[str, ...]
     rates: tuple[Reached, ...]
     warnings: tuple[str, ...]  # everything else that a careful reader should know
