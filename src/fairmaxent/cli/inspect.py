@@ -37,6 +37,7 @@ from fairmaxent.inspection import Inspection, inspect
 from fairmaxent.inspection.findings import inspection_text
 from fairmaxent.options import NOTHING, option
 from fairmaxent.options.values import TEXTS
+from fairmaxent.plain_text import Values
 
 # Options that are repeated as they were given: how the file is read, and how columns
 # are compared.
@@ -370,9 +371,9 @@ def _next(
     return next_step(why, ["debias", data, *options, *outputs(data, form)])
 
 
-def _one_name(inspection: Inspection) -> dict[str, Any]:
+def _one_name(inspection: Inspection) -> Values:
     """One name for levels that are probably the same, of columns with a role."""
-    names: dict[str, Any] = {}
+    names: Values = {}
     for hint in inspection.hints:
         *_, option = hint.parts
         if hint.kind == "similar levels" and inspection.role_of(hint.columns[0]):

@@ -28,7 +28,7 @@ from typing import Literal
 import numpy as np
 
 from fairmaxent.data.roles import ColumnNames, read_columns
-from fairmaxent.data.table import Mask, Reals, tally
+from fairmaxent.data.table import Axes, Mask, Reals, tally
 from fairmaxent.errors import ColumnError, InputError
 from fairmaxent.evaluation.pooled import Nearest, Pooled, TableName, nearest
 from fairmaxent.metrics.trial import Score
@@ -228,7 +228,7 @@ def _by_doubles(real: Reals, new: Reals, confidence: float) -> SuccessRate:
 
 def read_parts(
     pooled: Pooled, given: Sequence[Sequence[str]] | None
-) -> tuple[tuple[int, ...], ...]:
+) -> tuple[Axes, ...]:
     """The two parts of the columns, by position: every other one by default.
 
     As if two tables about the same people held one part each. There are none if there
@@ -325,7 +325,7 @@ def _average(right: Mask, confidence: float) -> SuccessRate:
     return SuccessRate(mean, error, mean)
 
 
-def read_secrets(pooled: Pooled, given: ColumnNames | None) -> tuple[int, ...]:
+def read_secrets(pooled: Pooled, given: ColumnNames | None) -> Axes:
     """The columns to guess, by position: by default all, or the first of very many.
 
     There are none if there is only one column.

@@ -17,6 +17,7 @@ from fairmaxent.evaluation.singling_out import singling_out
 from fairmaxent.fit.refused import EVALUATION
 from fairmaxent.metrics.intervals import check_confidence
 from fairmaxent.options.refusals import refuse_pairs
+from fairmaxent.plain_text import Values
 from fairmaxent.progress import Progress
 
 ATTACKS = 2000
@@ -185,7 +186,7 @@ def _risks_of_nearest(
     guessed: Any,
     attacked: Sequence[Nearest],
     confidence: float,
-) -> dict[str, Any]:
+) -> Values:
     """What the nearest new rows give away; None: it was not tried."""
     linkability = None
     if halves:

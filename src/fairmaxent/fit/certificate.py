@@ -9,11 +9,11 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from fairmaxent.data.draws import check_count
+from fairmaxent.data.levels import Notes
 from fairmaxent.data.quotas import quotas
 from fairmaxent.document import Block, Paragraph
 from fairmaxent.document.text import to_text
@@ -38,7 +38,7 @@ from fairmaxent.fit.statements import (
 )
 from fairmaxent.fit.student import DecidedRate, Decisions
 from fairmaxent.metrics.intervals import check_confidence
-from fairmaxent.plain_text import plain_json
+from fairmaxent.plain_text import Values, plain_json
 
 Intervals = dict[str, dict[str, tuple[float, float]]]
 Remark = tuple[object, ...]
@@ -63,7 +63,7 @@ class Certificate(Facts):
     """Rates wanted, before and exactly achieved, and all there is to know beside."""
 
     @property
-    def warnings(self) -> tuple[str, ...]:
+    def warnings(self) -> Notes:
         """What a careful reader should know, as sentences: first what it costs."""
         return tuple(self._spelled((*cost_remarks(self), *other_remarks(self))))
 
@@ -119,7 +119,7 @@ class Certificate(Facts):
                 intervals[kind][name] = (float(low), float(high))
         return intervals
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Values:
         """Everything as plain values, for JSON; a number that is not finite is None."""
         stated = {
             key: plain_json(value)

@@ -11,7 +11,7 @@ from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.draws import generator
 from fairmaxent.data.reading import Reading, ReadingRequest
 from fairmaxent.data.shareable import shareable
-from fairmaxent.data.table import Counted, Reals, effective_rows
+from fairmaxent.data.table import Counted, Names, Reals, effective_rows
 from fairmaxent.engines.lazy_frame import open_lazy
 from fairmaxent.engines.rows import read_rows, row_prior
 from fairmaxent.errors import (
@@ -95,7 +95,7 @@ def read_frame(frame: Any, request: Request) -> Reading:
 
 def _read(frame: Any, request: Request) -> Reading:
     """Read the columns that a request names, and those that it does not leave out."""
-    identifiers: tuple[str, ...] = ()
+    identifiers: Names = ()
     if request.release:
         frame, identifiers = _without_rare_values(frame, request)
     domain = request.domain
@@ -158,7 +158,7 @@ def _pay(spending: Spending, request: Request, data: Reading) -> None:
     spending.pay(request.privacy, content, repr((asked, request.domain)))
 
 
-def _without_rare_values(frame: Any, request: Request) -> tuple[Any, tuple[str, ...]]:
+def _without_rare_values(frame: Any, request: Request) -> tuple[Any, Names]:
     """Prepare a table for rows to share; what is declared is public as it is."""
     if isinstance(request.domain, Declaration):
         check_read(request.domain)

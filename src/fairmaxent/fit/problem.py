@@ -19,6 +19,7 @@ from fairmaxent.data.table import (
     Codes,
     Counted,
     Mask,
+    Names,
     Reals,
     Summed,
     ratio,
@@ -155,7 +156,7 @@ class Problem:
     chosen: Mapping[int, Reals | None] = field(default_factory=dict)
     # of a row, as a multiple of the weight that it came with
     weight_limit: float | None = None
-    free_outcomes: tuple[str, ...] = ()  # whose shares may move
+    free_outcomes: Names = ()  # whose shares may move
     # the numbers that cells stand for, if their means are to be equal
     values: Reals | None = None
     relabels: bool = False  # rows change their outcome, rather than how much they count

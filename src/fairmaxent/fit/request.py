@@ -7,7 +7,7 @@ doors and reports read the fields.
 import copy
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, get_args
+from typing import get_args
 
 from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.domain import Domain
@@ -29,6 +29,7 @@ from fairmaxent.fit import refused
 from fairmaxent.maxent.priors.bases import BASES, BaseKind
 from fairmaxent.options import documented, option, words
 from fairmaxent.options.refusals import refuse
+from fairmaxent.plain_text import Values
 from fairmaxent.privacy.budget import Privacy
 from fairmaxent.privacy.refusals import check_private
 from fairmaxent.progress import Progress
@@ -580,7 +581,7 @@ class Request:
 
     def kept(self) -> "Request":
         """What a fit keeps of its request: a copy, as the caller's lists may change."""
-        asked: dict[str, Any] = {
+        asked: Values = {
             name: value
             for name, value in vars(self).items()
             if isinstance(value, Collection)

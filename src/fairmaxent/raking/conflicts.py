@@ -14,6 +14,7 @@ import numpy as np
 
 from fairmaxent.data.table import Codes, Mask, Reals, tally
 from fairmaxent.errors import ConflictError, Option
+from fairmaxent.fit.certificate import Remark
 from fairmaxent.raking.problem import Bounds, RakingProblem
 
 # Sum of the misses, as shares, below which margins are met: linear programs are solved
@@ -125,7 +126,7 @@ def conflict_error(problem: RakingProblem, levels: Sequence[int]) -> ConflictErr
     )
 
 
-def _alone(problem: RakingProblem, level: int) -> tuple[object, ...]:
+def _alone(problem: RakingProblem, level: int) -> Remark:
     """Why one level cannot have its share."""
     wanted = float(problem.wanted[level])
     name = problem.describe(level)
@@ -148,7 +149,7 @@ def _alone(problem: RakingProblem, level: int) -> tuple[object, ...]:
     )
 
 
-def _together(problem: RakingProblem, levels: Sequence[int]) -> tuple[object, ...]:
+def _together(problem: RakingProblem, levels: Sequence[int]) -> Remark:
     """Why levels of several margins cannot have their shares together."""
     names = " and ".join(margin.name for margin in problem.margins)
     shares = ", ".join(
@@ -159,7 +160,7 @@ def _together(problem: RakingProblem, levels: Sequence[int]) -> tuple[object, ..
         shares += f" and {len(levels) - _SHOWN} more"
     within = ""
     reason = "These shares contradict each other"
-    widen: tuple[object, ...] = ()
+    widen: Remark = ()
     unbounded = replace(problem, bounds=Bounds())
     if problem.bounds.given and smallest_miss(unbounded)[0] <= REACHED:
         within = f" if factors are {problem.bounds.text}"

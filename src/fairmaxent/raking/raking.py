@@ -41,6 +41,7 @@ from fairmaxent.errors import (
     did_you_mean,
     shown,
 )
+from fairmaxent.fit.certificate import Remark
 from fairmaxent.fit.distribution import Distribution, Evidence
 from fairmaxent.fit.solved import check_weight_name
 from fairmaxent.maxent.priors.rows import Rows
@@ -482,7 +483,7 @@ def _replaced(problem: RakingProblem, failed: int, count: int) -> str:
 
 def _too_many(problem: RakingProblem, failed: int, drawn: int) -> InfeasibleError:
     within = ""
-    widen: tuple[object, ...] = ()
+    widen: Remark = ()
     if problem.bounds.given:
         within = f" with factors {problem.bounds.text}"
         widen = (", widen ", Option("bounds"))

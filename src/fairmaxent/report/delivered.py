@@ -13,6 +13,7 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import value_key
 from fairmaxent.data.shareable import shareable
 from fairmaxent.data.table import (
+    Axes,
     Codes,
     Reals,
     highest,
@@ -159,7 +160,7 @@ def weighted_table(fit: Certified, weights: Reals) -> Reals:
     A relabelled row counts by one weight for each outcome.
     """
     outcomes, groups = root_shape(fit.roles.blocks)
-    shape: tuple[int, ...] = (fit.table.size,)
+    shape: Axes = (fit.table.size,)
     each = "row"
     if fit.soft is not None:
         shape = (fit.table.size, outcomes)
@@ -525,7 +526,7 @@ def _most_copies(
         names.remove(fit.roles.names[0])
     _, new, people = _numbered(data, delivered.frame, names)
 
-    def most(cells: Codes, shape: tuple[int, ...]) -> Reals:
+    def most(cells: Codes, shape: Axes) -> Reals:
         """How often equal values come in each cell, shared by those who have them."""
         pairs, counts = np.unique(cells * len(people) + new, return_counts=True)
         shared = ratio(counts.astype(float), people[pairs % len(people)])

@@ -10,6 +10,7 @@ from itertools import zip_longest
 
 import numpy as np
 
+from fairmaxent.data.levels import Notes
 from fairmaxent.document import (
     Block,
     Document,
@@ -145,7 +146,7 @@ def _hidden(count: int, shown: int, noun: str) -> list[Paragraph]:
     return [Paragraph(capital(line)) for line in lines]
 
 
-def _first(lines: Sequence[str], noun: str, longest: int = _LINE) -> tuple[str, ...]:
+def _first(lines: Sequence[str], noun: str, longest: int = _LINE) -> Notes:
     """The first lines, each of them cut, and one that counts the others."""
     kept = [shortened(line, longest) for line in lines[:_LINES]]
     return (*kept, *more(len(lines), _LINES, noun, _ELSEWHERE))
@@ -323,7 +324,7 @@ def _model(report: Report) -> Iterator[Block]:
         yield Paragraph(report.advice)
 
 
-def copy_lines(report: Report) -> tuple[str, ...]:
+def copy_lines(report: Report) -> Notes:
     """How many rows are real ones, or why there is nothing to count."""
     copies = report.copies
     if report.promise is not None:

@@ -7,6 +7,7 @@ import numpy as np
 
 from fairmaxent.data.table import Reals
 from fairmaxent.fairness.rates import (
+    Grouping,
     group_shares,
     group_table,
     outcome_axis,
@@ -35,7 +36,7 @@ def outcomes_compared(fit: Certified) -> str:
     )
 
 
-def _levels_compared(fit: Certified, axes: tuple[int, ...]) -> str:
+def _levels_compared(fit: Certified, axes: Grouping) -> str:
     """Name the levels of the outcome that the rate of a grouping compares."""
     outcome = fit.roles.attributes[outcome_axis(axes)]
     levels = fit.certificate.measure.favourable_of(axes)
@@ -206,7 +207,7 @@ def reached(fit: Certified, delivered: Delivered) -> Iterator[Reached]:
         )
 
 
-def _is_rounded(fit: Certified, delivered: Delivered, axes: tuple[int, ...]) -> bool:
+def _is_rounded(fit: Certified, delivered: Delivered, axes: Grouping) -> bool:
     """Whether every group has its fair rows, up to one, also with each outcome."""
     rows = delivered.rows
     if delivered.mode == "weights":
@@ -217,7 +218,7 @@ def _is_rounded(fit: Certified, delivered: Delivered, axes: tuple[int, ...]) -> 
     return bool((np.abs(off) < 1).all() and (np.abs(off.sum(axis=0)) < 1).all())
 
 
-def _target_shares(fit: Certified, axes: tuple[int, ...]) -> Reals | None:
+def _target_shares(fit: Certified, axes: Grouping) -> Reals | None:
     """The shares that the user named for a grouping's only column, if any.
 
     A column that is kept as it is has those of the data.
@@ -235,7 +236,7 @@ def _target_shares(fit: Certified, axes: tuple[int, ...]) -> Reals | None:
 def _worst(
     fit: Certified,
     kind: str,
-    axes: tuple[int, ...],
+    axes: Grouping,
     table: Reals,
 ) -> str:
     """Name the lowest and the highest group in the data."""

@@ -9,6 +9,8 @@ import narwhals as nw
 import numpy as np
 
 from fairmaxent.data import frames
+from fairmaxent.data.levels import Notes
+from fairmaxent.data.table import Names
 from fairmaxent.document import Block, Note, Paragraph, Picture, Table
 from fairmaxent.document.html import curve
 from fairmaxent.document.words import percent
@@ -206,8 +208,8 @@ class Evaluated:
     """What was judged, or why nothing was."""
 
     evaluation: Evaluation | None
-    verdict: tuple[str, ...]  # sentences, the answer first
-    flagged: tuple[str, ...]
+    verdict: Notes  # sentences, the answer first
+    flagged: Names
     skipped: str | None
 
 

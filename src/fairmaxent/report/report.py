@@ -7,6 +7,8 @@ from datetime import datetime
 from importlib.metadata import version
 from typing import Any
 
+from fairmaxent.data.levels import Notes
+from fairmaxent.data.table import Names
 from fairmaxent.errors import InputError
 from fairmaxent.fit import refused
 from fairmaxent.fit.certificate import (
@@ -25,7 +27,7 @@ from fairmaxent.fit.statements import (
 )
 from fairmaxent.options import with_options_of
 from fairmaxent.options.refusals import refuse
-from fairmaxent.plain_text import plain_json
+from fairmaxent.plain_text import Values, plain_json
 from fairmaxent.report import shares
 from fairmaxent.report.delivered import (
     Copies,
@@ -113,20 +115,20 @@ class Report:
     filing: Filing
     outcome: str
     favourable: str  # the outcomes that the statistical rate compares, in words
-    protected: tuple[str, ...]
+    protected: Names
     rows: int
     distinct_rows: int  # as combinations of levels
     columns: int
     points: int  # |Ω|, all combinations of levels
     # costs beyond the line, with their remedies: the first thing that is said
-    alerts: tuple[str, ...]
+    alerts: Notes
     # for how many people of each group the outcome was changed, and in which direction
-    changed: tuple[str, ...]
+    changed: Notes
     costs: DeliveredCosts
     counting: dict[str, CellCount]
-    wishes: tuple[str, ...]
+    wishes: Notes
     rates: tuple[Reached, ...]
-    warnings: tuple[str, ...]  # everything else that a careful reader should know
+    warnings: Notes  # everything else that a careful reader should know
     certificate: Certificate
     # as they were delivered; those of each protected column come first
     groups: tuple[GroupChange, ...]
@@ -149,13 +151,13 @@ class Report:
     call: str
     versions: dict[str, str]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Values:
         """Everything as plain values, for JSON; a number that is not finite is None."""
         values = vars(self) | {
             "source": self.source.to_dict(),
             "certificate": self.certificate.to_dict(),
         }
-        plain: dict[str, Any] = plain_json(values)
+        plain: Values = plain_json(values)
         return plain
 
     @property

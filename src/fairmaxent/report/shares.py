@@ -6,7 +6,7 @@ from operator import attrgetter
 
 import numpy as np
 
-from fairmaxent.data.table import Reals, tally
+from fairmaxent.data.table import Names, Reals, tally
 from fairmaxent.document import Block, Heading, Paragraph, Picture, Table
 from fairmaxent.document.html import heat_map
 from fairmaxent.document.words import counted, more, percent, rounded, short_name
@@ -127,7 +127,7 @@ class AssociationShift:
 class Associations:
     """Cramér's V of each pair of columns in the data and in p*, one on the diagonal."""
 
-    names: tuple[str, ...]
+    names: Names
     left_out: int  # columns that the map has no room for
     before: Matrix
     after: Matrix
