@@ -16,6 +16,7 @@ from fairmaxent.baselines.cross_validation import (
 from fairmaxent.data import frames
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain, bound
+from fairmaxent.data.draws import is_whole
 from fairmaxent.data.levels import cell_text, value_text
 from fairmaxent.data.roles import ColumnNames
 from fairmaxent.data.table import Codes
@@ -297,7 +298,7 @@ def compared(
     """Try one method after the other; a question that cannot be asked is refused."""
     opened = frames.open_frame(frame)
     _check_request(request)
-    if isinstance(folds, bool) or not isinstance(folds, int) or not 2 <= folds <= 100:
+    if not is_whole(folds, 2, 100):
         raise InputError(
             Option("folds"), f" is {folds!r}; give a whole number from 2 to 100"
         )

@@ -45,7 +45,6 @@ _ENOUGH = 0.25  # control rows for each real one, to tell what is chance
 _SEVERAL = 3  # others with the same values: nobody is given away
 TOLERANCE = 0.05  # of a number that is guessed
 MOST_SECRETS = 40  # columns that are guessed if nobody says which
-RARE = 0.01  # of the people outside may be accused wrongly
 
 
 @dataclass(frozen=True)
@@ -351,8 +350,6 @@ class Membership:
     auc: float
     low: float
     high: float
-    # share of the real table that is recognised, if one in a hundred others may be, too
-    rarely_wrong: float
     attempts: int
 
     @property
@@ -384,17 +381,10 @@ def membership(real: Reals, control: Reals, *, confidence: float) -> Membership:
     least = SuccessRate.of(0, min(len(real), len(control)), 0.95).error / 2
     z = NormalDist().inv_cdf((1 + confidence) / 2)
     error = z * max(math.sqrt(variance), least)
-    # The share of the real table within the distance that one in a hundred others has;
-    # ties count in part.
-    reached = np.unique(np.concatenate([real, control]))
-    inside = np.sort(real).searchsorted(reached, side="right") / len(real)
-    outside = np.sort(control).searchsorted(reached, side="right") / len(control)
-    rarely_wrong = np.interp(RARE, np.append(0.0, outside), np.append(0.0, inside))
     return Membership(
         auc=auc,
         low=max(0.0, auc - error),
         high=min(1.0, auc + error),
-        rarely_wrong=float(rarely_wrong),
         attempts=len(real) + len(control),
     )
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from fairmaxent.data.draws import is_whole
 from fairmaxent.data.frames import checked_progress
 from fairmaxent.data.roles import ColumnNames
 from fairmaxent.errors import InputError, Option
@@ -208,11 +209,7 @@ def _risks_of_nearest(
 
 
 def _check_whole(name: str, value: object, *, least: int) -> None:
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int | np.integer)
-        or value < least
-    ):
+    if not is_whole(value, least):
         raise InputError(
             Option(name), f" is {value!r}; give a whole number, at least {least}"
         )

@@ -101,7 +101,7 @@ class Certificate(Facts):
         stack = tables.reshape(-1, *self.table.shape).astype(float)
         intervals: Intervals = {"representation_rate": {}, "statistical_rate": {}}
         ends = [(1 - confidence) / 2, (1 + confidence) / 2]
-        for name, axes in zip(measure.names, measure.groupings, strict=True):
+        for name, axes in measure.named_groupings:
             outcomes = measure.favourable_of(axes)
             compared = (measure.groups_compared, measure.outcomes_compared)
             for index, kind in enumerate(intervals):

@@ -8,7 +8,7 @@ import numpy as np
 
 from fairmaxent.data.levels import Notes
 from fairmaxent.data.reading import RedrawnValues
-from fairmaxent.data.table import Names, Reals
+from fairmaxent.data.table import Names, Reals, ratio
 from fairmaxent.engines.rows import divergence, tilted_rows
 from fairmaxent.fairness.rates import (
     ByGrouping,
@@ -245,7 +245,7 @@ def _wanted(problem: Problem, decisions: Decisions | None) -> Rates:
     measure = problem.measure
     targets = problem.root_targets
     representation = dict(zip(measure.names, problem.representation, strict=True))
-    for name, grouping in zip(measure.names, measure.groupings, strict=True):
+    for name, grouping in measure.named_groupings:
         named = [
             axis
             for axis in grouping
@@ -290,7 +290,7 @@ def _removed_levels(distribution: Distribution) -> Names:
         for (member,), part in zip(blocks.members[1:], blocks.slices[1:], strict=True)
     }
     return tuple(
-        f"{attribute.name} = {attribute.labels[level]}"
+        attribute.describe(level)
         for index, attribute in enumerate(distribution.domain.attributes)
         for level in np.flatnonzero(shares[index] <= 0)
     )
@@ -349,14 +349,7 @@ def _group_means(problem: Problem, achieved: Reals) -> tuple[GroupMean, ...]:
                 group_table(compared * value, axes).sum(axis=0)
                 for value in (1.0, values)
             )
-            both.append(
-                np.divide(
-                    total,
-                    size,
-                    out=np.full_like(size, np.nan),
-                    where=size > 0,
-                )
-            )
+            both.append(ratio(total, size, np.nan))
         for group in map(tuple, np.argwhere(np.isfinite(both).all(axis=0)).tolist()):
             before, after = (float(mean[group]) for mean in both)
             means.append(
@@ -378,9 +371,9 @@ def outcome_shares(problem: Problem, achieved: Reals) -> tuple[OutcomeShare, ...
         )
         shares += [
             OutcomeShare(
-                f"{outcome.name} = {label}", float(before[level]), float(after[level])
+                outcome.describe(level), float(before[level]), float(after[level])
             )
-            for level, label in enumerate(outcome.labels)
+            for level in range(outcome.size)
         ]
     return tuple(shares)
 

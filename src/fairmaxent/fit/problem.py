@@ -22,6 +22,7 @@ from fairmaxent.data.table import (
     Names,
     Reals,
     Summed,
+    marginal,
     ratio,
     tally,
 )
@@ -133,13 +134,6 @@ def _refuse_uneven_bins(request: Request, data: Reading) -> None:
             " or give each number a level of its own with ",
             Option("bins"),
         )
-
-
-def _marginal(table: Reals, axes: tuple[int, ...], *, keepdims: bool = False) -> Reals:
-    return table.sum(
-        axis=tuple(axis for axis in range(table.ndim) if axis not in axes),
-        keepdims=keepdims,
-    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -449,7 +443,7 @@ class Problem:
         """By grouping, the number of groups that are compared in each stratum."""
         for name, axes in self.measure.of_first_outcome:
             compared = self.measure.groups_compared(self.empirical, axes)
-            present = _marginal(compared, axes) > 0
+            present = marginal(compared, axes) > 0
             if self.small.are_chosen:
                 present &= ~self.judged.apart_of(axes).all(axis=0)
             groups = tuple(range(present.ndim - self.measure.strata))
@@ -488,7 +482,7 @@ class Problem:
             if len(lost):
                 raise ForbiddenError(
                     Option("forbid"),
-                    f" leaves no row with {column.name} = {column.labels[lost[0]]}, a"
+                    f" leaves no row with {column.describe(lost[0])}, a"
                     " level of the outcome or a protected column; take those rows out"
                     " of the table, or drop the rule",
                 )

@@ -249,7 +249,7 @@ def _spans(
     groups = {}
     representation = {}
     statistical = {}
-    for name, axes in zip(measure.names, measure.groupings, strict=True):
+    for name, axes in measure.named_groupings:
         shares = np.stack([group_shares(table, axes) for table in tables])
         for group in np.ndindex(shares.shape[1:]):
             groups[roles.describe_group(axes, group)] = span(shares[(..., *group)])

@@ -12,7 +12,7 @@ import numpy as np
 
 from fairmaxent.data import frames
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.draws import RandomState, check_count, generator
+from fairmaxent.data.draws import RandomState, check_count, generator, is_whole
 from fairmaxent.data.limits import need_memory
 from fairmaxent.data.reading import encode_table
 from fairmaxent.data.roles import LARGEST_ROOT
@@ -405,11 +405,7 @@ def _relaxed(relax: Relax, asked: Sequence[Margin]) -> frozenset[int]:
 
 def _check_replicates(replicates: int, survey: Survey) -> None:
     """Refuse what cannot be drawn."""
-    if (
-        isinstance(replicates, bool)
-        or not isinstance(replicates, int | np.integer)
-        or not 0 <= replicates < 2**31
-    ):
+    if not is_whole(replicates, most=2**31 - 1):
         raise InputError(
             Option("replicates"),
             f" is {shown(replicates)}; give a whole number, 200 is usual",

@@ -43,9 +43,7 @@ def _levels_compared(fit: Certified, axes: Grouping) -> str:
     possible = set(range(outcome.size)) - {outcome.missing}
     if len(levels) > 1 and possible <= set(levels):
         return f"{_EACH_LEVEL}{outcome.name}"
-    shown = ", ".join(
-        f"{outcome.name} = {outcome.labels[level]}" for level in levels[:_OUTCOMES]
-    )
+    shown = ", ".join(outcome.describe(level) for level in levels[:_OUTCOMES])
     if len(levels) == 1:
         return shown
     if len(levels) > _OUTCOMES:
@@ -57,7 +55,7 @@ def wishes(fit: Certified) -> Iterator[str]:
     """What was asked for, one sentence each."""
     certificate = fit.certificate
     measure = certificate.measure
-    axes_of = dict(zip(measure.names, measure.groupings, strict=True))
+    axes_of = dict(measure.named_groupings)
     for kind, name in certificate.rates_shown:
         rate = certificate.wanted[kind][name]
         if rate is None:
@@ -168,7 +166,7 @@ def reached(fit: Certified, delivered: Delivered) -> Iterator[Reached]:
     if certificate.costs is not None:
         groups = certificate.costs.groups
         costly = {group.grouping for group in groups if group.beyond_line}
-    axes_of = dict(zip(measure.names, measure.groupings, strict=True))
+    axes_of = dict(measure.named_groupings)
     for kind, name in certificate.rates_shown:
         axes = axes_of[name]
         wanted = certificate.wanted[kind][name]
@@ -253,8 +251,7 @@ def _worst(
     if pair.outcome is None:
         return f"{lowest} against {highest}"
     outcome = fit.roles.attributes[outcome_axis(axes)]
-    level = outcome.labels[pair.outcome]
-    return f"{lowest} against {highest}, {outcome.name} = {level}"
+    return f"{lowest} against {highest}, {outcome.describe(pair.outcome)}"
 
 
 @dataclass(frozen=True)

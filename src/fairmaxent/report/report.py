@@ -49,7 +49,7 @@ from fairmaxent.report.rates import (
     wishes,
 )
 from fairmaxent.report.refits import Evaluated, TradeOff, evaluated, trade_off
-from fairmaxent.report.source import Filing, FrontDoor, Source, call, filed
+from fairmaxent.report.source import Filing, Source, call, filed
 
 _DELIVERED = {
     "rows": "Drawn rows",
@@ -301,6 +301,12 @@ def _collected(
     source = request.source or Source()
     door = source.front_door
     columns = shares.marginals(fit)
+    trades = TradeOff((), "it was not asked for")
+    if request.trade_off:
+        trades = trade_off(fit, spell=door.spell)
+    evaluation = None
+    if request.evaluate:
+        evaluation = evaluated(fit, data, iid=request.iid, spell=door.spell)
     return Report(
         filing=filing,
         outcome=", ".join(fit.roles.outcome_names),
@@ -325,42 +331,20 @@ def _collected(
         moves=shares.largest_moves(columns),
         marginals=columns,
         associations=shares.associations(fit),
-        trade_off=_trade_off(fit, request, door),
+        trade_off=trades,
         mode=request.mode,
         relabelled=fit.soft is not None,
         iid=request.iid,
         new_rows=delivered.rows,
         for_report=request.delivered is None,
         copies=copies(fit, delivered, data),
-        evaluation=_evaluation(fit, request, data, door),
+        evaluation=evaluation,
         seed=delivered.seed,
         source=source,
         advice=next(map(door.text_of, unfair_decisions(certificate)), None),
         promise=None if certificate.privacy is None else promise(certificate.privacy),
         call=call(fit, delivered, source),
         versions=_versions(fit.domain.library),
-    )
-
-
-def _trade_off(fit: Certified, request: ReportRequest, door: FrontDoor) -> TradeOff:
-    if request.trade_off:
-        return trade_off(fit, spell=door.spell)
-    return TradeOff((), "it was not asked for")
-
-
-def _evaluation(
-    fit: Certified,
-    request: ReportRequest,
-    data: Any,
-    door: FrontDoor,
-) -> Evaluated | None:
-    if not request.evaluate:
-        return None
-    return evaluated(
-        fit,
-        data,
-        iid=request.iid,
-        spell=door.spell,
     )
 
 
