@@ -17,7 +17,7 @@ from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Reals
 from fairmaxent.document import Block, Paragraph, Table
 from fairmaxent.document.text import sections_text
-from fairmaxent.document.words import counted, more
+from fairmaxent.document.words import counted, first
 from fairmaxent.errors import Option, spelled
 from fairmaxent.files.reading import STANDARD, TableFile
 from fairmaxent.files.write import Staging
@@ -286,16 +286,12 @@ def make_report(
 def result_text(result: Result, wanted: OutputOptions, following: str) -> str:
     """The costs, rates before and after, what to know, what was written, what next."""
     certificate = result.fit.certificate
-    notes = [
-        *result.notes[:_SHOWN],
-        *more(len(result.notes), _SHOWN, "note", "; --json shows them all"),
-    ]
+    notes = first(result.notes, _SHOWN, "note", "; --json shows them all")
     about = ""
     if len(certificate.measure.favourable) == 1:
         about = f", for {result.costs.outcomes[0].outcome}"
     rates = list(_rate_lines(result))
     apart = statements.small_group_lines(certificate.set_apart)
-    small_groups = [*apart[:_SHOWN], *more(len(apart), _SHOWN, "group")]
     sections: list[Sequence[Block]] = [
         _paragraphs(_sharing(result)),
         _paragraphs(statements.beyond_lines(certificate.decisions)),
@@ -303,7 +299,7 @@ def result_text(result: Result, wanted: OutputOptions, following: str) -> str:
         statements.changed_blocks(certificate.costs),
         _costs(result, wanted),
         [statements.rates_table(rates, ("wanted", "before", "after"))],
-        _paragraphs(small_groups),
+        _paragraphs(first(apart, _SHOWN, "group")),
         statements.mean_blocks(certificate.means),
         [_groups(result)],
         statements.decision_blocks(certificate.decisions),

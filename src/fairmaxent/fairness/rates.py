@@ -211,12 +211,12 @@ def rates_of_many(
     # A group that the model has but a table lacks has share zero in that table, and no
     # rate of an outcome.
     total = np.where(known, mass.sum(axis=1), np.nan)
-    rates = mass[:, list(outcomes)] / np.where(total > 0, total, np.nan)[:, None]
+    rates = mass / np.where(total > 0, total, np.nan)[:, None]
     if apart is not None:
-        too_small = by_stratum(apart, strata, first=1)[list(outcomes)]
-        rates = np.where(too_small, np.nan, rates)
+        rates = np.where(by_stratum(apart, strata, first=1), np.nan, rates)
     representation = smallest_over_largest(total)
-    statistical = smallest_over_largest(rates).reshape(len(tables), -1)
+    ratios = smallest_over_largest(rates[:, list(outcomes)])
+    statistical = ratios.reshape(len(tables), -1)
     return np.fmin.reduce(representation, axis=-1), np.fmin.reduce(statistical, axis=-1)
 
 

@@ -17,7 +17,7 @@ from fairmaxent.data.levels import Notes
 from fairmaxent.data.quotas import quotas
 from fairmaxent.document import Block, Paragraph
 from fairmaxent.document.text import to_text
-from fairmaxent.document.words import more, percent, times
+from fairmaxent.document.words import first, more, percent, times
 from fairmaxent.errors import KEEP_COLUMNS, Option, cut, spelled
 from fairmaxent.fairness.rates import rates_of_many
 from fairmaxent.fit import statements
@@ -175,7 +175,7 @@ class Certificate(Facts):
         yield from statements.changed_blocks(self.costs)
         outcomes = [*outcome_lines(self.compared(self.outcome_shares))]
         if is_headline:
-            outcomes = _first(outcomes, "outcome")
+            outcomes = first(outcomes, _LINES, "outcome")
         yield from map(Paragraph, outcomes)
         if self.privacy is None:
             yield Paragraph(
@@ -198,7 +198,7 @@ class Certificate(Facts):
             f" from data {self.distance['from_data']:.4f}"
         )
         remarks = [*self._spelled(other_remarks(self))]
-        yield from map(Paragraph, _first(remarks, "warning"))
+        yield from map(Paragraph, first(remarks, _LINES, "warning"))
 
     def __str__(self) -> str:
         return to_text(self.blocks())
@@ -216,7 +216,7 @@ class Certificate(Facts):
         yield rates_table(shown, _HEADS)
         yield from map(Paragraph, more(len(rates), _LINES, "rate"))
         apart = statements.small_group_lines(self.set_apart)
-        yield from map(Paragraph, _first(apart, "group"))
+        yield from map(Paragraph, first(apart, _LINES, "group"))
 
     def _cost_blocks(self) -> Iterator[Block]:
         """What each group rests on, and how many drawn rows are copies."""
@@ -252,11 +252,6 @@ class Certificate(Facts):
 
     def _spelled(self, remarks: Iterable[Remark]) -> Iterator[str]:
         return (spelled(remark, str) for remark in remarks)
-
-
-def _first(lines: list[str], noun: str) -> list[str]:
-    """The first lines, and one that counts the others."""
-    return [*lines[:_LINES], *more(len(lines), _LINES, noun)]
 
 
 def certify(solved: Solved, told: UnderivedFacts) -> Certificate:

@@ -22,6 +22,7 @@ from fairmaxent.document import (
 )
 from fairmaxent.document.words import (
     capital,
+    first,
     more,
     percent,
     rounded,
@@ -148,8 +149,8 @@ def _hidden(count: int, shown: int, noun: str) -> list[Paragraph]:
 
 def _first(lines: Sequence[str], noun: str, longest: int = _LINE) -> Notes:
     """The first lines, each of them cut, and one that counts the others."""
-    kept = [shortened(line, longest) for line in lines[:_LINES]]
-    return (*kept, *more(len(lines), _LINES, noun, _ELSEWHERE))
+    kept = [shortened(line, longest) for line in lines]
+    return tuple(first(kept, _LINES, noun, _ELSEWHERE))
 
 
 # ---------------------------------------------------------------- answers

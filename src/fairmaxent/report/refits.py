@@ -1,7 +1,7 @@
 """What more fits of the same table show: the trade-off, and rows judged by attacks."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from fairmaxent.document import Block, Note, Paragraph, Picture, Table
 from fairmaxent.document.html import curve
 from fairmaxent.document.words import percent
 from fairmaxent.engines.lazy_frame import open_lazy
-from fairmaxent.errors import BASE_SHARE, FairMaxEntError, Option
+from fairmaxent.errors import BASE_SHARE, FairMaxEntError, Spell
 from fairmaxent.evaluation.evaluation import evaluate
 from fairmaxent.evaluation.result import (
     ATTACKS,
@@ -87,7 +87,7 @@ class TradeOff:
     skipped: str | None
 
 
-def trade_off(fit: Certified, *, spell: Callable[[Option], str] = str) -> TradeOff:
+def trade_off(fit: Certified, *, spell: Spell = str) -> TradeOff:
     """Fit again with a handful of other options; ``spell`` names them if it fails."""
     if not isinstance(fit.request, Request):
         return TradeOff(
@@ -218,7 +218,7 @@ def evaluated(
     data: Any,
     *,
     iid: bool,
-    spell: Callable[[Option], str] = str,
+    spell: Spell = str,
 ) -> Evaluated:
     """Judge rows that are drawn from a fit as this one's are, or say why not."""
     if not isinstance(fit.request, Request):

@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 
@@ -10,7 +10,7 @@ from fairmaxent.data.levels import Notes
 from fairmaxent.data.table import Names
 from fairmaxent.document import Listing, Section
 from fairmaxent.document.words import short_name, shortened
-from fairmaxent.errors import InputError, Option, cut, spelled
+from fairmaxent.errors import InputError, Spell, cut, spelled
 from fairmaxent.fit.certificate import Remark
 from fairmaxent.fit.certified import Certified
 from fairmaxent.fit.request import Request
@@ -47,7 +47,7 @@ class FrontDoor:
     """Python, the command line or the app, and how options are spelled there."""
 
     where: str
-    spell: Callable[[Option], str]
+    spell: Spell
 
     def text_of(self, parts: Remark) -> str:
         """Join texts and options to one text."""
