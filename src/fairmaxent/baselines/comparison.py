@@ -23,6 +23,7 @@ from fairmaxent.data.table import Codes
 from fairmaxent.document.text import table_lines
 from fairmaxent.document.words import percent
 from fairmaxent.errors import InputError, Option, check_choice
+from fairmaxent.fit.option_values import rates_in
 from fairmaxent.fit.request import Request
 from fairmaxent.options import refuse_unknown
 from fairmaxent.progress import Progress, silent
@@ -143,7 +144,7 @@ def choose_method(results: Sequence[TriedMethod], request: Request) -> MethodCho
     raw = scored.pop(RAW, None)
     # None if a model gives nobody the outcome
     counted = "predicted_rate" if of_decisions else "statistical_rate"
-    wanted = _wanted_rate(request)
+    wanted = min(rates_in(request.statistical_rate), default=None)  # of all columns
     none = MethodChoice(
         method=None,
         wanted=wanted,
@@ -184,14 +185,6 @@ def choose_method(results: Sequence[TriedMethod], request: Request) -> MethodCho
         rate=rates[best],
         accuracy=scored[best].accuracy,
     )
-
-
-def _wanted_rate(request: Request) -> float | None:
-    """One statistical rate for all columns: the lowest that was asked for."""
-    asked = request.statistical_rate
-    if not isinstance(asked, Mapping):
-        return asked
-    return min((rate for rate in asked.values() if rate is not None), default=None)
 
 
 @dataclass(frozen=True, repr=False)

@@ -33,6 +33,7 @@ from fairmaxent.document.text import on_one_line
 from fairmaxent.errors import KEEP_COLUMNS
 from fairmaxent.files.reading import STANDARD, TableForm
 from fairmaxent.files.write import Staging, write_whole
+from fairmaxent.fit.option_values import rates_in
 from fairmaxent.inspection import Inspection, inspect
 from fairmaxent.inspection.findings import inspection_text
 from fairmaxent.options import NOTHING, option
@@ -419,9 +420,6 @@ def _roles(ctx: click.Context, inspection: Inspection) -> Iterator[str | None]:
         "--protected", TEXTS["columns"].typed(list(inspection.protected))
     )
     rate = inspection.representation_rate
-    if isinstance(rate, Mapping):
-        has_rate = any(rate.values())
-    else:
-        has_rate = rate is not None
-    if has_rate and CONFIG not in ctx.meta and inspection.outcome is not None:
+    is_told = CONFIG not in ctx.meta and inspection.outcome is not None
+    if is_told and rates_in(rate):
         yield from repeated("--representation-rate", TEXTS["rate"].typed(rate))

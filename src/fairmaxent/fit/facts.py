@@ -292,7 +292,7 @@ def _removed_levels(distribution: Distribution) -> Names:
     return tuple(
         attribute.describe(level)
         for index, attribute in enumerate(distribution.domain.attributes)
-        for level in np.flatnonzero(shares[index] <= 0)
+        for level in np.flatnonzero(shares[index] <= 0).tolist()
     )
 
 

@@ -266,11 +266,10 @@ def checked_largest(largest: float | None) -> float | None:
     )
 
 
-def asks_any(rate: RateOption) -> bool:
-    """Whether a rate is asked of any column or outcome."""
-    if isinstance(rate, Mapping):
-        return any(wanted is not None for wanted in rate.values())
-    return rate is not None
+def rates_in(option: RateOption) -> list[float]:
+    """The rates that are asked for: one for all, or by column or outcome."""
+    rates = option.values() if isinstance(option, Mapping) else [option]
+    return [rate for rate in rates if rate is not None]
 
 
 def check_target(target: object) -> None:

@@ -483,11 +483,11 @@ class Request:
 
         Their outcomes are then left alone: P(y | z) stays, and P(y) follows from it.
         """
-        if self.means is not None or values.asks_any(self.statistical_rate):
+        if self.means is not None or values.rates_in(self.statistical_rate):
             return False
         shares = self.target or {}
         has_target = any(shares.get(name) is not None for name in self.protected_names)
-        return has_target or values.asks_any(self.representation_rate)
+        return has_target or bool(values.rates_in(self.representation_rate))
 
     @property
     def free_outcomes(self) -> list[str]:

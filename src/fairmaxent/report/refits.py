@@ -26,7 +26,7 @@ from fairmaxent.evaluation.result import (
     verdict,
 )
 from fairmaxent.fit.certified import Certified
-from fairmaxent.fit.option_values import RateOption
+from fairmaxent.fit.option_values import RateOption, rates_in
 from fairmaxent.fit.pipeline import fit_frame, refit
 from fairmaxent.fit.request import Request
 from fairmaxent.fit.statements import rate_text
@@ -127,10 +127,8 @@ def _cases(request: Request) -> Iterator[tuple[str, float, Request]]:
     if request.privacy is None and not request.release:
         for share in sorted({*SHARES, float(request.base_share)}):
             yield "base_share", share, replace(request, base_share=share)
-    asked = set()
-    for option in (request.representation_rate, request.statistical_rate):
-        rates = option.values() if isinstance(option, Mapping) else [option]
-        asked |= {float(rate) for rate in rates if rate is not None}
+    options = (request.representation_rate, request.statistical_rate)
+    asked = {float(rate) for option in options for rate in rates_in(option)}
     if not asked or request.training is not None:
         return  # with other rates, a model would have to be trained again and again
     tried = {*RATES, *asked} if len(asked) == 1 else RATES
