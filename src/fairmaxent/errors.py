@@ -14,6 +14,8 @@ from typing import get_args
 
 from fairmaxent.plain_text import visible
 
+Spell = Callable[["Option"], str]  # how a front end writes an option
+
 # Options that Python has somewhere else than in `debias`, and the outputs, which are
 # methods there.
 _ELSEWHERE = {
@@ -88,7 +90,7 @@ class FairMaxEntError(Exception):
         self.parts = parts
         super().__init__(self.spelled(str))
 
-    def spelled(self, spell: Callable[[Option], str]) -> str:
+    def spelled(self, spell: Spell) -> str:
         """The message with its options spelled by ``spell``; long ones are cut."""
         text = spelled(self.parts, spell)
         if len(text) > MOST_SAID:
@@ -97,7 +99,7 @@ class FairMaxEntError(Exception):
         return visible(text)
 
 
-def spelled(parts: Iterable[object], spell: Callable[[Option], str]) -> str:
+def spelled(parts: Iterable[object], spell: Spell) -> str:
     """Join texts and options to one text; errors and tuples are joined likewise."""
 
     def text_of(part: object) -> str:

@@ -57,7 +57,7 @@ def test_copies_are_flagged_by_every_attack():
     )
     assert result.verdict.startswith("Do not treat these rows as anonymous")
     assert result.risks.copies.copies == ROWS
-    assert result.risks.membership.rarely_wrong == 1
+    assert result.risks.membership.auc == 1
 
 
 @pytest.mark.parametrize("control", [people(1000, 3), people(100, 3), None])

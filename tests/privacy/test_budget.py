@@ -110,7 +110,7 @@ def test_a_budget_that_makes_no_sense_is_refused_and_noise_has_no_seed(
     for value in values:
         with pytest.raises(InputError, match=f"{option} is .*{words}"):
             Privacy(**{option: value})
-    with pytest.raises(InputError, match="budget needs ledger: .* all fits together"):
+    with pytest.raises(InputError, match=r"budget needs ledger: .* all fits together"):
         Privacy(epsilon=1.0, budget=1.0)
     with pytest.raises(TypeError, match="seed"):
         Privacy(epsilon=1.0, seed=0)

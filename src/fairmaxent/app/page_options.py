@@ -11,6 +11,7 @@ from fairmaxent.cli.output import OutputOptions
 from fairmaxent.cli.reading import DomainOptions, ReadingOptions
 from fairmaxent.cli.request import ASKED, ROLES
 from fairmaxent.cli.values import as_typed
+from fairmaxent.data.table import Names
 from fairmaxent.errors import KEEP_COLUMNS, InputError, Option, did_you_mean, shown
 from fairmaxent.fit.option_values import Model
 from fairmaxent.fit.request import Request
@@ -139,7 +140,7 @@ class PageOptions:
         return kind(**given)
 
     @property
-    def drop(self) -> tuple[str, ...]:
+    def drop(self) -> Names:
         """The columns that are left out."""
         return tuple(self.values["drop"] or ())
 

@@ -22,7 +22,7 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import value_text
 from fairmaxent.data.reading import Reading
 from fairmaxent.data.roles import Roles
-from fairmaxent.data.table import Table, highest
+from fairmaxent.data.table import Names, Table, highest
 from fairmaxent.errors import FairMaxEntError, cut, spelled
 from fairmaxent.fairness.rates import group_table
 from fairmaxent.fit.certificate import (
@@ -181,7 +181,7 @@ def _column(column: ColumnSummary, domain: Domain) -> Values:
 
 def _grouping(
     grouping: GroupingRates,
-    protected: tuple[str, ...],
+    protected: Names,
     frame: Any,
     domain: Domain,
 ) -> Values:

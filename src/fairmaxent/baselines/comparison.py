@@ -16,12 +16,14 @@ from fairmaxent.baselines.cross_validation import (
 from fairmaxent.data import frames
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain, bound
+from fairmaxent.data.draws import is_whole
 from fairmaxent.data.levels import cell_text, value_text
 from fairmaxent.data.roles import ColumnNames
 from fairmaxent.data.table import Codes
 from fairmaxent.document.text import table_lines
 from fairmaxent.document.words import percent
 from fairmaxent.errors import InputError, Option, check_choice
+from fairmaxent.fit.option_values import rates_in
 from fairmaxent.fit.request import Request
 from fairmaxent.options import refuse_unknown
 from fairmaxent.progress import Progress, silent
@@ -142,7 +144,7 @@ def choose_method(results: Sequence[TriedMethod], request: Request) -> MethodCho
     raw = scored.pop(RAW, None)
     # None if a model gives nobody the outcome
     counted = "predicted_rate" if of_decisions else "statistical_rate"
-    wanted = _wanted_rate(request)
+    wanted = min(rates_in(request.statistical_rate), default=None)  # of all columns
     none = MethodChoice(
         method=None,
         wanted=wanted,
@@ -183,14 +185,6 @@ def choose_method(results: Sequence[TriedMethod], request: Request) -> MethodCho
         rate=rates[best],
         accuracy=scored[best].accuracy,
     )
-
-
-def _wanted_rate(request: Request) -> float | None:
-    """One statistical rate for all columns: the lowest that was asked for."""
-    asked = request.statistical_rate
-    if not isinstance(asked, Mapping):
-        return asked
-    return min((rate for rate in asked.values() if rate is not None), default=None)
 
 
 @dataclass(frozen=True, repr=False)
@@ -297,7 +291,7 @@ def compared(
     """Try one method after the other; a question that cannot be asked is refused."""
     opened = frames.open_frame(frame)
     _check_request(request)
-    if isinstance(folds, bool) or not isinstance(folds, int) or not 2 <= folds <= 100:
+    if not is_whole(folds, 2, 100):
         raise InputError(
             Option("folds"), f" is {folds!r}; give a whole number from 2 to 100"
         )

@@ -18,7 +18,7 @@ from fairmaxent.data.declaration import Declaration
 from fairmaxent.errors import InputError, StorageError, did_you_mean
 from fairmaxent.files.content import reason_of
 from fairmaxent.options.values import has_null, value_of
-from fairmaxent.plain_text import escaped_toml
+from fairmaxent.plain_text import Values, escaped_toml
 
 _DEEPEST = 100  # a.b.c… takes memory by the square of its length
 _HEAD = """\
@@ -42,7 +42,7 @@ def use_config(ctx: click.Context, param: click.Parameter, path: str | None) -> 
 
 def option_values(
     command: click.Command, values: Mapping[str, Any], where: str
-) -> dict[str, Any]:
+) -> Values:
     """Values from a file (``where``) as a command takes them; others are left out."""
     options = _options(command)
     taken = {}
@@ -122,7 +122,7 @@ def _text(path: str, what: str) -> str:
         ) from problem
 
 
-def _toml_values(text: str, path: str) -> dict[str, Any]:
+def _toml_values(text: str, path: str) -> Values:
     """Read a text of TOML; ``path`` is how messages name it."""
     try:
         if any(part.count(".") > _DEEPEST for part in re.split("[=,\n]", text)):

@@ -23,6 +23,7 @@ from fairmaxent.gate.kinds import KINDS
 from fairmaxent.gate.policy import PROJECT, SECTION, Policy, files_of, read_policies
 from fairmaxent.gate.result import CODES, FORMS, SUFFIXES, worst
 from fairmaxent.options import typed_options
+from fairmaxent.plain_text import Values
 
 _CODES = (
     "Exit code 0: pass. 1: fail (or a bug in fairmaxent, which stderr says). 2: wrong"
@@ -73,7 +74,7 @@ _DOCUMENTS = "\b\nKinds:\n" + "\n".join(
 @config.config_option
 def check_command(
     data: str | None,
-    asked: dict[str, Any],
+    asked: Values,
     columns_as: DomainOptions,
     reading: ReadingOptions,
     **wanted: Any,

@@ -33,10 +33,12 @@ from fairmaxent.document.text import on_one_line
 from fairmaxent.errors import KEEP_COLUMNS
 from fairmaxent.files.reading import STANDARD, TableForm
 from fairmaxent.files.write import Staging, write_whole
+from fairmaxent.fit.option_values import rates_in
 from fairmaxent.inspection import Inspection, inspect
 from fairmaxent.inspection.findings import inspection_text
 from fairmaxent.options import NOTHING, option
 from fairmaxent.options.values import TEXTS
+from fairmaxent.plain_text import Values
 
 # Options that are repeated as they were given: how the file is read, and how columns
 # are compared.
@@ -178,16 +180,8 @@ def inspect_command(
     for path in written:
         about = _MUST_BE_PUBLIC if path == wanted.write_domain else ""
         echo(f"wrote {on_one_line(path)}{about}", err=wanted.as_json)
-    if wanted.as_json:
-        return
-    is_drafted = wanted.write_domain is not None
-    if is_drafted and inspection.outcome and inspection.protected:
-        following = _private_next(
-            ctx, data, inspection, wanted.write_domain, table.form
-        )
-    else:
-        following = _next(ctx, data, inspection, wanted.write_config, table.form)
-    echo(f"\n{following}")
+    if not wanted.as_json:
+        echo(f"\n{_next(ctx, data, inspection, wanted, table.form)}")
 
 
 def inspected(
@@ -236,7 +230,7 @@ def _private_next(
     ctx: click.Context,
     data: str,
     inspection: Inspection,
-    domain: str | None,
+    domain: str,
     form: TableForm,
 ) -> str:
     """The private fit with the domain that was drafted, once somebody has read that."""
@@ -257,7 +251,7 @@ def _private_next(
     files = [word for word in outputs(data, form) if word != "--like-input"]
     private = ["--domain", domain, "--epsilon", "1"]
     return next_step(
-        f"read {on_one_line(domain or '')}, change what is not public, and remove its"
+        f"read {on_one_line(domain)}, change what is not public, and remove its"
         " line 'draft = true'; then make the table fair and private, with a report",
         ["debias", data, *given, *private, *files],
     )
@@ -330,10 +324,13 @@ def _next(
     ctx: click.Context,
     data: str,
     inspection: Inspection,
-    config: str | None,
+    wanted: InspectOptions,
     form: TableForm,
 ) -> str:
     """What to do after an inspection: choose what is not known, or make it fair."""
+    domain = wanted.write_domain
+    if domain is not None and inspection.outcome and inspection.protected:
+        return _private_next(ctx, data, inspection, domain, form)
     merged = _one_name(inspection)
     # whoever named levels knows them
     if merged and not (ctx.params["levels"] or ctx.params["favourable"]):
@@ -360,8 +357,8 @@ def _next(
         names = [name for name in names if name != inspection.outcome]
         example = TEXTS["columns"].typed(names[:1])
         return _choose("groups to compare with --protected", names, example, looking)
-    if config is not None:
-        options = ["--config", config]
+    if wanted.write_config is not None:
+        options = ["--config", wanted.write_config]
     why = "make the table fair, with a report"
     if all(verdict.most == 1 for verdict in inspection.verdicts):
         why = "no gap here is clearly more than chance; if you want none at all, " + why
@@ -375,9 +372,9 @@ def _next(
     return next_step(why, ["debias", data, *options, *outputs(data, form)])
 
 
-def _one_name(inspection: Inspection) -> dict[str, Any]:
+def _one_name(inspection: Inspection) -> Values:
     """One name for levels that are probably the same, of columns with a role."""
-    names: dict[str, Any] = {}
+    names: Values = {}
     for hint in inspection.hints:
         *_, option = hint.parts
         if hint.kind == "similar levels" and inspection.role_of(hint.columns[0]):
@@ -423,9 +420,6 @@ def _roles(ctx: click.Context, inspection: Inspection) -> Iterator[str | None]:
         "--protected", TEXTS["columns"].typed(list(inspection.protected))
     )
     rate = inspection.representation_rate
-    if isinstance(rate, Mapping):
-        has_rate = any(rate.values())
-    else:
-        has_rate = rate is not None
-    if has_rate and CONFIG not in ctx.meta and inspection.outcome is not None:
+    is_told = CONFIG not in ctx.meta and inspection.outcome is not None
+    if is_told and rates_in(rate):
         yield from repeated("--representation-rate", TEXTS["rate"].typed(rate))

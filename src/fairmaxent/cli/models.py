@@ -5,7 +5,7 @@ import os
 import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, get_args
+from typing import get_args
 
 import click
 
@@ -28,6 +28,7 @@ from fairmaxent.fit.refused import OUTPUTS
 from fairmaxent.options import option
 from fairmaxent.options.refusals import Refused, refuse
 from fairmaxent.options.values import number_of
+from fairmaxent.plain_text import Values
 
 model_argument = click.argument("model", type=FILE, metavar="MODEL")
 
@@ -122,9 +123,9 @@ def sample_command(model: str, wanted: SampleOptions) -> None:
         echo(f"\n{next_step('write a report on these rows', command)}")
 
 
-def _evidence(given: Iterable[dict[str, str]], domain: Domain) -> dict[str, Any] | None:
+def _evidence(given: Iterable[dict[str, str]], domain: Domain) -> Values | None:
     """Columns with the value, or the list of values, that is allowed."""
-    evidence: dict[str, Any] = {}
+    evidence: Values = {}
     for pairs in given:
         for column, text in pairs.items():
             value = _value(text, domain.attribute(column))

@@ -13,6 +13,7 @@ import click
 from fairmaxent.cli.reading import DomainOptions, check_files
 from fairmaxent.cli.values import as_typed
 from fairmaxent.data.frames import load_library
+from fairmaxent.data.levels import Notes
 from fairmaxent.document.words import counted
 from fairmaxent.errors import Option
 from fairmaxent.files.excel_writer import check_sheet_rows
@@ -242,7 +243,7 @@ class FileOptions(FilingOptions):
         frame: Any,
         source: TableFile,
         staging: Staging,
-    ) -> tuple[str, ...]:
+    ) -> Notes:
         """Write the table, and return what to know about the file."""
         target = self.output or ""
         form = source.form if self.like_input else None
@@ -459,7 +460,7 @@ def write_drawn(
     drawn: DrawnBatches | None = None,
     progress: Progress = silent,
     **drawing: Any,  # options of `Fit.sample_batches`
-) -> tuple[str, ...]:
+) -> Notes:
     """Write rows as they are drawn; return what to know about the file.
 
     The table may be larger than memory.
@@ -501,7 +502,7 @@ def write_drawn(
 
 def formula_notes(
     columns: Iterable[Any], target: str, format: FileFormat | None
-) -> tuple[str, ...]:
+) -> Notes:
     """Say if a spreadsheet would take cells, or names, of a text file for formulas."""
     polars = load_library("polars")
     if target == STANDARD:

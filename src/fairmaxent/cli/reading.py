@@ -27,6 +27,7 @@ from fairmaxent.files.reading import STANDARD, FileReading, TableFile
 from fairmaxent.options import option
 from fairmaxent.options.refusals import Refused, refuse
 from fairmaxent.options.values import comma_hint
+from fairmaxent.plain_text import Values
 
 _LEARNING = ("bins", "kinds", "order", "max_levels")
 
@@ -154,7 +155,7 @@ class DomainOptions:
         refuse(self)
 
     @property
-    def given(self) -> dict[str, Any]:
+    def given(self) -> Values:
         """The options of `Domain.infer` that were given."""
         values = {name: getattr(self, name) for name in _LEARNING}
         return {

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from fairmaxent.cli.options import taking
 from fairmaxent.data.declaration import Declaration
+from fairmaxent.data.table import Names
 from fairmaxent.errors import ColumnError, did_you_mean
 from fairmaxent.files.reading import TableFile
 from fairmaxent.fit.option_values import Model
@@ -15,6 +16,7 @@ from fairmaxent.fit.request import Request
 from fairmaxent.options import NOTHING, typed_options
 from fairmaxent.options.refusals import MISSING, NEEDED, Refused, refuse
 from fairmaxent.options.values import comma_hint
+from fairmaxent.plain_text import Values
 from fairmaxent.privacy.budget import Privacy
 from fairmaxent.progress import Progress
 
@@ -24,7 +26,7 @@ class RoleOptions:
     """Which columns the rates are about; `inspect` proposes those not given."""
 
     outcome: str
-    protected: tuple[str, ...]
+    protected: Names
     favourable: tuple[object, ...]
     groups: Any = "each"
     weight: str | None = None
@@ -44,7 +46,7 @@ class RoleOptions:
         return next(iter(self.favourable), None)
 
     @property
-    def named(self) -> dict[str, Any]:
+    def named(self) -> Values:
         """The roles as `inspect` and `evaluate` take them: None if not given."""
         return {
             "outcome": self.outcome or None,
@@ -105,7 +107,7 @@ def _is_number(text: str) -> bool:
 class AskedOptions:
     """Options of a request by name, as they were typed."""
 
-    values: dict[str, Any]
+    values: Values
 
     @classmethod
     def of(cls, **values: Any) -> Self:
@@ -130,7 +132,7 @@ class AskedOptions:
         progress: Progress | None = None,
     ) -> Request:
         """Make the request, which refuses what makes no sense."""
-        values: dict[str, Any] = {}
+        values: Values = {}
         for source in ASKED:
             if source.owner is not None:
                 continue

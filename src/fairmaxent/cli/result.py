@@ -12,12 +12,12 @@ from fairmaxent.cli.output import OutputOptions, write_drawn
 from fairmaxent.cli.values import as_typed
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.frames import load_library
-from fairmaxent.data.levels import value_text
+from fairmaxent.data.levels import Notes, value_text
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Reals
 from fairmaxent.document import Block, Paragraph, Table
 from fairmaxent.document.text import sections_text
-from fairmaxent.document.words import counted, more
+from fairmaxent.document.words import counted, first
 from fairmaxent.errors import Option, spelled
 from fairmaxent.files.reading import STANDARD, TableFile
 from fairmaxent.files.write import Staging
@@ -27,6 +27,7 @@ from fairmaxent.fit.certified import Certified
 from fairmaxent.fit.groups import group_changes
 from fairmaxent.inspection.hints import LEAKS, leak_hints, proxies
 from fairmaxent.inspection.proposals import known_levels, propose_favourable
+from fairmaxent.plain_text import Values
 from fairmaxent.progress import Progress, silent
 from fairmaxent.report import Source, build_report
 from fairmaxent.report import delivered as deliveries
@@ -54,7 +55,7 @@ class Result:
     frame: Any = None
     # the new rows or weights in it; None: nothing was written
     delivered: deliveries.Delivered | None = None
-    written_notes: tuple[str, ...] = ()  # what to know about the file
+    written_notes: Notes = ()  # what to know about the file
 
     @property
     def private(self) -> bool:
@@ -72,16 +73,16 @@ class Result:
         return deliveries.costs_of(self.fit, self.delivered, self.readable_frame)
 
     @property
-    def alerts(self) -> tuple[str, ...]:
+    def alerts(self) -> Notes:
         """Costs beyond the line, with their remedies: the first thing that is said."""
         return tuple(
             spelled(remark, as_typed) for remark in cost_remarks(self.fit.certificate)
         )
 
     @cached_property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> Notes:
         """What else a user should know about the data, the fit and what is written."""
-        reading: tuple[str, ...] = ()
+        reading: Notes = ()
         if not self.private:
             reading = self.source.notes_spelled(as_typed)
         remarks = other_remarks(self.fit.certificate)
@@ -157,7 +158,7 @@ def make_result(
         iid=wanted.iid,
         seed=fit.request.random_state,
     )
-    notes: tuple[str, ...] = ()
+    notes: Notes = ()
     # A table for stdout is written last, because it cannot be taken back.
     if wanted.output != STANDARD or is_lazy:
         notes = wanted.write(frame, source, staging)
@@ -285,16 +286,12 @@ def make_report(
 def result_text(result: Result, wanted: OutputOptions, following: str) -> str:
     """The costs, rates before and after, what to know, what was written, what next."""
     certificate = result.fit.certificate
-    notes = [
-        *result.notes[:_SHOWN],
-        *more(len(result.notes), _SHOWN, "note", "; --json shows them all"),
-    ]
+    notes = first(result.notes, _SHOWN, "note", "; --json shows them all")
     about = ""
     if len(certificate.measure.favourable) == 1:
         about = f", for {result.costs.outcomes[0].outcome}"
     rates = list(_rate_lines(result))
     apart = statements.small_group_lines(certificate.set_apart)
-    small_groups = [*apart[:_SHOWN], *more(len(apart), _SHOWN, "group")]
     sections: list[Sequence[Block]] = [
         _paragraphs(_sharing(result)),
         _paragraphs(statements.beyond_lines(certificate.decisions)),
@@ -302,7 +299,7 @@ def result_text(result: Result, wanted: OutputOptions, following: str) -> str:
         statements.changed_blocks(certificate.costs),
         _costs(result, wanted),
         [statements.rates_table(rates, ("wanted", "before", "after"))],
-        _paragraphs(small_groups),
+        _paragraphs(first(apart, _SHOWN, "group")),
         statements.mean_blocks(certificate.means),
         [_groups(result)],
         statements.decision_blocks(certificate.decisions),
@@ -467,7 +464,7 @@ def good_outcome_notes(favourable: object, outcome: Attribute) -> Iterator[str]:
         yield f"{what}; to name one, add {choices}"
 
 
-def result_record(result: Result, wanted: OutputOptions) -> dict[str, Any]:
+def result_record(result: Result, wanted: OutputOptions) -> Values:
     """The same for programs; of a private fit, nothing that reading the file showed."""
     return {
         "mode": wanted.mode,

@@ -11,6 +11,13 @@ from fairmaxent.options import typed_options
 from fairmaxent.options.refusals import by_name
 from fairmaxent.options.values import TEXTS, Value, quoted, written
 
+# Options of other records than the request that are not typed by their names.
+_ELSEWHERE = {
+    "as_json": "--json",
+    "declared": "--domain",
+    "output": "-o",
+}
+
 
 class _File(click.Path):
     """A path, or - for a stream of the process, whatever the system calls it."""
@@ -39,12 +46,6 @@ class TypedValue(click.ParamType[Any]):
 
 FILE = _File(readable=False)  # that is read: see `reading.check_files`
 TARGET = _File(readable=False)  # that is written
-# Options of other records than the request that are not typed by their names.
-_ELSEWHERE = {
-    "as_json": "--json",
-    "declared": "--domain",
-    "output": "-o",
-}
 
 
 def as_typed(option: Option) -> str:

@@ -34,6 +34,7 @@ from fairmaxent.data.table import (
     Mask,
     Names,
     Reals,
+    ratio,
 )
 from fairmaxent.errors import (
     InputError,
@@ -95,6 +96,10 @@ class Attribute:
     def present(self) -> int:
         """Number of raw values that are not missing."""
         return len(self.counts) - (self.missing is not None)
+
+    def describe(self, level: int) -> str:
+        """Name a level with its column."""
+        return f"{self.name} = {self.labels[level]}"
 
     def level(self, value: object) -> int:
         """Return the level of a raw value, of None/NaN, or of a label's text.
@@ -213,13 +218,7 @@ class Attribute:
             )
         weighted = self.counts * to_numbers(self.values)
         sums = np.add.reduceat(weighted, self.level_starts[:-1])
-        totals = self.level_counts()
-        return np.divide(
-            sums,
-            totals,
-            out=np.full(self.size, np.nan),
-            where=totals > 0,
-        )
+        return ratio(sums, self.level_counts(), np.nan)
 
     def levels_of(self, values: Column) -> Indices:
         """Return the level of each of a column's distinct, non-missing values."""

@@ -1,6 +1,7 @@
 """Draws: exact draws from many distributions, and the cells of new rows."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -172,20 +173,24 @@ def generator(random_state: RandomState) -> Generator:
     return np.random.default_rng(random_state)
 
 
+def is_whole(value: Any, least: int = 0, most: float = np.inf) -> bool:
+    """Whether this is a whole number in a range; True and False are none."""
+    is_number = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return is_number and least <= value <= most
+
+
 def check_seed(seed: object) -> None:
     """Refuse what is not a non-negative whole number or None."""
-    if seed is not None and (
-        isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0
-    ):
+    if seed is not None and not is_whole(seed):
         raise InputError(
             Option("random_state"),
             f" is {seed!r}; pass a whole number that is not negative",
         )
 
 
-def check_count(n: object) -> int:
+def check_count(n: Any) -> int:
     """Refuse what is not a positive number of rows."""
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+    if not is_whole(n, 1):
         raise InputError(f"n is {n!r}; ask for a positive whole number of rows")
     if n > _MOST_ROWS:
         raise InputError(

@@ -14,13 +14,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import Any
 
 import numpy as np
 
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.frames import take, to_numbers
 from fairmaxent.data.table import Reals
+from fairmaxent.plain_text import Values
 
 # a column with fewer is taken for one only if they are e-mail addresses and such
 FEWEST_VALUES = 20
@@ -55,7 +55,7 @@ _LETTERS = str.maketrans(
 
 
 @cache
-def vocabulary() -> dict[str, Any]:
+def vocabulary() -> Values:
     """The words of columns and levels, by what they say."""
     import tomllib  # read when the first word is looked up
 

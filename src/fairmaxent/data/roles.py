@@ -168,7 +168,7 @@ class Roles:
         """Name a group by its columns and levels."""
         attributes = self.attributes
         return ", ".join(
-            f"{attributes[axis].name} = {attributes[axis].labels[level]}"
+            attributes[axis].describe(level)
             for axis, level in zip(grouping, group, strict=True)
         )
 
@@ -182,8 +182,7 @@ class Roles:
         if number == 0:
             cell = np.unravel_index(within, blocks.shape(0))
             return self.describe_cell([int(code) for code in cell])
-        attribute = self.domain.attributes[blocks.members[number][0]]
-        return f"{attribute.name} = {attribute.labels[within]}"
+        return self.domain.attributes[blocks.members[number][0]].describe(within)
 
     def favourable_levels(self, favourable: object, axis: int = 0) -> Axes:
         """Levels of an outcome that the statistical rate is about.

@@ -368,14 +368,34 @@ def marginal(table: Reals, axes: Sequence[int]) -> Reals:
     return table.sum(axis=others)
 
 
-def ratio(part: Reals, whole: Reals) -> Reals:
-    """part / whole; 0 where there is nothing to divide by."""
+def ratio(part: Reals, whole: Reals, nothing: float = 0.0) -> Reals:
+    """part / whole; ``nothing`` where there is nothing to divide by."""
     return np.divide(
         part,
         whole,
-        out=np.zeros_like(part),
+        out=np.full_like(part, nothing),
         where=whole > 0,
     )
+
+
+def cramers_v(table: Reals) -> float:
+    """√(χ² / (N·(min(rows, columns) − 1))) of a table (Cramér, 1946).
+
+    Rows and columns without mass do not count.
+
+    >>> cramers_v(np.array([[0.5, 0.0], [0.0, 0.5]])), cramers_v(np.full((2, 3), 1 / 6))
+    (1.0, 0.0)
+    """
+    kept = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
+    if min(kept.shape) < 2:
+        return 0.0
+    share = kept / kept.sum()
+    expected = np.outer(share.sum(axis=1), share.sum(axis=0))
+    chi_square = float(((share - expected) ** 2 / expected).sum())
+    # Below what float64 can tell from zero, a root would make noise look like an
+    # association.
+    chi_square = 0.0 if chi_square < 1e-15 else chi_square
+    return float(min(1.0, np.sqrt(chi_square / (min(kept.shape) - 1))))
 
 
 def highest(cells: Codes, weights: Reals, size: int) -> Reals:

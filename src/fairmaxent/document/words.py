@@ -105,6 +105,20 @@ def more(
     return [f"and {counted(count - shown, f'more {noun}')}{where}"]
 
 
+def first(
+    lines: Sequence[str],
+    most: int,
+    noun: str,
+    where: str = "",
+) -> list[str]:
+    """The first lines, and one that counts the others, if there are any.
+
+    >>> first(["a", "b", "c"], 2, "line"), first(["a", "b"], 2, "line")
+    (['a', 'b', 'and 1 more line'], ['a', 'b'])
+    """
+    return [*lines[:most], *more(len(lines), most, noun, where)]
+
+
 def capital(text: str) -> str:
     """A text with a capital letter at its beginning."""
     return text[:1].upper() + text[1:]

@@ -28,7 +28,7 @@ from typing import Literal
 import numpy as np
 
 from fairmaxent.data.roles import ColumnNames, read_columns
-from fairmaxent.data.table import Mask, Reals, tally
+from fairmaxent.data.table import Axes, Mask, Reals, tally
 from fairmaxent.errors import ColumnError, InputError
 from fairmaxent.evaluation.pooled import Nearest, Pooled, TableName, nearest
 from fairmaxent.metrics.trial import Score
@@ -45,7 +45,6 @@ _ENOUGH = 0.25  # control rows for each real one, to tell what is chance
 _SEVERAL = 3  # others with the same values: nobody is given away
 TOLERANCE = 0.05  # of a number that is guessed
 MOST_SECRETS = 40  # columns that are guessed if nobody says which
-RARE = 0.01  # of the people outside may be accused wrongly
 
 
 @dataclass(frozen=True)
@@ -228,7 +227,7 @@ def _by_doubles(real: Reals, new: Reals, confidence: float) -> SuccessRate:
 
 def read_parts(
     pooled: Pooled, given: Sequence[Sequence[str]] | None
-) -> tuple[tuple[int, ...], ...]:
+) -> tuple[Axes, ...]:
     """The two parts of the columns, by position: every other one by default.
 
     As if two tables about the same people held one part each. There are none if there
@@ -325,7 +324,7 @@ def _average(right: Mask, confidence: float) -> SuccessRate:
     return SuccessRate(mean, error, mean)
 
 
-def read_secrets(pooled: Pooled, given: ColumnNames | None) -> tuple[int, ...]:
+def read_secrets(pooled: Pooled, given: ColumnNames | None) -> Axes:
     """The columns to guess, by position: by default all, or the first of very many.
 
     There are none if there is only one column.
@@ -351,8 +350,6 @@ class Membership:
     auc: float
     low: float
     high: float
-    # share of the real table that is recognised, if one in a hundred others may be, too
-    rarely_wrong: float
     attempts: int
 
     @property
@@ -384,17 +381,10 @@ def membership(real: Reals, control: Reals, *, confidence: float) -> Membership:
     least = SuccessRate.of(0, min(len(real), len(control)), 0.95).error / 2
     z = NormalDist().inv_cdf((1 + confidence) / 2)
     error = z * max(math.sqrt(variance), least)
-    # The share of the real table within the distance that one in a hundred others has;
-    # ties count in part.
-    reached = np.unique(np.concatenate([real, control]))
-    inside = np.sort(real).searchsorted(reached, side="right") / len(real)
-    outside = np.sort(control).searchsorted(reached, side="right") / len(control)
-    rarely_wrong = np.interp(RARE, np.append(0.0, outside), np.append(0.0, inside))
     return Membership(
         auc=auc,
         low=max(0.0, auc - error),
         high=min(1.0, auc + error),
-        rarely_wrong=float(rarely_wrong),
         attempts=len(real) + len(control),
     )
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from fairmaxent.data.draws import is_whole
 from fairmaxent.data.frames import checked_progress
 from fairmaxent.data.roles import ColumnNames
 from fairmaxent.errors import InputError, Option
@@ -17,6 +18,7 @@ from fairmaxent.evaluation.singling_out import singling_out
 from fairmaxent.fit.refused import EVALUATION
 from fairmaxent.metrics.intervals import check_confidence
 from fairmaxent.options.refusals import refuse_pairs
+from fairmaxent.plain_text import Values
 from fairmaxent.progress import Progress
 
 ATTACKS = 2000
@@ -185,7 +187,7 @@ def _risks_of_nearest(
     guessed: Any,
     attacked: Sequence[Nearest],
     confidence: float,
-) -> dict[str, Any]:
+) -> Values:
     """What the nearest new rows give away; None: it was not tried."""
     linkability = None
     if halves:
@@ -207,11 +209,7 @@ def _risks_of_nearest(
 
 
 def _check_whole(name: str, value: object, *, least: int) -> None:
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int | np.integer)
-        or value < least
-    ):
+    if not is_whole(value, least):
         raise InputError(
             Option(name), f" is {value!r}; give a whole number, at least {least}"
         )

@@ -23,7 +23,7 @@ from fairmaxent.data.columns import factorize
 from fairmaxent.data.domain import Domain, EncodedTable, learn_columns
 from fairmaxent.data.levels import ColumnOptions, unique_labels, value_key, value_text
 from fairmaxent.data.limits import check_columns
-from fairmaxent.data.table import Codes, Indices, Reals, row_keys
+from fairmaxent.data.table import Axes, Codes, Indices, Names, Reals, row_keys
 from fairmaxent.errors import ColumnError, InputError, Option, cut, did_you_mean
 
 TableName = Literal["real", "new", "control"]
@@ -59,7 +59,7 @@ class PooledColumn:
     name: str
     codes: Indices  # the number of each row's value; 0: missing
     # the text of each value that is not missing; empty for numbers and dates
-    labels: tuple[str, ...]
+    labels: Names
     # numbers, and dates in seconds; NaN if missing. None: values are equal or not
     numbers: Reals | None
 
@@ -78,7 +78,7 @@ class Pooled:
     library: str  # the DataFrame library of the real table
 
     @property
-    def names(self) -> tuple[str, ...]:
+    def names(self) -> Names:
         """Names of the columns."""
         return tuple(column.name for column in self.columns)
 
@@ -87,7 +87,7 @@ class Pooled:
         part = self.parts.get(table, slice(0, 0))
         return int(part.stop - part.start)
 
-    def positions(self, names: Sequence[str]) -> tuple[int, ...]:
+    def positions(self, names: Sequence[str]) -> Axes:
         """Look columns up."""
         for name in names:
             if not isinstance(name, str) or name not in self.names:
@@ -152,7 +152,7 @@ class Pooled:
         return domain, EncodedTable.of(domain, columns)
 
 
-def pool(tables: Mapping[TableName, Any]) -> tuple[Pooled, tuple[str, ...]]:
+def pool(tables: Mapping[TableName, Any]) -> tuple[Pooled, Names]:
     """Put the tables side by side.
 
     Also returns the columns of the real table that the new rows do not have.

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.random import Generator
 
 from fairmaxent.data.roles import ColumnNames, Roles, read_columns
-from fairmaxent.data.table import Codes, Indices, Mask, Reals
+from fairmaxent.data.table import Codes, Indices, Mask, Reals, cramers_v
 from fairmaxent.errors import InputError, Option
 from fairmaxent.evaluation.pooled import (
     Pooled,
@@ -227,22 +227,9 @@ def _trend(first: tuple[_Side, ...], second: tuple[_Side, ...]) -> float | None:
         _shares(side.binned * width + other.binned, height * width).reshape(height, -1)
         for side, other in zip(first, second, strict=True)
     )
-    if _association(table) <= ASSOCIATED:
+    if cramers_v(table) <= ASSOCIATED:
         return None
     return 1 - _variation(table, another)
-
-
-def _association(table: Reals) -> float:
-    """Cramér's V: the root of Σ (p − q)² / q over the smaller side less one.
-
-    q is the product of the margins.
-    """
-    table = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
-    least = min(table.shape) - 1
-    if least < 1:
-        return 0.0
-    expected = np.outer(table.sum(axis=1), table.sum(axis=0))
-    return math.sqrt(float(((table - expected) ** 2 / expected).sum()) / least)
 
 
 def _correlation(first: Any, second: Any) -> float | None:

@@ -5,9 +5,9 @@ The verdict comes first, then risk, utility and fidelity.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from fairmaxent.data.levels import cell_text
+from fairmaxent.data.table import Names
 from fairmaxent.document import Block, Note, Paragraph, Table
 from fairmaxent.document.text import sections_text
 from fairmaxent.document.words import counted
@@ -15,7 +15,7 @@ from fairmaxent.errors import cut
 from fairmaxent.evaluation import attacks
 from fairmaxent.evaluation.quality import Fidelity, Utility
 from fairmaxent.metrics.trial import Score
-from fairmaxent.plain_text import plain_json
+from fairmaxent.plain_text import Values, plain_json
 
 _NAMES = {"inference": "inference, average"}
 # Each attack: what it does, and when it succeeds.
@@ -102,15 +102,15 @@ class Evaluation:
     real_rows: int
     new_rows: int
     control_rows: int
-    columns: tuple[str, ...]
-    left_out: tuple[str, ...]  # columns of the real table that the new rows do not have
+    columns: Names
+    left_out: Names  # columns of the real table that the new rows do not have
     confidence: float
     fidelity: Fidelity
     utility: Utility | None  # None: no outcome was named
     risks: Risks
 
     @property
-    def flagged(self) -> tuple[str, ...]:
+    def flagged(self) -> Names:
         """The risks that are surely too high: sharing would give people away."""
         return tuple(self.risks.judged_as("high"))
 
@@ -119,7 +119,7 @@ class Evaluation:
         """Whether the rows may be shared, in a few sentences."""
         return " ".join(verdict(self))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Values:
         """Everything as plain Python values, for JSON; None for infinite numbers."""
         return {
             "verdict": self.verdict,

@@ -388,10 +388,15 @@ class Measure:
         return dict(self.others).get(outcome_axis(grouping), self.favourable)
 
     @property
+    def named_groupings(self) -> tuple[tuple[str, Grouping], ...]:
+        """Each grouping with its name."""
+        return tuple(zip(self.names, self.groupings, strict=True))
+
+    @property
     def of_first_outcome(self) -> tuple[tuple[str, Grouping], ...]:
         """Each grouping once, with its name, however many outcomes there are."""
         count = len(self.groupings) // (1 + len(self.others))
-        return tuple(zip(self.names, self.groupings, strict=True))[:count]
+        return self.named_groupings[:count]
 
     def groups_of(self, name: str) -> str:
         """Name a grouping by its groups alone.
@@ -481,7 +486,7 @@ class Measure:
         """Both rates of a table, by grouping."""
         shares: ByGrouping = {}
         outcomes: ByGrouping = {}
-        for name, grouping in zip(self.names, self.groupings, strict=True):
+        for name, grouping in self.named_groupings:
             sizes = self.shares_compared(table, grouping)
             shares[name] = worst_ratio(sizes, self.strata)
             rates = self.rates_compared(table, grouping)

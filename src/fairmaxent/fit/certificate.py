@@ -9,15 +9,15 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from fairmaxent.data.draws import check_count
+from fairmaxent.data.levels import Notes
 from fairmaxent.data.quotas import quotas
 from fairmaxent.document import Block, Paragraph
 from fairmaxent.document.text import to_text
-from fairmaxent.document.words import more, percent, times
+from fairmaxent.document.words import first, more, percent, times
 from fairmaxent.errors import KEEP_COLUMNS, Option, cut, spelled
 from fairmaxent.fairness.rates import rates_of_many
 from fairmaxent.fit import statements
@@ -38,7 +38,7 @@ from fairmaxent.fit.statements import (
 )
 from fairmaxent.fit.student import DecidedRate, Decisions
 from fairmaxent.metrics.intervals import check_confidence
-from fairmaxent.plain_text import plain_json
+from fairmaxent.plain_text import Values, plain_json
 
 Intervals = dict[str, dict[str, tuple[float, float]]]
 Remark = tuple[object, ...]
@@ -63,7 +63,7 @@ class Certificate(Facts):
     """Rates wanted, before and exactly achieved, and all there is to know beside."""
 
     @property
-    def warnings(self) -> tuple[str, ...]:
+    def warnings(self) -> Notes:
         """What a careful reader should know, as sentences: first what it costs."""
         return tuple(self._spelled((*cost_remarks(self), *other_remarks(self))))
 
@@ -101,7 +101,7 @@ class Certificate(Facts):
         stack = tables.reshape(-1, *self.table.shape).astype(float)
         intervals: Intervals = {"representation_rate": {}, "statistical_rate": {}}
         ends = [(1 - confidence) / 2, (1 + confidence) / 2]
-        for name, axes in zip(measure.names, measure.groupings, strict=True):
+        for name, axes in measure.named_groupings:
             outcomes = measure.favourable_of(axes)
             compared = (measure.groups_compared, measure.outcomes_compared)
             for index, kind in enumerate(intervals):
@@ -119,7 +119,7 @@ class Certificate(Facts):
                 intervals[kind][name] = (float(low), float(high))
         return intervals
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Values:
         """Everything as plain values, for JSON; a number that is not finite is None."""
         stated = {
             key: plain_json(value)
@@ -175,7 +175,7 @@ class Certificate(Facts):
         yield from statements.changed_blocks(self.costs)
         outcomes = [*outcome_lines(self.compared(self.outcome_shares))]
         if is_headline:
-            outcomes = _first(outcomes, "outcome")
+            outcomes = first(outcomes, _LINES, "outcome")
         yield from map(Paragraph, outcomes)
         if self.privacy is None:
             yield Paragraph(
@@ -198,7 +198,7 @@ class Certificate(Facts):
             f" from data {self.distance['from_data']:.4f}"
         )
         remarks = [*self._spelled(other_remarks(self))]
-        yield from map(Paragraph, _first(remarks, "warning"))
+        yield from map(Paragraph, first(remarks, _LINES, "warning"))
 
     def __str__(self) -> str:
         return to_text(self.blocks())
@@ -216,7 +216,7 @@ class Certificate(Facts):
         yield rates_table(shown, _HEADS)
         yield from map(Paragraph, more(len(rates), _LINES, "rate"))
         apart = statements.small_group_lines(self.set_apart)
-        yield from map(Paragraph, _first(apart, "group"))
+        yield from map(Paragraph, first(apart, _LINES, "group"))
 
     def _cost_blocks(self) -> Iterator[Block]:
         """What each group rests on, and how many drawn rows are copies."""
@@ -252,11 +252,6 @@ class Certificate(Facts):
 
     def _spelled(self, remarks: Iterable[Remark]) -> Iterator[str]:
         return (spelled(remark, str) for remark in remarks)
-
-
-def _first(lines: list[str], noun: str) -> list[str]:
-    """The first lines, and one that counts the others."""
-    return [*lines[:_LINES], *more(len(lines), _LINES, noun)]
 
 
 def certify(solved: Solved, told: UnderivedFacts) -> Certificate:

@@ -220,9 +220,7 @@ def _changed(
     )
     moved = moved.reshape(*problem.blocks.shape(0)[1:], outcomes, outcomes)
     names = problem.roles.attributes[0].labels
-    for axes, columns in zip(
-        problem.measure.groupings, problem.measure.names, strict=True
-    ):
+    for columns, axes in problem.measure.named_groupings:
         others = [axis - 1 for axis in range(1, moved.ndim - 1) if axis not in axes]
         by_group = moved.sum(axis=tuple(others))
         for group in np.ndindex(by_group.shape[:-2]):

@@ -29,6 +29,7 @@ from fairmaxent.data.table import (
     Table,
     grouped_rows,
     match_rows,
+    ratio,
     tally,
 )
 from fairmaxent.errors import (
@@ -78,9 +79,7 @@ class _Grouped:
 
     def means(self, values: Reals) -> Reals:
         """Mean value of each group; NaN if nobody in it counts."""
-        totals = self.totals()
-        unknown = np.full(len(totals), np.nan)
-        return np.divide(self.totals(values), totals, out=unknown, where=totals > 0)
+        return ratio(self.totals(values), self.totals(), np.nan)
 
     @cached_property
     def _choice(self) -> Choice:

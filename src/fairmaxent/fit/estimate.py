@@ -212,7 +212,7 @@ def _groupings(measure: Measure, shape: tuple[int, ...]) -> Iterator[tuple[str, 
     -1: it is not compared.
     """
     levels = np.unravel_index(np.arange(math.prod(shape[1:])), shape[1:])
-    for name, grouping in zip(measure.names, measure.groupings, strict=True):
+    for name, grouping in measure.named_groupings:
         sizes = [shape[axis] for axis in grouping]
         codes = np.ravel_multi_index([levels[axis - 1] for axis in grouping], sizes)
         for axis, level in (*measure.left_out, *measure.outside):

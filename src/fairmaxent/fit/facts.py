@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from fairmaxent.data.levels import Notes
 from fairmaxent.data.reading import RedrawnValues
-from fairmaxent.data.table import Reals
+from fairmaxent.data.table import Names, Reals, ratio
 from fairmaxent.engines.rows import divergence, tilted_rows
 from fairmaxent.fairness.rates import (
     ByGrouping,
@@ -28,6 +29,7 @@ from fairmaxent.fit.solved import Solved
 from fairmaxent.fit.student import Decisions
 from fairmaxent.maxent.features import root_marginals
 from fairmaxent.maxent.priors.mixture import Mixture
+from fairmaxent.plain_text import Values
 from fairmaxent.privacy.budget import Ledger
 
 SMALL_GROUP = 30  # rows
@@ -110,12 +112,12 @@ class UnderivedFacts:
     """Facts that do not follow from the rows and the fitted distribution."""
 
     # combinations with rows that cannot count if the wishes are to be met
-    emptied_cells: tuple[str, ...] = ()
+    emptied_cells: Names = ()
     # the largest weight that would have allowed what was asked for; None: it was
     # reached, or there is no limit
     needed_limit: float | None = None
     # that look like identifiers, and that nobody asked to keep
-    left_out_columns: tuple[str, ...] = ()
+    left_out_columns: Names = ()
     # None: drawn rows that copy a real row keep its exact values
     redrawn: RedrawnValues | None = None
     # what a model trained on the result will do; None: nobody asked
@@ -141,21 +143,21 @@ class Facts(UnderivedFacts):
     # those that are too small to decide a rate that is stated
     set_apart: tuple[GroupChange, ...]
     # combinations that nobody in the data has, and that the base fills
-    filled_cells: tuple[str, ...]
+    filled_cells: Names
     filled_shares: tuple[float, ...]  # of each of them
-    removed_levels: tuple[str, ...]
+    removed_levels: Names
     # the bins of outcome and protected columns that have some
-    binned_columns: dict[str, tuple[str, ...]]
+    binned_columns: dict[str, Names]
     # missing values that are not compared; most keep their share
     kept_missing: tuple[MissingValues, ...]
     # by grouping, strata in which there is nothing to compare
-    single_groups: dict[str, tuple[str, ...]]
+    single_groups: dict[str, Names]
     # of the data, by forbidden combination; they count zero
     forbidden_rows: dict[str, int]
     outcome_shares: tuple[OutcomeShare, ...]
     means: tuple[GroupMean, ...]  # none: nobody asked for equal means
     weight_limit: float | None  # the limit that was asked for
-    notes: tuple[str, ...]  # what reading the columns showed
+    notes: Notes  # what reading the columns showed
     costs: Costs | None  # None: one of the paper's own configurations
     copied_share: float  # of drawn rows that copy a real one on purpose
     before: Rates
@@ -192,7 +194,7 @@ class Facts(UnderivedFacts):
         return {rate.grouping: rate.wanted for rate in self.decisions.rates}
 
 
-def facts_of(solved: Solved, told: UnderivedFacts) -> dict[str, Any]:
+def facts_of(solved: Solved, told: UnderivedFacts) -> Values:
     """The facts that follow from the rows and the distribution, by their fields."""
     problem = solved.problem
     distribution = solved.distribution
@@ -243,7 +245,7 @@ def _wanted(problem: Problem, decisions: Decisions | None) -> Rates:
     measure = problem.measure
     targets = problem.root_targets
     representation = dict(zip(measure.names, problem.representation, strict=True))
-    for name, grouping in zip(measure.names, measure.groupings, strict=True):
+    for name, grouping in measure.named_groupings:
         named = [
             axis
             for axis in grouping
@@ -278,7 +280,7 @@ def _small_groups(problem: Problem) -> dict[str, int]:
     }
 
 
-def _removed_levels(distribution: Distribution) -> tuple[str, ...]:
+def _removed_levels(distribution: Distribution) -> Names:
     """Levels of the data that the fitted distribution no longer has."""
     blocks = distribution.blocks
     levels = distribution.tilted.levels
@@ -288,13 +290,13 @@ def _removed_levels(distribution: Distribution) -> tuple[str, ...]:
         for (member,), part in zip(blocks.members[1:], blocks.slices[1:], strict=True)
     }
     return tuple(
-        f"{attribute.name} = {attribute.labels[level]}"
+        attribute.describe(level)
         for index, attribute in enumerate(distribution.domain.attributes)
-        for level in np.flatnonzero(shares[index] <= 0)
+        for level in np.flatnonzero(shares[index] <= 0).tolist()
     )
 
 
-def _column_facts(problem: Problem, achieved: Reals) -> dict[str, Any]:
+def _column_facts(problem: Problem, achieved: Reals) -> Values:
     """Which columns are compared in bins, and which missing values and strata."""
     roles = problem.roles
     left_out = dict(problem.measure.left_out)
@@ -302,7 +304,7 @@ def _column_facts(problem: Problem, achieved: Reals) -> dict[str, Any]:
         root_marginals(problem.blocks, table.ravel())
         for table in (problem.data_table, achieved)
     )
-    single: dict[str, tuple[str, ...]] = {}
+    single: dict[str, Names] = {}
     if problem.measure.strata:
         for name, groups in problem.group_counts():
             alone = np.argwhere(groups == 1).tolist()
@@ -347,14 +349,7 @@ def _group_means(problem: Problem, achieved: Reals) -> tuple[GroupMean, ...]:
                 group_table(compared * value, axes).sum(axis=0)
                 for value in (1.0, values)
             )
-            both.append(
-                np.divide(
-                    total,
-                    size,
-                    out=np.full_like(size, np.nan),
-                    where=size > 0,
-                )
-            )
+            both.append(ratio(total, size, np.nan))
         for group in map(tuple, np.argwhere(np.isfinite(both).all(axis=0)).tolist()):
             before, after = (float(mean[group]) for mean in both)
             means.append(
@@ -376,9 +371,9 @@ def outcome_shares(problem: Problem, achieved: Reals) -> tuple[OutcomeShare, ...
         )
         shares += [
             OutcomeShare(
-                f"{outcome.name} = {label}", float(before[level]), float(after[level])
+                outcome.describe(level), float(before[level]), float(after[level])
             )
-            for level, label in enumerate(outcome.labels)
+            for level in range(outcome.size)
         ]
     return tuple(shares)
 

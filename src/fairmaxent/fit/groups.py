@@ -10,7 +10,7 @@ import narwhals as nw
 import numpy as np
 
 from fairmaxent.data import frames
-from fairmaxent.data.table import Reals
+from fairmaxent.data.table import Reals, ratio
 from fairmaxent.errors import check_choice, cut
 from fairmaxent.fairness.rates import (
     Grouping,
@@ -94,7 +94,7 @@ def group_changes(
     fair = fit.distribution.root_table
     changes = []
     both = tables[0], fair if after is None else after
-    for axes, name in zip(measure.groupings, measure.names, strict=True):
+    for name, axes in measure.named_groupings:
         outcome = fit.roles.attributes[outcome_axis(axes)]
         people = group_table(tables[2], axes).sum(axis=0)
         share, new_share = (group_shares(table, axes) for table in both)
@@ -104,6 +104,7 @@ def group_changes(
         having, now_having = (group_table(table / table.sum(), axes) for table in both)
         low, high = _intervals(fit, measure, tables, axes, confidence)
         apart = np.broadcast_to(measure.apart_of(axes), rates.shape)
+        factor = ratio(new_share, share, np.nan)
         seen = np.argwhere(
             (people > 0) | (new_share > 0) | (group_shares(fair, axes) > 0)
         ).tolist()
@@ -118,17 +119,13 @@ def group_changes(
                 rows=int(people[group]),
                 share_before=float(share[group]),
                 share_after=float(new_share[group]),
-                weight_factor=(
-                    float(new_share[group] / share[group])
-                    if share[group] > 0
-                    else np.nan
-                ),
+                weight_factor=float(factor[group]),
                 rate_before=float(rates[level][group]),
                 rate_before_low=float(low[level][group]),
                 rate_before_high=float(high[level][group]),
                 rate_after=float(new_rates[level][group]),
                 name=fit.roles.describe_group(axes, group),
-                about=f"{outcome.name} = {outcome.labels[level]}",
+                about=outcome.describe(level),
                 having_before=float(having[level][group]),
                 having_after=float(now_having[level][group]),
                 is_apart=bool(apart[level][group] and people[group]),

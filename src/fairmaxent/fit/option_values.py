@@ -266,11 +266,10 @@ def checked_largest(largest: float | None) -> float | None:
     )
 
 
-def asks_any(rate: RateOption) -> bool:
-    """Whether a rate is asked of any column or outcome."""
-    if isinstance(rate, Mapping):
-        return any(wanted is not None for wanted in rate.values())
-    return rate is not None
+def rates_in(option: RateOption) -> list[float]:
+    """The rates that are asked for: one for all, or by column or outcome."""
+    rates = option.values() if isinstance(option, Mapping) else [option]
+    return [rate for rate in rates if rate is not None]
 
 
 def check_target(target: object) -> None:
@@ -281,6 +280,31 @@ def check_target(target: object) -> None:
             f" is {shown(target)}; pass the wanted shares by column: {{column: {{level:"
             " share}}",
         )
+
+
+def check_rules(forbid: object) -> None:
+    """Refuse what is no list of combinations."""
+    if forbid is None:
+        return
+    if not isinstance(forbid, list | tuple) or not all(
+        isinstance(rule, Mapping) and rule for rule in forbid
+    ):
+        raise errors.ForbiddenError(
+            Option("forbid"),
+            f" is {shown(forbid)}; pass a list of combinations, none of them empty,"
+            " e.g. [{'sex': 'Male'}]",
+        )
+
+
+def check_estimate(plan: object) -> None:
+    """Refuse what is no plan of an estimate."""
+    if not isinstance(plan, str | Estimate | None):
+        raise errors.InputError(
+            Option("estimate"),
+            f" is {shown(plan)}; pass one of the choices, Estimate(…), or None",
+        )
+    if isinstance(plan, str):
+        errors.check_choice("estimate", plan, OutputOption)
 
 
 def check_share(name: str, share: float) -> float:

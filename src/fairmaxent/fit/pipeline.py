@@ -11,7 +11,7 @@ from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.draws import generator
 from fairmaxent.data.reading import Reading, ReadingRequest
 from fairmaxent.data.shareable import shareable
-from fairmaxent.data.table import Counted, Reals, effective_rows
+from fairmaxent.data.table import Counted, Names, Reals, effective_rows
 from fairmaxent.engines.lazy_frame import open_lazy
 from fairmaxent.engines.rows import read_rows, row_prior
 from fairmaxent.errors import (
@@ -29,12 +29,7 @@ from fairmaxent.fit.estimate import Tryout, estimate_model, represented
 from fairmaxent.fit.facts import UnderivedFacts
 from fairmaxent.fit.option_values import EstimateOption
 from fairmaxent.fit.problem import Problem
-from fairmaxent.fit.relabel import (
-    NO_LABELS,
-    Labelling,
-    check_in_memory,
-    relabelled_if_asked,
-)
+from fairmaxent.fit.relabel import Labelling, check_in_memory, relabelled
 from fairmaxent.fit.request import Request
 from fairmaxent.fit.solved import Solved
 from fairmaxent.fit.student import Taught, teach
@@ -65,6 +60,7 @@ from fairmaxent.progress import Progress, silent
 # a cell of outcome and groups with fewer effective rows says too little about what it
 # is like
 _FEW_ROWS = 30
+_NO_LABELS = Labelling()
 
 
 def fit_frame(frame: Any, request: Request) -> Certified:
@@ -99,7 +95,7 @@ def read_frame(frame: Any, request: Request) -> Reading:
 
 def _read(frame: Any, request: Request) -> Reading:
     """Read the columns that a request names, and those that it does not leave out."""
-    identifiers: tuple[str, ...] = ()
+    identifiers: Names = ()
     if request.release:
         frame, identifiers = _without_rare_values(frame, request)
     domain = request.domain
@@ -162,7 +158,7 @@ def _pay(spending: Spending, request: Request, data: Reading) -> None:
     spending.pay(request.privacy, content, repr((asked, request.domain)))
 
 
-def _without_rare_values(frame: Any, request: Request) -> tuple[Any, tuple[str, ...]]:
+def _without_rare_values(frame: Any, request: Request) -> tuple[Any, Names]:
     """Prepare a table for rows to share; what is declared is public as it is."""
     if isinstance(request.domain, Declaration):
         check_read(request.domain)
@@ -199,15 +195,14 @@ def fit_rows(
     request: Request,
     progress: Progress,
     *,
-    learned: Labelling = NO_LABELS,
+    learned: Labelling = _NO_LABELS,
 ) -> Certified:
     """Go from rows in codes to a fair distribution.
 
     The steps: the fair table, weights, prior, target, maximum entropy.
     """
     problem = Problem.of(request, data)
-    made = relabelled_if_asked(problem, request, data, learned, progress)
-    fair, labelled, labelling = made
+    fair, labelled, labelling = relabelled(problem, request, data, learned, progress)
     progress("base", 0.0)
     weighted = reweigh(labelled.counted, fair.table.ravel())
     base, borrowed = _base(data, request, labelled, weighted, fair.table.ravel())

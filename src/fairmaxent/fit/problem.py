@@ -19,8 +19,10 @@ from fairmaxent.data.table import (
     Codes,
     Counted,
     Mask,
+    Names,
     Reals,
     Summed,
+    marginal,
     ratio,
     tally,
 )
@@ -134,13 +136,6 @@ def _refuse_uneven_bins(request: Request, data: Reading) -> None:
         )
 
 
-def _marginal(table: Reals, axes: tuple[int, ...], *, keepdims: bool = False) -> Reals:
-    return table.sum(
-        axis=tuple(axis for axis in range(table.ndim) if axis not in axes),
-        keepdims=keepdims,
-    )
-
-
 @dataclass(frozen=True, eq=False)
 class Problem:
     """What the fair table, the prior, the target and the certificate are made from."""
@@ -155,7 +150,7 @@ class Problem:
     chosen: Mapping[int, Reals | None] = field(default_factory=dict)
     # of a row, as a multiple of the weight that it came with
     weight_limit: float | None = None
-    free_outcomes: tuple[str, ...] = ()  # whose shares may move
+    free_outcomes: Names = ()  # whose shares may move
     # the numbers that cells stand for, if their means are to be equal
     values: Reals | None = None
     relabels: bool = False  # rows change their outcome, rather than how much they count
@@ -448,7 +443,7 @@ class Problem:
         """By grouping, the number of groups that are compared in each stratum."""
         for name, axes in self.measure.of_first_outcome:
             compared = self.measure.groups_compared(self.empirical, axes)
-            present = _marginal(compared, axes) > 0
+            present = marginal(compared, axes) > 0
             if self.small.are_chosen:
                 present &= ~self.judged.apart_of(axes).all(axis=0)
             groups = tuple(range(present.ndim - self.measure.strata))
@@ -487,7 +482,7 @@ class Problem:
             if len(lost):
                 raise ForbiddenError(
                     Option("forbid"),
-                    f" leaves no row with {column.name} = {column.labels[lost[0]]}, a"
+                    f" leaves no row with {column.describe(lost[0])}, a"
                     " level of the outcome or a protected column; take those rows out"
                     " of the table, or drop the rule",
                 )

@@ -36,10 +36,7 @@ class Labelling:
     taught: Taught | None = None
 
 
-NO_LABELS = Labelling()
-
-
-def relabelled_if_asked(
+def relabelled(
     problem: Problem,
     request: Request,
     data: Reading,
@@ -62,7 +59,7 @@ def relabelled_if_asked(
 
     plan = request.relabelling
     if plan is None:
-        return fair, problem, NO_LABELS
+        return fair, problem, Labelling()
 
     check_in_memory(Option("model"), problem.table)
     progress("label", 0.0)

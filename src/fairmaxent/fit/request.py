@@ -7,7 +7,7 @@ doors and reports read the fields.
 import copy
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, get_args
+from typing import get_args
 
 from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.domain import Domain
@@ -21,14 +21,7 @@ from fairmaxent.data.roles import (
     read_columns,
     read_within,
 )
-from fairmaxent.errors import (
-    ColumnError,
-    ForbiddenError,
-    InputError,
-    Option,
-    check_choice,
-    shown,
-)
+from fairmaxent.errors import ColumnError, Option, check_choice
 from fairmaxent.fairness.rates import MissingOption
 from fairmaxent.fairness.small_groups import SmallestGroupOption, SmallGroups
 from fairmaxent.fit import option_values as values
@@ -36,6 +29,7 @@ from fairmaxent.fit import refused
 from fairmaxent.maxent.priors.bases import BASES, BaseKind
 from fairmaxent.options import documented, option, words
 from fairmaxent.options.refusals import refuse
+from fairmaxent.plain_text import Values
 from fairmaxent.privacy.budget import Privacy
 from fairmaxent.privacy.refusals import check_private
 from fairmaxent.progress import Progress
@@ -428,8 +422,8 @@ class Request:
         SmallGroups.of(self.smallest_group)
         check_seed(self.random_state)
         read_columns("keep_columns", self.keep_columns or [])
-        self._check_estimate()
-        self._check_rules()
+        values.check_estimate(self.estimate)
+        values.check_rules(self.forbid)
         values.check_target(self.target)
         check_private(self.privacy, self.release)
         refuse(self)
@@ -445,30 +439,6 @@ class Request:
             )
         first, *rest = read_columns("outcome", self.outcome)
         self._set(outcome=first, also=[*rest, *self.also_names] or None)
-
-    def _check_rules(self) -> None:
-        """Refuse what is no list of combinations."""
-        if self.forbid is None:
-            return
-        if not isinstance(self.forbid, list | tuple) or not all(
-            isinstance(rule, Mapping) and rule for rule in self.forbid
-        ):
-            raise ForbiddenError(
-                Option("forbid"),
-                f" is {shown(self.forbid)}; pass a list of combinations, none of them"
-                " empty, e.g. [{'sex': 'Male'}]",
-            )
-
-    def _check_estimate(self) -> None:
-        """Refuse what is no plan of an estimate."""
-        plan = self.estimate
-        if not isinstance(plan, str | values.Estimate | None):
-            raise InputError(
-                Option("estimate"),
-                f" is {shown(plan)}; pass one of the choices, Estimate(…), or None",
-            )
-        if isinstance(plan, str):
-            check_choice("estimate", plan, values.OutputOption)
 
     def _set_what_follows(self) -> None:
         """Set the options that others leave no choice."""
@@ -513,11 +483,11 @@ class Request:
 
         Their outcomes are then left alone: P(y | z) stays, and P(y) follows from it.
         """
-        if self.means is not None or values.asks_any(self.statistical_rate):
+        if self.means is not None or values.rates_in(self.statistical_rate):
             return False
         shares = self.target or {}
         has_target = any(shares.get(name) is not None for name in self.protected_names)
-        return has_target or values.asks_any(self.representation_rate)
+        return has_target or bool(values.rates_in(self.representation_rate))
 
     @property
     def free_outcomes(self) -> list[str]:
@@ -611,7 +581,7 @@ class Request:
 
     def kept(self) -> "Request":
         """What a fit keeps of its request: a copy, as the caller's lists may change."""
-        asked: dict[str, Any] = {
+        asked: Values = {
             name: value
             for name, value in vars(self).items()
             if isinstance(value, Collection)

@@ -11,7 +11,7 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import read_weights
 from fairmaxent.data.quotas import Sums, held_counts
 from fairmaxent.data.roles import Roles, read_columns
-from fairmaxent.data.table import Counted, Indices, Reals, match_rows, ratio
+from fairmaxent.data.table import Counted, Indices, Names, Reals, match_rows, ratio
 from fairmaxent.engines.lazy_counts import join_weights
 from fairmaxent.engines.lazy_frame import Lazy, check_column, names_of
 from fairmaxent.engines.rows import row_prior
@@ -41,7 +41,7 @@ class Solved:
     """What was asked for, the data in codes, and the solution."""
 
     request: Request | PaperRequest  # what was asked for
-    columns: tuple[str, ...]  # columns of the input, in order
+    columns: Names  # columns of the input, in order
     problem: Problem  # of the data, before relabelling
     # the rows that the prior stands on, counting by their fair weights w: the same, or
     # relabelled

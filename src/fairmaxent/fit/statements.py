@@ -1,6 +1,6 @@
 """Statements: the sentences and tables of a certificate, a command and a report."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from itertools import groupby
@@ -10,8 +10,8 @@ import numpy as np
 
 from fairmaxent.data.reading import RedrawnValues
 from fairmaxent.document import Block, Note, Paragraph, Table
-from fairmaxent.document.words import capital, counted, more, percent, times
-from fairmaxent.errors import Option
+from fairmaxent.document.words import capital, counted, first, more, percent, times
+from fairmaxent.errors import Option, Spell
 from fairmaxent.fit.costs import Costs, GroupCost
 from fairmaxent.fit.facts import (
     GroupMean,
@@ -145,9 +145,9 @@ def small_group_lines(groups: Sequence[GroupChange]) -> list[str]:
         rates = [
             f"{one.about} {percent(one.rate_before)} before,"
             f" {percent(one.rate_after)} after"
-            for one in own[:_RATES]
+            for one in own
         ]
-        text = "; ".join([*rates, *more(len(own), _RATES, "rate")])
+        text = "; ".join(first(rates, _RATES, "rate"))
         people = "1 person" if own[0].rows == 1 else f"{own[0].rows:,} people"
         lines.append(f"set apart, as too small to compare: {name} ({people}; {text})")
     return lines
@@ -392,7 +392,7 @@ def estimate_blocks(
     ]
 
 
-def not_estimated(mode: str, spell: Callable[[Option], str], how: str = "use") -> str:
+def not_estimated(mode: str, spell: Spell, how: str = "use") -> str:
     """How to estimate what a model will do, if nobody did."""
     option = Option("estimate", "weights" if mode == "weights" else "rows")
     return (
@@ -413,7 +413,7 @@ def copies_of(redrawn: RedrawnValues | None) -> tuple[str, str]:
 
 
 def copies_sentence(
-    drawn: str, redrawn: RedrawnValues | None, spell: Callable[[Option], str] = str
+    drawn: str, redrawn: RedrawnValues | None, spell: Spell = str
 ) -> str:
     """Say of so many drawn rows that they are copies, and how to draw rows to share."""
     are, mean = copies_of(redrawn)

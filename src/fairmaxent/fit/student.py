@@ -13,7 +13,15 @@ import numpy as np
 
 from fairmaxent.data import frames
 from fairmaxent.data.reading import Reading
-from fairmaxent.data.table import Mask, Reals, Table, effective_rows, ratio, tally
+from fairmaxent.data.table import (
+    Mask,
+    Names,
+    Reals,
+    Table,
+    effective_rows,
+    ratio,
+    tally,
+)
 from fairmaxent.errors import InputError, Option
 from fairmaxent.fairness.rates import Grouping, group_table, outcome_rates
 from fairmaxent.fit.problem import HALF_A_ROW, Problem
@@ -74,7 +82,7 @@ class Decisions:
     way: Way
     rates: tuple[DecidedRate, ...]
     shares: tuple[DecidedShare, ...]
-    unsure: tuple[str, ...]  # groups of too few people to promise anything
+    unsure: Names  # groups of too few people to promise anything
     offsets: tuple[float, ...]  # λ of each group
 
 

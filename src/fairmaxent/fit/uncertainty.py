@@ -11,7 +11,6 @@ and cells would vanish from replicates. A cell without rows has θ of its outcom
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -32,7 +31,7 @@ from fairmaxent.fit.request import Request
 from fairmaxent.fit.solved import Solved
 from fairmaxent.maxent.forbidden import break_any
 from fairmaxent.metrics.intervals import check_confidence
-from fairmaxent.plain_text import visible
+from fairmaxent.plain_text import Values, visible
 
 _PAIRED = 20  # groups of lowest, and of highest rates, whose ratios are looked at
 
@@ -84,7 +83,7 @@ class Uncertainty:
     replicates: int  # that the intervals are made from
     infeasible: int  # further replicates for which no fair table exists
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Values:
         """Everything as plain Python values, for JSON."""
         return asdict(self)
 
@@ -250,7 +249,7 @@ def _spans(
     groups = {}
     representation = {}
     statistical = {}
-    for name, axes in zip(measure.names, measure.groupings, strict=True):
+    for name, axes in measure.named_groupings:
         shares = np.stack([group_shares(table, axes) for table in tables])
         for group in np.ndindex(shares.shape[1:]):
             groups[roles.describe_group(axes, group)] = span(shares[(..., *group)])

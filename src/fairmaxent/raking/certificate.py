@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 
@@ -10,12 +9,13 @@ from fairmaxent.data.levels import (
     Notes,
     cell_text,
 )
-from fairmaxent.data.table import Reals, Table, effective_rows, tally
+from fairmaxent.data.table import Names, Reals, Table, effective_rows, tally
 from fairmaxent.document.text import table_lines
 from fairmaxent.document.words import percent, times
 from fairmaxent.errors import Option, spelled
+from fairmaxent.fit.certificate import Remark
 from fairmaxent.fit.costs import FEWEST_ROWS, MOST_TIMES
-from fairmaxent.plain_text import visible
+from fairmaxent.plain_text import Values, visible
 from fairmaxent.raking.margins import Crossed, MarginTarget
 from fairmaxent.raking.problem import Bounds, RakingProblem, Survey
 
@@ -95,7 +95,7 @@ class RakingCertificate:
         return max(margin.largest_error for margin in self.margins)
 
     @property
-    def missed(self) -> tuple[str, ...]:
+    def missed(self) -> Names:
         """The margins that are not what is known, by name."""
         return tuple(margin.name for margin in self.margins if margin.missed)
 
@@ -104,7 +104,7 @@ class RakingCertificate:
         """Levels that were raised though they rest on too few rows, with a way out."""
         return tuple(spelled(warning, str) for warning in self.few_rows())
 
-    def few_rows(self) -> Iterator[tuple[object, ...]]:
+    def few_rows(self) -> Iterator[Remark]:
         """The warnings, with their options as data, worst first."""
         raised = [
             (margin.name, level)
@@ -140,7 +140,7 @@ class RakingCertificate:
                 f" rows, or {MOST_TIMES} times as much.",
             )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Values:
         """Everything as plain Python values, for JSON."""
         return asdict(self) | {
             "largest_error": self.largest_error,

@@ -12,8 +12,12 @@ import numpy as np
 from fairmaxent.data.table import Blocks, Mask, Reals
 from fairmaxent.errors import SolverError
 from fairmaxent.maxent.solvers import backtrack, conjugate_gradients
-from fairmaxent.raking.conflicts import cause, conflict_error, find_conflict
-from fairmaxent.raking.linear_programs import forced_cells
+from fairmaxent.raking.conflicts import (
+    cause,
+    conflict_error,
+    find_conflict,
+    forced_cells,
+)
 from fairmaxent.raking.problem import RakingDual, RakingPoint, RakingProblem
 
 TOLERANCE = 1e-14  # residual, as a share of the total, at which nothing is left to gain

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -11,7 +12,8 @@ import numpy as np
 
 from fairmaxent.data import frames
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.draws import RandomState, check_count, generator
+from fairmaxent.data.draws import RandomState, check_count, generator, is_whole
+from fairmaxent.data.limits import need_memory
 from fairmaxent.data.reading import encode_table
 from fairmaxent.data.roles import LARGEST_ROOT
 from fairmaxent.data.table import (
@@ -20,6 +22,7 @@ from fairmaxent.data.table import (
     Reals,
     Table,
     match_rows,
+    tally,
 )
 from fairmaxent.engines.lazy_counts import count_rows, join_weights
 from fairmaxent.engines.lazy_frame import (
@@ -30,12 +33,20 @@ from fairmaxent.engines.lazy_frame import (
     names_of,
     open_lazy,
 )
-from fairmaxent.errors import InputError, Option, WeightError, did_you_mean
+from fairmaxent.errors import (
+    InfeasibleError,
+    InputError,
+    Option,
+    WeightError,
+    did_you_mean,
+    shown,
+)
+from fairmaxent.fit.certificate import Remark
 from fairmaxent.fit.distribution import Distribution, Evidence
 from fairmaxent.fit.solved import check_weight_name
 from fairmaxent.maxent.priors.rows import Rows
 from fairmaxent.raking.certificate import RakingCertificate, certify
-from fairmaxent.raking.factors import find_factors
+from fairmaxent.raking.factors import Factors, find_factors
 from fairmaxent.raking.margins import Margin, match_margin, read_margins, scale_of
 from fairmaxent.raking.problem import (
     RakingProblem,
@@ -44,10 +55,10 @@ from fairmaxent.raking.problem import (
     read_bounds,
     read_survey,
 )
-from fairmaxent.raking.replicates import check_replicates, replaced, replicate_weights
 
 WEIGHT_NAME = "raked_weight"
 ALL = "all"
+_TRIES = 2  # draws for each replicate wanted, before it is given up
 _LOST = 1e-12  # share of the old weights below which a level is lost in rounding
 Relax = str | Sequence[str | Names] | None
 
@@ -313,7 +324,7 @@ def rake(
         weight=weight,
         domain=domain,
     )
-    check_replicates(replicates, survey)
+    _check_replicates(replicates, survey)
     targets = tuple(
         match_margin(margin, survey.domain, survey.table) for margin in asked
     )
@@ -334,11 +345,11 @@ def rake(
     )
     if not replicates:
         return Raking(survey, factors.values, certificate, random_state)
-    replicated, failed = replicate_weights(
+    replicated, failed = _replicated(
         problem, survey, factors, replicates, generator(random_state)
     )
     if failed:
-        note = replaced(problem, failed, replicates)
+        note = _replaced(problem, failed, replicates)
         certificate = replace(certificate, notes=(*notes, note))
     return Raking(survey, factors.values, certificate, random_state, replicated)
 
@@ -387,3 +398,95 @@ def _relaxed(relax: Relax, asked: Sequence[Margin]) -> frozenset[int]:
             )
         chosen.add(columns.index(names))
     return frozenset(chosen)
+
+
+# ------------------------------------------- weights of bootstrap samples
+
+
+def _check_replicates(replicates: int, survey: Survey) -> None:
+    """Refuse what cannot be drawn."""
+    if not is_whole(replicates, most=2**31 - 1):
+        raise InputError(
+            Option("replicates"),
+            f" is {shown(replicates)}; give a whole number, 200 is usual",
+        )
+
+    if replicates and (survey.table.size < 2 or not survey.table.keeps_rows):
+        raise InputError(
+            Option("replicates"),
+            " needs at least two rows in memory; collect a table that an engine keeps",
+        )
+
+    need_memory(
+        8.0 * replicates * survey.table.size,
+        f"{replicates:,} replicate weights for each row",
+        "ask for fewer replicates",
+    )
+
+
+def _replicated(
+    problem: RakingProblem,
+    survey: Survey,
+    factors: Factors,
+    count: int,
+    rng: np.random.Generator,
+) -> tuple[Reals, int]:
+    """Return the weights of each row in each replicate, and how many draws failed.
+
+    The weights are 1 on average. The bootstrap of Rao and Wu (1988) draws n − 1 of the
+    n rows with replacement, and each counts n/(n − 1) times as often as it was drawn. A
+    draw that misses a level altogether cannot have the margins: another one is drawn
+    instead.
+    """
+    rows = survey.table.size
+    cell = survey.table.inverse
+    result = np.empty((rows, count), order="F")
+    done = failed = 0
+    while done < count:
+        if failed > _TRIES * count + 10:
+            raise _too_many(problem, failed, failed + done)
+        drawn = tally(rng.integers(0, rows, rows - 1), None, rows) * (rows / (rows - 1))
+        if survey.design is not None:
+            drawn = drawn * survey.design
+        masses = tally(cell, drawn, survey.table.distinct)
+        raked = None
+        if masses.any():
+            of_draw = replace(problem, masses=masses / masses.sum())
+            with suppress(InfeasibleError):
+                raked = find_factors(of_draw, factors.multipliers)
+        if raked is None:
+            failed += 1
+            continue
+        weights = drawn * raked.values[cell]
+        result[:, done] = weights * (rows / weights.sum())
+        done += 1
+    return result, failed
+
+
+def _replaced(problem: RakingProblem, failed: int, count: int) -> str:
+    """Say that draws were replaced, why, and what follows."""
+    within = ""
+    advice = "merge levels with few rows"
+    if problem.bounds.given:
+        within = f" with factors {problem.bounds.text}, the bounds"
+        advice = "widen the bounds, or merge levels with few rows"
+    return (
+        f"{failed:,} of {failed + count:,} replicates could not have the margins"
+        f"{within}, and were replaced by others: those that are left vary less than"
+        f" samples do, and intervals from them may be too narrow; {advice}"
+    )
+
+
+def _too_many(problem: RakingProblem, failed: int, drawn: int) -> InfeasibleError:
+    within = ""
+    widen: Remark = ()
+    if problem.bounds.given:
+        within = f" with factors {problem.bounds.text}"
+        widen = (", widen ", Option("bounds"))
+    return InfeasibleError(
+        f"{failed:,} of {drawn:,} replicates cannot have the margins{within}, too many"
+        " to be of use; merge levels with few rows",
+        *widen,
+        ", or leave out ",
+        Option("replicates"),
+    )

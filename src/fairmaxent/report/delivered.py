@@ -13,6 +13,7 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import value_key
 from fairmaxent.data.shareable import shareable
 from fairmaxent.data.table import (
+    Axes,
     Codes,
     Reals,
     highest,
@@ -159,7 +160,7 @@ def weighted_table(fit: Certified, weights: Reals) -> Reals:
     A relabelled row counts by one weight for each outcome.
     """
     outcomes, groups = root_shape(fit.roles.blocks)
-    shape: tuple[int, ...] = (fit.table.size,)
+    shape: Axes = (fit.table.size,)
     each = "row"
     if fit.soft is not None:
         shape = (fit.table.size, outcomes)
@@ -200,7 +201,7 @@ def delivered_rates(fit: Certified, table: Reals) -> Rates:
     """
     measure = fit.certificate.measure
     rates = Rates(representation_rate={}, statistical_rate={})
-    for name, axes in zip(measure.names, measure.groupings, strict=True):
+    for name, axes in measure.named_groupings:
         shares = measure.shares_compared(table, axes)
         fitted = measure.shares_compared(fit.distribution.root_table, axes)
         is_absent = np.isnan(shares) & ~np.isnan(fitted)
@@ -217,13 +218,13 @@ def outcome_ratios(fit: Certified, table: Reals) -> dict[str, dict[str, float | 
     """The statistical rate of each outcome, by grouping; None: nothing to compare."""
     measure = fit.certificate.measure
     found: dict[str, dict[str, float | None]] = {}
-    for name, axes in zip(measure.names, measure.groupings, strict=True):
+    for name, axes in measure.named_groupings:
         outcome = fit.roles.attributes[outcome_axis(axes)]
         rates = measure.rates_compared(table, axes)
         found[name] = {}
         for level in measure.favourable_of(axes):
             worst = worst_ratio(rates[level], measure.strata, if_nothing=np.nan)
-            found[name][f"{outcome.name} = {outcome.labels[level]}"] = unless_nan(worst)
+            found[name][outcome.describe(level)] = unless_nan(worst)
     return found
 
 
@@ -244,7 +245,7 @@ def absences(fit: Certified, table: Reals) -> Iterator[str]:
     for level in measure.favourable:
         if possible[level] and not seen[level]:
             yield (
-                f"no row has {outcome.name} = {outcome.labels[level]}, so groups cannot"
+                f"no row has {outcome.describe(level)}, so groups cannot"
                 " be compared by it"
             )
 
@@ -449,23 +450,11 @@ def costs_of(fit: Certified, delivered: Delivered | None, data: Any) -> Delivere
         filled = float(sum(table[cell] for cell in fit.filled))
     outcomes = tuple(certificate.compared(outcome_shares(fit.problem, table)))
     costs = certificate.costs
+    expected = DeliveredCosts(outcomes, (), None, filled, counted=False)
     if costs is None:
-        return DeliveredCosts(
-            outcomes,
-            (),
-            None,
-            filled,
-            counted=False,
-        )
-    expected = DeliveredCosts(
-        outcomes,
-        costs.groups,
-        costs.worst_cell,
-        filled,
-        counted=False,
-    )
-    if delivered is None:
         return expected
+    if delivered is None:
+        return replace(expected, groups=costs.groups, worst_cell=costs.worst_cell)
     most = _most_copies(fit, delivered, data)
     found = dict(_delivered_groups(fit, table, most))
 
@@ -525,7 +514,7 @@ def _most_copies(
         names.remove(fit.roles.names[0])
     _, new, people = _numbered(data, delivered.frame, names)
 
-    def most(cells: Codes, shape: tuple[int, ...]) -> Reals:
+    def most(cells: Codes, shape: Axes) -> Reals:
         """How often equal values come in each cell, shared by those who have them."""
         pairs, counts = np.unique(cells * len(people) + new, return_counts=True)
         shared = ratio(counts.astype(float), people[pairs % len(people)])

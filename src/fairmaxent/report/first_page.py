@@ -10,6 +10,7 @@ from itertools import zip_longest
 
 import numpy as np
 
+from fairmaxent.data.levels import Notes
 from fairmaxent.document import (
     Block,
     Document,
@@ -21,6 +22,7 @@ from fairmaxent.document import (
 )
 from fairmaxent.document.words import (
     capital,
+    first,
     more,
     percent,
     rounded,
@@ -145,10 +147,10 @@ def _hidden(count: int, shown: int, noun: str) -> list[Paragraph]:
     return [Paragraph(capital(line)) for line in lines]
 
 
-def _first(lines: Sequence[str], noun: str, longest: int = _LINE) -> tuple[str, ...]:
+def _first(lines: Sequence[str], noun: str, longest: int = _LINE) -> Notes:
     """The first lines, each of them cut, and one that counts the others."""
-    kept = [shortened(line, longest) for line in lines[:_LINES]]
-    return (*kept, *more(len(lines), _LINES, noun, _ELSEWHERE))
+    kept = [shortened(line, longest) for line in lines]
+    return tuple(first(kept, _LINES, noun, _ELSEWHERE))
 
 
 # ---------------------------------------------------------------- answers
@@ -323,7 +325,7 @@ def _model(report: Report) -> Iterator[Block]:
         yield Paragraph(report.advice)
 
 
-def copy_lines(report: Report) -> tuple[str, ...]:
+def copy_lines(report: Report) -> Notes:
     """How many rows are real ones, or why there is nothing to count."""
     copies = report.copies
     if report.promise is not None:

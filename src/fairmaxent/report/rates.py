@@ -7,6 +7,7 @@ import numpy as np
 
 from fairmaxent.data.table import Reals
 from fairmaxent.fairness.rates import (
+    Grouping,
     group_shares,
     group_table,
     outcome_axis,
@@ -35,16 +36,14 @@ def outcomes_compared(fit: Certified) -> str:
     )
 
 
-def _levels_compared(fit: Certified, axes: tuple[int, ...]) -> str:
+def _levels_compared(fit: Certified, axes: Grouping) -> str:
     """Name the levels of the outcome that the rate of a grouping compares."""
     outcome = fit.roles.attributes[outcome_axis(axes)]
     levels = fit.certificate.measure.favourable_of(axes)
     possible = set(range(outcome.size)) - {outcome.missing}
     if len(levels) > 1 and possible <= set(levels):
         return f"{_EACH_LEVEL}{outcome.name}"
-    shown = ", ".join(
-        f"{outcome.name} = {outcome.labels[level]}" for level in levels[:_OUTCOMES]
-    )
+    shown = ", ".join(outcome.describe(level) for level in levels[:_OUTCOMES])
     if len(levels) == 1:
         return shown
     if len(levels) > _OUTCOMES:
@@ -56,7 +55,7 @@ def wishes(fit: Certified) -> Iterator[str]:
     """What was asked for, one sentence each."""
     certificate = fit.certificate
     measure = certificate.measure
-    axes_of = dict(zip(measure.names, measure.groupings, strict=True))
+    axes_of = dict(measure.named_groupings)
     for kind, name in certificate.rates_shown:
         rate = certificate.wanted[kind][name]
         if rate is None:
@@ -167,7 +166,7 @@ def reached(fit: Certified, delivered: Delivered) -> Iterator[Reached]:
     if certificate.costs is not None:
         groups = certificate.costs.groups
         costly = {group.grouping for group in groups if group.beyond_line}
-    axes_of = dict(zip(measure.names, measure.groupings, strict=True))
+    axes_of = dict(measure.named_groupings)
     for kind, name in certificate.rates_shown:
         axes = axes_of[name]
         wanted = certificate.wanted[kind][name]
@@ -206,7 +205,7 @@ def reached(fit: Certified, delivered: Delivered) -> Iterator[Reached]:
         )
 
 
-def _is_rounded(fit: Certified, delivered: Delivered, axes: tuple[int, ...]) -> bool:
+def _is_rounded(fit: Certified, delivered: Delivered, axes: Grouping) -> bool:
     """Whether every group has its fair rows, up to one, also with each outcome."""
     rows = delivered.rows
     if delivered.mode == "weights":
@@ -217,7 +216,7 @@ def _is_rounded(fit: Certified, delivered: Delivered, axes: tuple[int, ...]) -> 
     return bool((np.abs(off) < 1).all() and (np.abs(off.sum(axis=0)) < 1).all())
 
 
-def _target_shares(fit: Certified, axes: tuple[int, ...]) -> Reals | None:
+def _target_shares(fit: Certified, axes: Grouping) -> Reals | None:
     """The shares that the user named for a grouping's only column, if any.
 
     A column that is kept as it is has those of the data.
@@ -235,7 +234,7 @@ def _target_shares(fit: Certified, axes: tuple[int, ...]) -> Reals | None:
 def _worst(
     fit: Certified,
     kind: str,
-    axes: tuple[int, ...],
+    axes: Grouping,
     table: Reals,
 ) -> str:
     """Name the lowest and the highest group in the data."""
@@ -252,8 +251,7 @@ def _worst(
     if pair.outcome is None:
         return f"{lowest} against {highest}"
     outcome = fit.roles.attributes[outcome_axis(axes)]
-    level = outcome.labels[pair.outcome]
-    return f"{lowest} against {highest}, {outcome.name} = {level}"
+    return f"{lowest} against {highest}, {outcome.describe(pair.outcome)}"
 
 
 @dataclass(frozen=True)
@@ -264,10 +262,7 @@ class CellCount:
     times: float
 
 
-Counting = dict[str, CellCount]
-
-
-def counting(fit: Certified, table: Reals) -> Counting:
+def counting(fit: Certified, table: Reals) -> dict[str, CellCount]:
     """The cells that count most and least in the table of what was delivered."""
     before = fit.problem.data_table
     # Rounded, so that ties stay in the order of the cells whatever the last bit says.

@@ -1,7 +1,7 @@
 """What more fits of the same table show: the trade-off, and rows judged by attacks."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,11 +9,13 @@ import narwhals as nw
 import numpy as np
 
 from fairmaxent.data import frames
+from fairmaxent.data.levels import Notes
+from fairmaxent.data.table import Names
 from fairmaxent.document import Block, Note, Paragraph, Picture, Table
 from fairmaxent.document.html import curve
 from fairmaxent.document.words import percent
 from fairmaxent.engines.lazy_frame import open_lazy
-from fairmaxent.errors import BASE_SHARE, FairMaxEntError, Option
+from fairmaxent.errors import BASE_SHARE, FairMaxEntError, Spell
 from fairmaxent.evaluation.evaluation import evaluate
 from fairmaxent.evaluation.result import (
     ATTACKS,
@@ -24,7 +26,7 @@ from fairmaxent.evaluation.result import (
     verdict,
 )
 from fairmaxent.fit.certified import Certified
-from fairmaxent.fit.option_values import RateOption
+from fairmaxent.fit.option_values import RateOption, rates_in
 from fairmaxent.fit.pipeline import fit_frame, refit
 from fairmaxent.fit.request import Request
 from fairmaxent.fit.statements import rate_text
@@ -85,7 +87,7 @@ class TradeOff:
     skipped: str | None
 
 
-def trade_off(fit: Certified, *, spell: Callable[[Option], str] = str) -> TradeOff:
+def trade_off(fit: Certified, *, spell: Spell = str) -> TradeOff:
     """Fit again with a handful of other options; ``spell`` names them if it fails."""
     if not isinstance(fit.request, Request):
         return TradeOff(
@@ -125,10 +127,8 @@ def _cases(request: Request) -> Iterator[tuple[str, float, Request]]:
     if request.privacy is None and not request.release:
         for share in sorted({*SHARES, float(request.base_share)}):
             yield "base_share", share, replace(request, base_share=share)
-    asked = set()
-    for option in (request.representation_rate, request.statistical_rate):
-        rates = option.values() if isinstance(option, Mapping) else [option]
-        asked |= {float(rate) for rate in rates if rate is not None}
+    options = (request.representation_rate, request.statistical_rate)
+    asked = {float(rate) for option in options for rate in rates_in(option)}
     if not asked or request.training is not None:
         return  # with other rates, a model would have to be trained again and again
     tried = {*RATES, *asked} if len(asked) == 1 else RATES
@@ -206,8 +206,8 @@ class Evaluated:
     """What was judged, or why nothing was."""
 
     evaluation: Evaluation | None
-    verdict: tuple[str, ...]  # sentences, the answer first
-    flagged: tuple[str, ...]
+    verdict: Notes  # sentences, the answer first
+    flagged: Names
     skipped: str | None
 
 
@@ -216,7 +216,7 @@ def evaluated(
     data: Any,
     *,
     iid: bool,
-    spell: Callable[[Option], str] = str,
+    spell: Spell = str,
 ) -> Evaluated:
     """Judge rows that are drawn from a fit as this one's are, or say why not."""
     if not isinstance(fit.request, Request):

@@ -7,6 +7,8 @@ from datetime import datetime
 from importlib.metadata import version
 from typing import Any
 
+from fairmaxent.data.levels import Notes
+from fairmaxent.data.table import Names
 from fairmaxent.errors import InputError
 from fairmaxent.fit import refused
 from fairmaxent.fit.certificate import (
@@ -25,7 +27,7 @@ from fairmaxent.fit.statements import (
 )
 from fairmaxent.options import with_options_of
 from fairmaxent.options.refusals import refuse
-from fairmaxent.plain_text import plain_json
+from fairmaxent.plain_text import Values, plain_json
 from fairmaxent.report import shares
 from fairmaxent.report.delivered import (
     Copies,
@@ -39,7 +41,7 @@ from fairmaxent.report.delivered import (
     deliver,
 )
 from fairmaxent.report.rates import (
-    Counting,
+    CellCount,
     Reached,
     counting,
     outcomes_compared,
@@ -47,7 +49,7 @@ from fairmaxent.report.rates import (
     wishes,
 )
 from fairmaxent.report.refits import Evaluated, TradeOff, evaluated, trade_off
-from fairmaxent.report.source import Filing, FrontDoor, Source, call, filed
+from fairmaxent.report.source import Filing, Source, call, filed
 
 _DELIVERED = {
     "rows": "Drawn rows",
@@ -113,20 +115,20 @@ class Report:
     filing: Filing
     outcome: str
     favourable: str  # the outcomes that the statistical rate compares, in words
-    protected: tuple[str, ...]
+    protected: Names
     rows: int
     distinct_rows: int  # as combinations of levels
     columns: int
     points: int  # |Ω|, all combinations of levels
     # costs beyond the line, with their remedies: the first thing that is said
-    alerts: tuple[str, ...]
+    alerts: Notes
     # for how many people of each group the outcome was changed, and in which direction
-    changed: tuple[str, ...]
+    changed: Notes
     costs: DeliveredCosts
-    counting: Counting
-    wishes: tuple[str, ...]
+    counting: dict[str, CellCount]
+    wishes: Notes
     rates: tuple[Reached, ...]
-    warnings: tuple[str, ...]  # everything else that a careful reader should know
+    warnings: Notes  # everything else that a careful reader should know
     certificate: Certificate
     # as they were delivered; those of each protected column come first
     groups: tuple[GroupChange, ...]
@@ -149,13 +151,13 @@ class Report:
     call: str
     versions: dict[str, str]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Values:
         """Everything as plain values, for JSON; a number that is not finite is None."""
         values = vars(self) | {
             "source": self.source.to_dict(),
             "certificate": self.certificate.to_dict(),
         }
-        plain: dict[str, Any] = plain_json(values)
+        plain: Values = plain_json(values)
         return plain
 
     @property
@@ -299,6 +301,12 @@ def _collected(
     source = request.source or Source()
     door = source.front_door
     columns = shares.marginals(fit)
+    trades = TradeOff((), "it was not asked for")
+    if request.trade_off:
+        trades = trade_off(fit, spell=door.spell)
+    evaluation = None
+    if request.evaluate:
+        evaluation = evaluated(fit, data, iid=request.iid, spell=door.spell)
     return Report(
         filing=filing,
         outcome=", ".join(fit.roles.outcome_names),
@@ -323,42 +331,20 @@ def _collected(
         moves=shares.largest_moves(columns),
         marginals=columns,
         associations=shares.associations(fit),
-        trade_off=_trade_off(fit, request, door),
+        trade_off=trades,
         mode=request.mode,
         relabelled=fit.soft is not None,
         iid=request.iid,
         new_rows=delivered.rows,
         for_report=request.delivered is None,
         copies=copies(fit, delivered, data),
-        evaluation=_evaluation(fit, request, data, door),
+        evaluation=evaluation,
         seed=delivered.seed,
         source=source,
         advice=next(map(door.text_of, unfair_decisions(certificate)), None),
         promise=None if certificate.privacy is None else promise(certificate.privacy),
         call=call(fit, delivered, source),
         versions=_versions(fit.domain.library),
-    )
-
-
-def _trade_off(fit: Certified, request: ReportRequest, door: FrontDoor) -> TradeOff:
-    if request.trade_off:
-        return trade_off(fit, spell=door.spell)
-    return TradeOff((), "it was not asked for")
-
-
-def _evaluation(
-    fit: Certified,
-    request: ReportRequest,
-    data: Any,
-    door: FrontDoor,
-) -> Evaluated | None:
-    if not request.evaluate:
-        return None
-    return evaluated(
-        fit,
-        data,
-        iid=request.iid,
-        spell=door.spell,
     )
 
 

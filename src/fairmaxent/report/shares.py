@@ -6,7 +6,7 @@ from operator import attrgetter
 
 import numpy as np
 
-from fairmaxent.data.table import Reals, tally
+from fairmaxent.data.table import Names, Reals, cramers_v, tally
 from fairmaxent.document import Block, Heading, Paragraph, Picture, Table
 from fairmaxent.document.html import heat_map
 from fairmaxent.document.words import counted, more, percent, rounded, short_name
@@ -127,7 +127,7 @@ class AssociationShift:
 class Associations:
     """Cramér's V of each pair of columns in the data and in p*, one on the diagonal."""
 
-    names: tuple[str, ...]
+    names: Names
     left_out: int  # columns that the map has no room for
     before: Matrix
     after: Matrix
@@ -176,26 +176,6 @@ def associations(fit: Certified) -> Associations:
             for i, j in zip(rows[order], columns[order], strict=True)
         ),
     )
-
-
-def cramers_v(table: Reals) -> float:
-    """√(χ² / (N·(min(rows, columns) − 1))) of a table (Cramér, 1946).
-
-    Rows and columns without mass do not count.
-
-    >>> cramers_v(np.array([[0.5, 0.0], [0.0, 0.5]])), cramers_v(np.full((2, 3), 1 / 6))
-    (1.0, 0.0)
-    """
-    kept = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
-    if min(kept.shape) < 2:
-        return 0.0
-    share = kept / kept.sum()
-    expected = np.outer(share.sum(axis=1), share.sum(axis=0))
-    chi_square = float(((share - expected) ** 2 / expected).sum())
-    # Below what float64 can tell from zero, a root would make noise look like an
-    # association.
-    chi_square = 0.0 if chi_square < 1e-15 else chi_square
-    return float(min(1.0, np.sqrt(chi_square / (min(kept.shape) - 1))))
 
 
 def _chosen(fit: Certified, in_data: _Joint) -> list[int]:

@@ -2,17 +2,20 @@
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from typing import Any
 
+from fairmaxent.data.levels import Notes
+from fairmaxent.data.table import Names
 from fairmaxent.document import Listing, Section
 from fairmaxent.document.words import short_name, shortened
-from fairmaxent.errors import InputError, Option, cut, spelled
+from fairmaxent.errors import InputError, Spell, cut, spelled
+from fairmaxent.fit.certificate import Remark
 from fairmaxent.fit.certified import Certified
 from fairmaxent.fit.request import Request
 from fairmaxent.options import python_lines
+from fairmaxent.plain_text import Values
 from fairmaxent.report.delivered import Delivered
 
 # characters of a line, and of what may take several
@@ -44,9 +47,9 @@ class FrontDoor:
     """Python, the command line or the app, and how options are spelled there."""
 
     where: str
-    spell: Callable[[Option], str]
+    spell: Spell
 
-    def text_of(self, parts: tuple[object, ...]) -> str:
+    def text_of(self, parts: Remark) -> str:
         """Join texts and options to one text."""
         return spelled(parts, self.spell)
 
@@ -128,15 +131,15 @@ class Source:
     file: str | None = None
     sha256: str | None = None  # of the file's bytes
     # what the reader noted about the file, such as its encoding
-    reading: tuple[str, ...] = ()
-    dropped: tuple[str, ...] = ()  # columns of the file that took no part
+    reading: Notes = ()
+    dropped: Names = ()  # columns of the file that took no part
     # options of Domain.infer, where they were used
     domain: Mapping[str, object] = field(default_factory=dict)
     # what was made from it, where that is in files
     written: tuple[WrittenFile, ...] = ()
     front_door: FrontDoor = IN_PYTHON
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Values:
         """Everything as plain Python values, for JSON."""
         return asdict(self) | {"front_door": self.front_door.where}
 
