@@ -20,7 +20,7 @@ import pytest
 from sklearn.naive_bayes import GaussianNB
 
 from fairmaxent import Domain, Estimate, InfeasibleError, debias, load, paper
-from fairmaxent.errors import StorageError
+from fairmaxent.errors import RefusedError, StorageError
 from fairmaxent.fit.storage import FORMAT, VERSION
 from modelfiles import (
     FRAMES,
@@ -105,6 +105,14 @@ def picture(frame):
     return repr((type(native), str(types), opened.to_dict(as_series=False)))
 
 
+def added_to(fit):
+    """Rows to add, or why there are none."""
+    try:
+        return picture(fit.top_up(random_state=5))
+    except RefusedError as error:
+        return str(error)
+
+
 def weights_of(fit):
     """Weights, or why there are none."""
     try:
@@ -123,7 +131,7 @@ def seen_of(fit, frame):
         "given": picture(
             fit.sample(50, given={"sex": "F", "rank": ["low", "mid"]}, random_state=4)
         ),
-        "top-up": picture(fit.top_up(random_state=5)),
+        "top-up": added_to(fit),
         "weights": weights_of(fit),
         "marginal": picture(distribution.marginal(["sex", "age", "hired"])),
         "expectation": distribution.expectation("score"),

@@ -46,6 +46,7 @@ TARGET = {"sex": {"f": 0.5, "m": 0.5}}
 
 # A value of each option that is not its default, in Python and as it is typed.
 VALUES = {
+    "smallest_group": "2%",
     "also": "kept",
     "base": "product",
     "base_share": 0.5,
@@ -77,6 +78,7 @@ VALUES = {
     "weight": "w",
 }
 TYPED = {
+    "smallest_group": "--smallest-group 2%",
     "also": "--also kept",
     "as_json": "--json",
     "author": "--author me",
@@ -444,7 +446,13 @@ def test_the_script_of_the_page_greys_out_what_the_table_refuses(tmp_path):
     of_model = {"hide_protected", "parity", "threshold", "decided"}
     of_privacy = {"delta", "rows_per_person", "budget", "undeclared"}
     assert usual == of_model | of_privacy | {"weight_name"}
-    assert released == usual | {"base_share", "detail", "mode", "max_levels"}
+    assert released == usual | {
+        "base_share",
+        "detail",
+        "keep_columns",
+        "max_levels",
+        "mode",
+    }
     assert private == (released | {"train", "base", "evaluate"}) - of_privacy - {
         "max_levels"
     }
