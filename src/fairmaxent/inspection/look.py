@@ -32,11 +32,19 @@ from fairmaxent.inspection.proposals import (
     propose_outcome,
     propose_protected,
 )
-from fairmaxent.inspection.strata import judge_within, stratum_rates
-from fairmaxent.inspection.verdict import Verdict, judge
+from fairmaxent.inspection.verdict import Verdict, clarity, judge
 from fairmaxent.metrics.definitions import representation_rate, statistical_rate
-from fairmaxent.metrics.group_rates import GroupedTable, Rate
+from fairmaxent.metrics.group_rates import GroupedTable, worst_ratio
 from fairmaxent.metrics.groups import Comparison, ReferenceOption, levels_of_reference
+from fairmaxent.options.refusals import Refused, refuse_pairs
+
+_REFUSED = (
+    Refused(
+        "cluster",
+        "within",
+        "the ratio over all strata together assumes that people are independent",
+    ),
+)
 
 
 def inspect(
@@ -81,6 +89,7 @@ def inspect(
     >>> look.outcome, look.favourable, look.protected
     ('hired', ('yes',), ('sex',))
     """
+    refuse_pairs(_REFUSED, {"cluster": cluster, "within": within})
     given = [] if protected is None else read_columns("protected", protected)
     check_roles("" if outcome is None else outcome, given, weight)
     opened = frames.open_frame(frame)
@@ -236,20 +245,18 @@ def _measured(
     favourable = options.pop("favourable")
     shares = representation_rate(frame, columns, **options)
     everybody = GroupedTable.of_outcomes(rows, favourable)
-    judged: Callable[[float], Verdict] = partial(judge, everybody, shares, outcome)
-    strata: tuple[Rate, ...] = ()
+    tables: list[GroupedTable] = []
     if within is not None:
         tables = [GroupedTable.of_outcomes(part, favourable) for part in rows.parts()]
-        strata = stratum_rates(tables, confidence)
-        judged = partial(judge_within, tables, judged(confidence), shares)
+    strata = [worst_ratio([one], confidence) for one in tables if one.compared > 1]
     found = partial(
         GroupingRates,
         name=" × ".join(columns),
         representation=shares,
         statistical=rates,
-        strata=strata,
+        strata=tuple(sorted(strata, key=clarity)),
     )
-    return found, judged
+    return found, partial(judge, everybody, shares, outcome, strata=tables)
 
 
 def _empty_cells(roles: Roles, codes: Codes) -> Iterator[str]:

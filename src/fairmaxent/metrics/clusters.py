@@ -73,15 +73,18 @@ class Moves:
     clusters: Reals  # that each group is in
 
     @classmethod
-    def of(
-        cls, cluster: Codes, moves: Reals, group: Codes | None = None, groups: int = 1
-    ) -> "Moves":
-        """Add up the moves of rows; by default all are of one group."""
+    def of(cls, rows: GroupedRows, values: Reals) -> "Moves":
+        """Add up values by cluster and group, each row by its share of its group."""
         from scipy.sparse import coo_array  # slow to import
 
-        if group is None:
-            group = np.zeros_like(cluster)
-        shape = (int(cluster.max()) + 1, groups)
+        assert rows.cluster is not None
+        groups = len(rows.labels)
+        mass = tally(rows.group, rows.weights, groups)
+        counts = rows.weights > 0
+        group = rows.group[counts]
+        cluster = rows.cluster[counts]
+        moves = rows.weights[counts] / mass[group] * values[counts]
+        shape = (int(cluster.max(initial=0)) + 1, groups)
         sums = coo_array((moves, (cluster, group)), shape).tocsr()
         cells = np.unique(cluster * groups + group)
         return cls(
@@ -154,7 +157,7 @@ def dependence_of_rates(
     freedom = []
     for value, rate, size in zip(values, rates, sizes, strict=True):
         with np.errstate(divide="ignore", invalid="ignore"):
-            moves = _moves(rows, value / rate[rows.group] - 1)
+            moves = Moves.of(rows, value / rate[rows.group] - 1)
             effects.append(moves.effects((1 - rate) / (rate * size)))
         freedom.append(moves.freedom)
     return Dependence(np.stack(effects), np.stack(freedom))
@@ -167,7 +170,7 @@ def dependence_of_shares(
     if rows.cluster is None:
         return None
     # Of the log ratio of two shares, which no row of a third group moves.
-    moves = _moves(rows, np.ones(len(rows.group)))
+    moves = Moves.of(rows, np.ones(len(rows.group)))
     share = np.nan_to_num(shares[0])
     with_all = moves.products @ share
     variance = moves.variances - 2 * with_all + share @ with_all
@@ -175,14 +178,3 @@ def dependence_of_shares(
         own = variance * share * counts.sizes[0] / (1 - share)
         effects = moves.effects(1 / counts.positives[0], own)
     return Dependence(effects[None], moves.freedom[None])
-
-
-def _moves(rows: GroupedRows, values: Reals) -> Moves:
-    """Add up values by cluster and group, each row by its share of its group."""
-    groups = len(rows.labels)
-    mass = tally(rows.group, rows.weights, groups)
-    counts = rows.weights > 0
-    group = rows.group[counts]
-    shares = rows.weights[counts] / mass[group]
-    cluster = np.asarray(rows.cluster)[counts]
-    return Moves.of(cluster, shares * values[counts], group, groups)
