@@ -198,7 +198,7 @@ def _ratios(
     """The ratio of each gap: its outcome, and two groups."""
     if not strata:
         cells = gaps[:, :1], gaps[:, 1:]
-        ends = ratio_ends([table.compare(*cells)], confidence)
+        ends = ratio_ends([table.compare(*cells, confidence)], confidence)
         return zip(table.rates[cells], zip(*ends, strict=True), strict=True)
     labels = table.rows.labels
     return [

@@ -21,11 +21,7 @@ from fairmaxent.fairness.rates import (
     smallest_over_largest,
 )
 from fairmaxent.metrics import intervals
-from fairmaxent.metrics.clusters import (
-    Dependence,
-    dependence_of_rates,
-    dependence_of_shares,
-)
+from fairmaxent.metrics.clusters import Dependence, dependence_of_rates
 from fairmaxent.metrics.effective_counts import EffectiveCounts, WeightSums
 from fairmaxent.metrics.groups import (
     Columns,
@@ -218,18 +214,29 @@ class GroupedTable:
     @classmethod
     def of_shares(cls, rows: GroupedRows) -> "GroupedTable":
         """Add up the weights of each group."""
-        shape = (1, len(rows.labels))
-        one = np.zeros_like(rows.group)
-        sums = WeightSums.of(one, rows.group, rows.weights, shape, rows.counted)
+        groups = len(rows.labels)
+        everybody = np.zeros_like(rows.group)
+        sums = WeightSums.of(
+            everybody, rows.group, rows.weights, (1, groups), rows.counted
+        )
         shares = sums.weight / np.maximum(sums.weight.sum(), _TINY)
         effective = sums.against_others(axis=-1)
+        # A share is the rate of being in the group, among everybody.
+        dependence = dependence_of_rates(
+            replace(rows, group=everybody, labels=rows.labels[:1]),
+            (rows.group == group for group in range(groups)),
+            shares.T,
+            effective.sizes.T,
+        )
+        if dependence is not None:
+            dependence = Dependence(dependence.effects.T, dependence.freedom.T)
         return cls(
             rows=rows,
             outcomes=[None],
             rates=np.where(shares > 0, shares, np.nan),
             effective=effective,
             are_shares=True,
-            dependence=dependence_of_shares(rows, shares, effective),
+            dependence=dependence,
         )
 
     @classmethod
@@ -378,22 +385,27 @@ class GroupedTable:
         is_part = self.rows.stratum or self.rows.reference or self.set_apart.any()
         return bool(is_part) and all(len(groups) < 2 for _, groups in self.peers)
 
-    def comparisons(self) -> Iterator[intervals.Compared]:
+    def known(self, confidence: float) -> EffectiveCounts:
+        """What rows tell in intervals of a confidence, as independent people."""
+        if self.dependence is None:
+            return self.effective
+        deviate = intervals.normal_quantile((1 + confidence) / 2)
+        return self.dependence.reduced(self.effective, deviate)
+
+    def comparisons(self, confidence: float) -> Iterator[intervals.Compared]:
         """The groups that are compared, for each outcome."""
         for number, groups in self.peers:
-            one = self.compare(number, groups)
+            one = self.compare(number, groups, confidence)
             yield replace(one, repeats=number == 1 and self.is_two_sided)
 
-    def compare(self, outcomes: Any, groups: Codes) -> intervals.Compared:
+    def compare(
+        self, outcomes: Any, groups: Codes, confidence: float
+    ) -> intervals.Compared:
         """Some groups (last axis) and outcomes, to be compared."""
-        dependence = None
-        if self.dependence is not None:
-            dependence = self.dependence.at(outcomes, groups)
-        return intervals.Compared(
-            counts=self.effective[outcomes, groups],
-            are_shares=self.are_shares,
-            dependence=dependence,
-        )
+        count = groups.shape[-1]
+        pairs = max(count * (count - 1) // 2, 1)
+        counts = self.known(1 - (1 - confidence) / pairs)
+        return intervals.Compared(counts[outcomes, groups], self.are_shares)
 
     def listed(self, which: Mask, confidence: float) -> Iterator[GroupRate]:
         """Some groups, each with its interval, unless its rate is exact or none."""
@@ -402,11 +414,8 @@ class GroupedTable:
         people = np.bincount(rows.group, counted, minlength=len(rows.labels))
         ends = None
         if not rows.exact and (which & self.has_rate).any():
-            counts = self.effective
-            if self.dependence is not None:
-                deviate = intervals.normal_quantile((1 + confidence) / 2)
-                counts = self.dependence.reduced(counts, deviate)
-            ends = np.stack(intervals.share_interval(counts, confidence), -1)
+            known = self.known(confidence)
+            ends = np.stack(intervals.share_interval(known, confidence), -1)
         for outcome, group in np.argwhere(which).tolist():
             interval = None
             if ends is not None and self.has_rate[outcome, group]:
@@ -450,7 +459,7 @@ def worst_ratio(tables: Iterable[GroupedTable], confidence: float) -> Rate:
     interval = None
     if not several[0].rows.exact:
         comparisons = [
-            compared for table in several for compared in table.comparisons()
+            compared for table in several for compared in table.comparisons(confidence)
         ]
         ends = intervals.ratio_ends(comparisons, confidence)
         interval = intervals.widened(ends, value)
