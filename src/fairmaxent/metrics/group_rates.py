@@ -162,17 +162,22 @@ def group_text(group: Label) -> str:
     return " × ".join(map(value_text, group))
 
 
+def _by_name(groups: Sequence[GroupRate]) -> list[tuple[str, list[GroupRate]]]:
+    """Groups by their names, in order; one may be there several times."""
+    by_name: dict[str, list[GroupRate]] = {}
+    for group in groups:
+        by_name.setdefault(group_text(group.group), []).append(group)
+    return sorted(by_name.items())
+
+
 def left_out_text(groups: Sequence[GroupRate]) -> str:
     """The groups that were not compared, in words to be put after a comparison."""
     if not groups:
         return ""
-    strata: dict[str, set[str]] = {}
-    for group in groups:
-        name = group_text(group.group)
-        strata.setdefault(name, set()).add(stratum_text(group.stratum))
     names = []
-    for name, own in sorted(strata.items()):
-        where = f" in {len(own)} strata" if len(own) > 1 else min(own)
+    for name, own in _by_name(groups):
+        strata = {stratum_text(group.stratum) for group in own}
+        where = f" in {len(strata)} strata" if len(strata) > 1 else min(strata)
         names.append(name + where)
     return f"; not compared: {', '.join(names)}"
 
@@ -181,17 +186,14 @@ def set_apart_text(groups: Sequence[GroupRate]) -> str:
     """The groups that are too small, likewise, each with its number and its rate."""
     if not groups:
         return ""
-    by_name: dict[str, list[GroupRate]] = {}
-    for group in groups:
-        by_name.setdefault(group_text(group.group), []).append(group)
     names = []
-    for name, own in sorted(by_name.items()):
-        if len(own) > 1:
-            names.append(f"{name} ({len(own)} rates)")
+    for name, (one, *others) in _by_name(groups):
+        if others:
+            names.append(f"{name} ({len(others) + 1} rates)")
             continue
-        people = "" if own[0].count is None else f"{own[0].count:,} people, "
-        where = stratum_text(own[0].stratum)
-        names.append(f"{name}{where} ({people}{own[0].rate:.3f})")
+        people = "" if one.count is None else f"{one.count:,} people, "
+        where = stratum_text(one.stratum)
+        names.append(f"{name}{where} ({people}{one.rate:.3f})")
     return f"; too small to compare: {', '.join(names)}"
 
 
@@ -243,12 +245,30 @@ class GroupedTable:
     def of_outcomes(cls, rows: GroupedRows, favourable: object) -> "GroupedTable":
         """Add up the weights of each outcome in each group."""
         codes, outcomes = rows.levels
-        shape = (len(outcomes), len(rows.labels))
-        sums = WeightSums.of(codes, rows.group, rows.weights, shape, rows.counted)
         chosen = favourable_codes(outcomes, favourable)
         # an outcome that nobody compared has is left out, such as missing
         if favourable is None:
-            chosen = [code for code in chosen if sums.weight[code].any()] or chosen
+            weight = tally(codes, rows.weights, len(outcomes))
+            chosen = [code for code in chosen if weight[code]] or chosen
+        return cls._of_levels(rows, chosen)
+
+    @classmethod
+    def of_positives(
+        cls,
+        rows: GroupedRows,
+        positive: Mask,
+        outcome: object,
+    ) -> "GroupedTable":
+        """Add up the weights of rows with an outcome, and of the others, by group."""
+        levels = (1 - positive, [outcome, None])
+        return cls._of_levels(replace(rows, levels=levels), [0])
+
+    @classmethod
+    def _of_levels(cls, rows: GroupedRows, chosen: Sequence[int]) -> "GroupedTable":
+        """Add up the weights of all outcomes; some are compared."""
+        codes, outcomes = rows.levels
+        shape = (len(outcomes), len(rows.labels))
+        sums = WeightSums.of(codes, rows.group, rows.weights, shape, rows.counted)
         rates = outcome_rates(sums.weight, (1,))[chosen]
         effective = sums.against_others()[chosen, :]
         having = (codes == code for code in chosen)
@@ -259,23 +279,6 @@ class GroupedTable:
             effective=effective,
             is_two_sided=len(outcomes) == 2,
             dependence=dependence_of_rates(rows, having, rates, effective.sizes),
-        )
-
-    @classmethod
-    def of_positives(
-        cls,
-        rows: GroupedRows,
-        positive: Mask,
-        outcome: object,
-    ) -> "GroupedTable":
-        """Add up the weights of rows with an outcome, and of the others, by group."""
-        shape = (2, len(rows.labels))
-        sums = WeightSums.of(1 - positive, rows.group, rows.weights, shape)
-        return cls(
-            rows=rows,
-            outcomes=[outcome],
-            rates=outcome_rates(sums.weight, (1,))[:1],
-            effective=sums.against_others()[[0], :],
         )
 
     @classmethod
