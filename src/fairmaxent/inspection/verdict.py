@@ -133,10 +133,8 @@ def judge(
     reference = table.rows.reference
     sized = (*representation.groups, *representation.set_apart)
     shares = {labels.index(group.group): group for group in sized}
-    order = sorted(
-        shares,
-        key=lambda group: (labels[group] != reference, -shares[group].rate),
-    )
+    order = sorted(shares, key=lambda group: -shares[group].rate)
+    order.sort(key=lambda group: labels[group] != reference)  # that comes first
     is_large = table.is_large
     ranked = [[group for group in order if large[group]] for large in is_large]
     gaps = np.array(
