@@ -453,10 +453,10 @@ def test_the_script_of_the_page_greys_out_what_the_table_refuses(tmp_path):
         "max_levels",
         "mode",
     }
-    assert private == (released | {"train", "base", "evaluate"}) - of_privacy - {
-        "max_levels"
-    }
-    refused = {"largest_weight", "forbid", "equal_means"}
+    beside_privacy = {"train", "base", "evaluate", "smallest_group"}
+    of_release = {"max_levels", "keep_columns"}
+    assert private == (released | beside_privacy) - of_privacy - of_release
+    refused = {"largest_weight", "forbid", "equal_means", "smallest_group"}
     assert relabelled == (usual | refused) - {"parity"}
     assert weighed == (usual - {"weight_name"}) | {"rows", "iid", "evaluate"}
 
