@@ -1,4 +1,4 @@
-"""Workbooks of few bytes whose cells are far apart: read, or refused in our words.
+"""Workbooks of few bytes whose cells are far apart: refused in our words.
 
 calamine would make room for 549,755,813,888 bytes, and end the process.
 """
@@ -27,8 +27,8 @@ openpyxl = pytest.importorskip("openpyxl", reason="workbooks are made with openp
 SHEET = "xl/worksheets/sheet1.xml"
 LAST = "XFD1048576"
 MOST_KB = 300_000
-NEAR = "left out ({})"
-FAR_APART = "cells, so far from each other that room for"
+FAR_APART = "cells in a sheet, so far from each other that room for"
+FAR = "outside the table, as far as {}, or save the table as CSV"
 
 
 def text(place, value):
@@ -89,9 +89,9 @@ def bombs():
     wrong = '<dimension ref="A1:C60"/>'
     plain = workbook(staff(), far)
     return {
-        "no dimension": (plain, NEAR.format(LAST)),
-        "wrong dimension": (workbook(staff(), far, before=wrong), NEAR.format(LAST)),
-        "stray cell": (workbook(staff(), stray), NEAR.format("AA1048576")),
+        "no dimension": (plain, FAR.format(LAST)),
+        "wrong dimension": (workbook(staff(), far, before=wrong), FAR.format(LAST)),
+        "stray cell": (workbook(staff(), stray), FAR.format("AA1048576")),
         "wide": (wide(), FAR_APART),
         "nested": (zipped({"inner.xlsx": plain}), "but not an Excel workbook"),
         "diagonal": (
@@ -105,22 +105,18 @@ def bombs():
 
 
 def said_of(path, read=read_table):
-    """What is said of a file, and how many rows it has."""
-    try:
-        table = read(path, FileReading())
-    except FairMaxEntError as problem:
-        return str(problem), None
-    return " ".join(table.notes), len(table.frame)
+    """What is said of a file that is refused."""
+    with pytest.raises(FairMaxEntError) as refused:
+        read(path, FileReading())
+    return str(refused.value)
 
 
 @pytest.mark.parametrize("name", bombs())
-def test_a_bomb_is_read_or_refused_in_our_words(name, tmp_path):
+def test_a_bomb_is_refused_in_our_words(name, tmp_path):
     content, says = bombs()[name]
     path = tmp_path / "bomb.xlsx"
     path.write_bytes(content)
-    said, rows = said_of(path)
-    assert says in said
-    assert rows == (59 if "left out" in says else None)
+    assert says in said_of(path)
 
 
 # What the process itself took, not the one that started it, is said in its end.
@@ -180,10 +176,10 @@ def test_a_bomb_takes_little_memory_by_every_door(name, tmp_path):
         timeout=600,
         check=False,
     )
-    assert typed.returncode in (0, 3, 5)  # read, beyond a limit, or not readable
+    assert typed.returncode in (3, 5)  # beyond a limit, or not readable
     assert says in re.sub(r"\s+", " ", typed.stdout + typed.stderr)
     # in a child, which may not take much more than libraries reserve
-    assert says in said_of(path, read_upload)[0]
+    assert says in said_of(path, read_upload)
 
 
 # ---------------------------------------------------------------- where cells are
@@ -216,9 +212,9 @@ def sheet_of(cells, rng):
 def test_every_cell_is_read_where_it_stands():
     rng = random.Random(1)
     for _ in range(60):
-        far = rng.choice([9, 2_000, 1_048_576])
+        far = rng.choice([9, 100, 1_000])
         cells = {
-            (rng.randrange(far), rng.randrange(min(far, 16_384))): rng.randrange(1000)
+            (rng.randrange(far), rng.randrange(far)): rng.randrange(1000)
             for _ in range(rng.randrange(1, 40))
         }
         content = workbook(**{SHEET: sheet_of(cells, rng)})
@@ -233,7 +229,7 @@ def test_numbers_are_those_of_the_rows_before_if_nothing_is_said():
     rows = [
         "<row><c><v>1</v></c><c><v>2</v></c></row>",
         "<row/><row><c><v>3</v></c></row>",
-        '<row r="1048570"><c r="XFC1048570"><v>4</v></c><c><v>5</v></c></row>',
+        '<row r="970"><c r="ALC970"><v>4</v></c><c><v>5</v></c></row>',
         '<row><c r="B9"><v>6</v></c><c><v>7</v></c></row>',
     ]
     sheet = f"<worksheet><sheetData>{''.join(rows)}</sheetData></worksheet>"
@@ -242,15 +238,24 @@ def test_numbers_are_those_of_the_rows_before_if_nothing_is_said():
         0: {0: 1, 1: 2},
         2: {0: 3},
         8: {1: 6},
-        1048569: {16382: 4, 16383: 5},
-        1048570: {2: 7},
+        969: {990: 4, 991: 5},
+        970: {2: 7},
     }
 
 
-def test_a_cell_with_a_prefix_that_says_no_place_is_seen():
-    far = row(1048576, "<x:c><v>4</v></x:c>")
-    content = workbook(staff(), far)
-    assert plain_archive(content, "book.xlsx").rows == [*range(60), 1048575]
+@pytest.mark.parametrize(
+    "far",
+    [
+        row(1048576, "<x:c><v>4</v></x:c>"),
+        "<row r='1048575'/><x:row><c><v>4</v></c></x:row>",
+        row(70, text("xfc70", "x"), "<c><v>4</v></c>"),
+        row(61, '<c r="B&#49;048576"><v>4</v></c>'),
+    ],
+)
+def test_a_far_cell_is_seen_however_it_is_written(far, tmp_path):
+    path = tmp_path / "book.xlsx"
+    path.write_bytes(workbook(staff(), far))
+    assert FAR_APART in said_of(path)
 
 
 @pytest.mark.parametrize(
@@ -270,26 +275,26 @@ def test_a_cell_with_a_prefix_that_says_no_place_is_seen():
 def test_a_cell_in_two_places_or_in_none_is_damage(cell, tmp_path):
     path = tmp_path / "book.xlsx"
     path.write_bytes(workbook(staff(), row(61, cell)))
-    said, _ = said_of(path)
+    said = said_of(path)
     assert "is a damaged Excel workbook" in said
     assert "\n" not in said
 
 
 def test_what_is_looked_at_is_what_is_read():
     """An entry twice, one that is larger than it says, and parts of other formats."""
-    bomb = f"<worksheet><sheetData>{number(LAST)}{number('A1')}</sheetData></worksheet>"
+    other = f"<worksheet><sheetData>{row(7, number('B7'))}</sheetData></worksheet>"
     content = io.BytesIO(workbook(staff(), **{"content.xml": b"<ods/>"}))
     with zipfile.ZipFile(content, "a") as archive:
         archive.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
         archive.writestr("xl/workbook.bin", b"xlsb")
         with pytest.warns(UserWarning, match="Duplicate name"):
-            archive.writestr(SHEET, bomb)
+            archive.writestr(SHEET, other)
     plain = plain_archive(content.getvalue(), "book.xlsx")
-    with zipfile.ZipFile(io.BytesIO(plain.content)) as archive:
+    with zipfile.ZipFile(io.BytesIO(plain)) as archive:
         names = archive.namelist()
         assert len(names) == len(set(names))
         assert not {"mimetype", "xl/workbook.bin"} & set(names)
-        assert LAST not in archive.read(SHEET).decode()
+        assert archive.read(SHEET).decode() == other
     lying = workbook(staff() + row(1048576, number(LAST)))
     with zipfile.ZipFile(io.BytesIO(lying)) as archive:
         entry = archive.getinfo(SHEET)

@@ -1,4 +1,4 @@
-"""inspection/strata.py: the ratio over strata, against published numbers, the formula
+"""inspection/verdict.py: the ratio over strata, against published numbers, the formula
 written out, the metrics, and simulation.
 """
 
@@ -13,7 +13,7 @@ from scipy.stats import norm
 import fairmaxent
 from clifiles import run
 from fairmaxent import inspect
-from fairmaxent.inspection.strata import _Pooled
+from fairmaxent.inspection.verdict import pooled_ratio
 from fairmaxent.metrics import statistical_rate
 from fairmaxent.metrics.group_rates import GroupedTable
 from fairmaxent.metrics.groups import Comparison
@@ -153,7 +153,7 @@ def test_of_many_strata_the_clearest_are_shown_and_the_others_counted():
         ({"within": "sex"}, "'sex' is named twice"),
         ({"within": "hired"}, "'hired' is named twice"),
         ({"within": "nothing"}, "no column 'nothing'"),
-        ({"within": "stratum", "cluster": "stratum"}, "'stratum' is named twice"),
+        ({"within": "stratum", "cluster": "stratum"}, "cannot go together"),
         ({"within": "stratum", "weight": "stratum"}, "stratum"),
         ({"within": {"stratum": "Z"}}, "no row is in such a stratum"),
     ],
@@ -230,7 +230,9 @@ def covered(rng, strata, ratio, runs):
             )
         (rows,) = COMPARED.grouped(people(drawn))
         tables = [GroupedTable.of_outcomes(part, "yes") for part in rows.parts()]
-        _, (low, high) = _Pooled.of(tables, "yes", [("f",), ("m",)]).ratio(0.95)
+        sums, (low, high) = pooled_ratio(tables, "yes", (("f",), ("m",)), 0.95)
+        if sums[0] > sums[1]:  # then it is the ratio of men to women
+            low, high = 1 / high, 1 / low
         held += low <= ratio <= high
     return held / runs
 

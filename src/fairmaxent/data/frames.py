@@ -138,27 +138,8 @@ def take(column: Column, rows: Codes) -> Column:
 
 
 def gather(columns: Mapping[str, tuple[Column, Codes]]) -> Any:
-    """Build a native table whose columns are values at the given positions.
-
-    That is `take` and `build` in one native step.
-    """
-    library = library_of(next(iter(columns.values()))[0])
-    namespace = load_library(library)
-    gathered = {}
-    for name, (column, rows) in columns.items():
-        native = column.to_native()
-        if library == "polars":
-            gathered[name] = native[rows]
-        elif library == "pyarrow":
-            gathered[name] = native.take(rows)
-        else:
-            gathered[name] = native.array.take(rows)
-            # Without an explicit dtype, pandas would read some of them as text.
-            if native.dtype == object:
-                gathered[name] = namespace.Series(gathered[name], dtype=object)
-    if library == "pyarrow":
-        return namespace.table(gathered)
-    return namespace.DataFrame(gathered)
+    """Build a native table whose columns are values at the given positions."""
+    return build({name: take(column, rows) for name, (column, rows) in columns.items()})
 
 
 def build(columns: Mapping[str, Column]) -> Any:

@@ -152,15 +152,8 @@ class _State:
     cell_multipliers: Reals  # w
 
     def moved(self, step: "_State", length: float) -> "_State":
-        return _State(
-            self.multipliers + length * step.multipliers,
-            self.rates + length * step.rates,
-            self.bounds + length * step.bounds,
-            self.slacks + length * step.slacks,
-            self.slack_multipliers + length * step.slack_multipliers,
-            self.cell_slacks + length * step.cell_slacks,
-            self.cell_multipliers + length * step.cell_multipliers,
-        )
+        changed = zip(vars(self).values(), vars(step).values(), strict=True)
+        return _State(*(value + length * change for value, change in changed))
 
 
 def project(prior: Reals, conditions: Conditions) -> Projection:

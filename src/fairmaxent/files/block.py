@@ -1,12 +1,11 @@
-"""Blocks of a sheet: connected cells, one of which is the table.
+"""Blocks of a sheet: cells between empty columns, one of which is the table.
 
-Empty columns part a sheet into strips, and empty rows a strip into bands. Bands belong
-to one table until one begins with a header of its own; strips do if their headers stand
-in the same row. The table is what has the most rows of two cells or more.
+Blocks belong to one table if their headers stand in the same row. The table is what has
+the most rows of two cells or more; what follows below an empty row is a part of it.
 """
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from fairmaxent.errors import InputError, Option
@@ -81,7 +80,7 @@ class Found(NamedTuple):
 
 def find_table(rows: Rows) -> Found:
     """Find the cells that are the table of a sheet; it has one cell at least."""
-    parts = [part for strip in _strips(rows) for part in _parts(strip)]
+    parts = _parts(rows)
     table = max(parts, key=_size)
     joined = []
     apart = []
@@ -124,70 +123,18 @@ def _size(rows: Rows) -> int:
     return sum(len(values) >= _PAIR for values in rows.values())
 
 
-def _runs(numbers: Collection[int]) -> list[list[int]]:
-    """Numbers that follow each other, together."""
-    runs: list[list[int]] = []
-    for number in sorted(numbers):
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
-    return runs
-
-
-def _strips(rows: Rows) -> list[Rows]:
+def _parts(rows: Rows) -> list[Rows]:
     """The cells between empty columns."""
-    runs = _runs(set().union(*rows.values()))
-    if len(runs) == 1:
+    columns = sorted(set().union(*rows.values()))
+    starts = [place for place in columns if place - 1 not in columns]
+    ends = [place for place in columns if place + 1 not in columns]
+    if len(starts) == 1:
         return [rows]
     height = max(rows)
-    return [Block(0, run[0], height, run[-1]).inside(rows) for run in runs]
-
-
-def _parts(strip: Rows) -> list[Rows]:
-    """The tables of a strip, one below the other, and remarks at its end."""
-    bands = [{row: strip[row] for row in run} for run in _runs(strip)]
-    remarks: dict[int, Any] = {}
-    while len(bands) > 1 and _are_remarks(bands[-1], bands[0]):
-        remarks = bands.pop() | remarks
-    parts: list[dict[int, Any]] = []
-    for band in bands:
-        if parts and not _begins_table(band, parts[-1]):
-            parts[-1].update(band)
-        else:
-            parts.append(dict(band))
-    if remarks:
-        parts.append(remarks)
-    return list(parts)
-
-
-def _are_remarks(band: Rows, first: Rows) -> bool:
-    """Whether each row is but one text, below a table of more than two columns."""
-    width = max(map(len, first.values()))
-    return width > _PAIR and all(
-        len(values) == 1 and _are_texts(values) for values in band.values()
-    )
-
-
-def _begins_table(band: Rows, above: Rows) -> bool:
-    """Whether the first row holds names of columns, other than those above it.
-
-    Names are texts, and some stand above what is no text, or where nothing stood.
-    """
-    first, *below = band.values()
-    names = list(first.values())
-    if _size(above) < _PAIR or len(names) < _PAIR or not below:
-        return False
-    if not _are_texts(first) or len(set(names)) < len(names):
-        return False
-    header = above[_header(above)]
-    if dict(first) == dict(header) or not first.keys() <= header.keys():
-        return True
-    return any(
-        sum(not isinstance(values.get(column, ""), str) for values in below)
-        > len(below) / 2
-        for column in first
-    )
+    return [
+        Block(0, start, height, end).inside(rows)
+        for start, end in zip(starts, ends, strict=True)
+    ]
 
 
 def _are_texts(values: Mapping[int, Any]) -> bool:

@@ -22,7 +22,7 @@ from fairmaxent.document.words import counted
 from fairmaxent.errors import InputError, Option, StorageError, cut, did_you_mean
 from fairmaxent.files.block import Block, Found, find_table, is_table, read_range
 from fairmaxent.files.cells import Typed, missing_remarks, typed_table
-from fairmaxent.files.excel_archive import Archive, plain_archive
+from fairmaxent.files.excel_archive import plain_archive
 from fairmaxent.files.reading import FileReading, Remark, TableForm
 from fairmaxent.files.surroundings import (
     column_names,
@@ -167,9 +167,9 @@ def _choose(
     for.
     """
     wanted = reading.sheet
-    archive = plain_archive(content, path)
+    plain = plain_archive(content, path)
     calamine = load_library("python_calamine")
-    workbook = calamine.CalamineWorkbook.from_filelike(io.BytesIO(archive.content))
+    workbook = calamine.CalamineWorkbook.from_filelike(io.BytesIO(plain))
     names, candidates = _sheet_names(workbook, path)
     if only_first:
         candidates = candidates[:1]
@@ -178,7 +178,7 @@ def _choose(
     chosen = candidates[0]
     cells = _SheetCells({}, [])
     for name in candidates:
-        read = _sheet_cells(workbook.get_sheet_by_name(name), archive)
+        read = _sheet_cells(workbook.get_sheet_by_name(name))
         is_table = sum(len(row) > 1 for row in read.rows.values()) > 1
         if is_table or (read.rows and not cells.rows):
             chosen = name
@@ -245,17 +245,17 @@ def _sheet_named(wanted: str | int, names: Sequence[str], path: str) -> str:
     )
 
 
-def _sheet_cells(sheet: Any, archive: Archive) -> _SheetCells:
+def _sheet_cells(sheet: Any) -> _SheetCells:
     above, left = sheet.start or (0, 0)
     rows = {}
     for number, row in enumerate(sheet.to_python(), above):
         values = {
-            archive.columns[column]: plain
+            column: plain
             for column, value in enumerate(row, left)
             if (plain := _plain(value)) is not None
         }
         if values:
-            rows[archive.rows[number]] = values
+            rows[number] = values
     return _SheetCells(rows, sheet.merged_cell_ranges or [])
 
 

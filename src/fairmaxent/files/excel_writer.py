@@ -17,6 +17,7 @@ from xml.sax.saxutils import escape
 from fairmaxent.data.frames import load_library
 from fairmaxent.data.levels import Notes
 from fairmaxent.errors import LimitError, cut
+from fairmaxent.files.excel_archive import column_letters
 
 # Limits of a sheet.
 _MOST_ROWS = 1_048_576
@@ -213,7 +214,7 @@ def _sheet(table: Any, kinds: Sequence[str]) -> Iterator[str]:
 def _rows(columns: Sequence[_Cells], first: int) -> Iterator[str]:
     """The rows as XML; the first has this number."""
     around = [
-        (f'<c r="{_letters(place)}', cells.start, cells.end)
+        (f'<c r="{column_letters(place)}', cells.start, cells.end)
         for place, cells in enumerate(columns)
     ]
     rows = zip(*(cells.values for cells in columns), strict=True)
@@ -224,15 +225,3 @@ def _rows(columns: Sequence[_Cells], first: int) -> Iterator[str]:
             if value is not None
         ]
         yield f'<row r="{number}">{"".join(cells)}</row>'
-
-
-def _letters(column: int) -> str:
-    """The name of a column, counted from 0.
-
-    >>> _letters(0), _letters(25), _letters(26)
-    ('A', 'Z', 'AA')
-    """
-    letters = chr(65 + column % 26)
-    if column < 26:
-        return letters
-    return _letters(column // 26 - 1) + letters

@@ -32,6 +32,7 @@ _STRATA = 8
 # characters of a line, and at least of the levels in it
 _WIDTH = 80
 _LEVELS = 16
+_OUTCOME = ("outcome", "rate", "95% range")  # heads of tables
 _TITLES: dict[Role, str] = {
     "outcome": "outcome",
     "favourable": "good outcome",
@@ -307,13 +308,17 @@ def _rates(grouping: GroupingRates) -> Block:
             group_text(group.group),
             cell_text(share.count),
             percent(share.rate),
-            cell_text(group.outcome),
-            percent(group.rate),
-            " – ".join(map(percent, group.interval or ())),
+            *_outcome_cells(group),
         )
         rows.append(row)
-    heads = (grouping.name, "rows", "share", "outcome", "rate", "95% range")
+    heads = (grouping.name, "rows", "share", *_OUTCOME)
     return Table("Rates", heads, tuple(rows))
+
+
+def _outcome_cells(group: GroupRate) -> tuple[str, str, str]:
+    """What is said about an outcome of a group, below the heads `_OUTCOME`."""
+    between = " – ".join(map(percent, group.interval or ()))
+    return cell_text(group.outcome), percent(group.rate), between
 
 
 def _strata(grouping: GroupingRates, within: Sequence[str]) -> Iterator[Block]:
@@ -326,12 +331,10 @@ def _strata(grouping: GroupingRates, within: Sequence[str]) -> Iterator[Block]:
                 group_text(tuple(level for _, level in group.stratum)),
                 group_text(group.group),
                 cell_text(group.count),
-                cell_text(group.outcome),
-                percent(group.rate),
-                " – ".join(map(percent, group.interval or ())),
+                *_outcome_cells(group),
             )
             rows.append(row)
-    heads = (names, grouping.name, "rows", "outcome", "rate", "95% range")
+    heads = (names, grouping.name, "rows", *_OUTCOME)
     yield Table("Strata", heads, tuple(rows))
     hidden = len(grouping.strata) - _STRATA
     if hidden > 0:

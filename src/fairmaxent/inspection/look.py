@@ -32,11 +32,18 @@ from fairmaxent.inspection.proposals import (
     propose_outcome,
     propose_protected,
 )
-from fairmaxent.inspection.strata import judge_within, stratum_rates
-from fairmaxent.inspection.verdict import Verdict, judge
-from fairmaxent.metrics.definitions import representation_rate, statistical_rate
-from fairmaxent.metrics.group_rates import GroupedTable, Rate
-from fairmaxent.metrics.groups import Comparison, ReferenceOption, levels_of_reference
+from fairmaxent.inspection.verdict import Verdict, clarity, judge
+from fairmaxent.metrics.group_rates import GroupedTable, worst_ratio
+from fairmaxent.metrics.groups import Comparison, ReferenceOption
+from fairmaxent.options.refusals import Refused, refuse_pairs
+
+_REFUSED = (
+    Refused(
+        "cluster",
+        "within",
+        "the ratio over all strata together assumes that people are independent",
+    ),
+)
 
 
 def inspect(
@@ -81,6 +88,7 @@ def inspect(
     >>> look.outcome, look.favourable, look.protected
     ('hired', ('yes',), ('sex',))
     """
+    refuse_pairs(_REFUSED, {"cluster": cluster, "within": within})
     given = [] if protected is None else read_columns("protected", protected)
     check_roles("" if outcome is None else outcome, given, weight)
     opened = frames.open_frame(frame)
@@ -92,16 +100,11 @@ def inspect(
     encoded = encode_table(opened, domain, weight=weight, weights=design)
     domain = encoded.domain
     codes = encoded.codes
-    proposals: list[Proposal] = []
-    if outcome is None:
-        proposals += propose_outcome(domain, [*given, *others])
+    proposals = _proposals(domain, len(opened), outcome, favourable, given, others)
     outcome = outcome or next(map(str, _chosen(proposals, "outcome")), None)
     good = favourable
-    if outcome is not None and favourable is None:
-        proposals += propose_favourable(domain.attribute(outcome))
+    if favourable is None:
         good = [*_chosen(proposals, "favourable")] or None
-    if not given:
-        proposals += propose_protected(domain, outcome, len(opened), others)
     names = [*given] or [*map(str, _chosen(proposals, "protected"))]
     taken = [name for name in (outcome, *names) if name is not None]
     identifiers = set(domain.identifiers) - set(taken)
@@ -121,18 +124,38 @@ def inspect(
         return found
 
     roles = Roles.of(domain, outcome, names)
-    how: Any = {"outcome": outcome, "favourable": good, "weight": weight}
-    how |= {"groups": "joint", "cluster": cluster, "domain": domain}
+    how: Any = {"outcome": outcome, "favourable": good, "within": within}
+    how |= {"domain": domain, "reference": reference, "cluster": cluster}
     how |= {"smallest_group": smallest_group}
-    how |= {"reference": levels_of_reference(reference, names)}
+    compared = Comparison(names, groups, weight, "ignore", **how)
     return replace(
         found,
         hints=(*found.hints, *role_hints(roles, codes, design)),
-        groupings=_groupings(frame, roles, groups, how, within, confidence),
+        groupings=_groupings(frame, compared, confidence),
         proxies=tuple(proxies(roles, codes, design)),
         empty_cells=tuple(_empty_cells(roles, codes)),
         cost=cost(roles, codes),
     )
+
+
+def _proposals(
+    domain: Domain,
+    rows: int,
+    outcome: str | None,
+    favourable: object,
+    given: Sequence[str],
+    others: Sequence[str],
+) -> list[Proposal]:
+    """Propose what is not given; the ``others`` have another role."""
+    proposals: list[Proposal] = []
+    if outcome is None:
+        proposals += propose_outcome(domain, [*given, *others])
+        outcome = next(map(str, _chosen(proposals, "outcome")), None)
+    if outcome is not None and favourable is None:
+        proposals += propose_favourable(domain.attribute(outcome))
+    if not given:
+        proposals += propose_protected(domain, outcome, rows, others)
+    return proposals
 
 
 def _design(frame: frames.Frame, weight: str | None) -> Reals | None:
@@ -172,25 +195,36 @@ def _summaries(
 
 
 def _groupings(
-    frame: Any,
-    roles: Roles,
-    groups: GroupsOption,
-    how: dict[str, Any],
-    within: WithinOption,
-    confidence: float,
+    frame: Any, compared: Comparison, confidence: float
 ) -> tuple[GroupingRates, ...]:
     """The rates of each grouping, and verdicts that hold together."""
     measured = []
-    levels = how["reference"]
-    for axes in roles.groupings(groups):
-        columns = tuple(roles.names[axis] for axis in axes)
-        own = {name: levels[name] for name in columns if name in levels}
-        options = how | {"reference": own}
-        measured.append(_measured(frame, columns, options, within, confidence))
-    verdicts = judged_together([judged for _, judged in measured], confidence)
+    judges: list[Callable[[float], Verdict]] = []
+    everybody = replace(compared, outcome=None, within=None).grouped(frame)
+    for rows, people in zip(compared.grouped(frame), everybody, strict=True):
+        rows.refuse_absent(compared.favourable)
+        table = GroupedTable.of_outcomes(rows, compared.favourable)
+        shares = worst_ratio([GroupedTable.of_shares(people)], confidence)
+        tables: list[GroupedTable] = []
+        if compared.within is not None:
+            parts = rows.parts()
+            tables = [
+                GroupedTable.of_outcomes(one, compared.favourable) for one in parts
+            ]
+        strata = [worst_ratio([one], confidence) for one in tables if one.compared > 1]
+        found = partial(
+            GroupingRates,
+            name=" × ".join(rows.columns),
+            representation=shares,
+            statistical=worst_ratio([table], confidence),
+            strata=tuple(sorted(strata, key=clarity)),
+        )
+        measured.append(found)
+        judges.append(partial(judge, table, shares, compared.outcome, strata=tables))
+    verdicts = judged_together(judges, confidence)
     return tuple(
         rates(verdict=verdict)
-        for (rates, _), verdict in zip(measured, verdicts, strict=True)
+        for rates, verdict in zip(measured, verdicts, strict=True)
     )
 
 
@@ -218,38 +252,6 @@ def judged_together(
             break
         left = unclear
     return [verdicts[number] for number in range(len(judges))]
-
-
-def _measured(
-    frame: Any,
-    columns: tuple[str, ...],
-    how: dict[str, Any],
-    within: WithinOption,
-    confidence: float,
-) -> tuple[Callable[..., GroupingRates], Callable[[float], Verdict]]:
-    """Both rates of the groups of some columns, without a verdict; and what judges."""
-    compared = Comparison(protected=columns, missing="ignore", within=within, **how)
-    (rows,) = compared.grouped(frame)
-    options = {**how, "confidence": confidence}
-    rates = statistical_rate(frame, protected=columns, **options)
-    outcome = options.pop("outcome")
-    favourable = options.pop("favourable")
-    shares = representation_rate(frame, columns, **options)
-    everybody = GroupedTable.of_outcomes(rows, favourable)
-    judged: Callable[[float], Verdict] = partial(judge, everybody, shares, outcome)
-    strata: tuple[Rate, ...] = ()
-    if within is not None:
-        tables = [GroupedTable.of_outcomes(part, favourable) for part in rows.parts()]
-        strata = stratum_rates(tables, confidence)
-        judged = partial(judge_within, tables, judged(confidence), shares)
-    found = partial(
-        GroupingRates,
-        name=" × ".join(columns),
-        representation=shares,
-        statistical=rates,
-        strata=strata,
-    )
-    return found, judged
 
 
 def _empty_cells(roles: Roles, codes: Codes) -> Iterator[str]:

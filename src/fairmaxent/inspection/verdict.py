@@ -1,18 +1,23 @@
 """The verdict: is it fair, how sure is that, and of whom can nobody say?"""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from fairmaxent.data.levels import value_text
+from fairmaxent.data.table import Codes, Reals
 from fairmaxent.errors import cut, shown
 from fairmaxent.fairness.rates import smallest_over_largest
 from fairmaxent.inspection.hints import listed
 from fairmaxent.metrics.group_rates import GroupedTable, GroupRate, Pair, Rate
-from fairmaxent.metrics.intervals import ratio_ends, widened
+from fairmaxent.metrics.groups import Label
+from fairmaxent.metrics.intervals import normal_quantile, ratio_ends, widened
 from fairmaxent.plain_text import visible
 
+# Rates of two groups, or None; the ends of their ratio.
+Measured = tuple[Reals | None, Any]
 _CLEAR = 0.8  # an interval that reaches lower leaves room for a gap that matters
 
 
@@ -117,57 +122,132 @@ def judge(
     representation: Rate,
     outcome: str,
     confidence: float,
+    strata: Sequence[GroupedTable] = (),
 ) -> Verdict:
     """Compare the largest group with each other one that is large enough.
 
-    For each outcome of the table. A reference takes the place of the largest.
+    For each outcome of the table. A reference takes the place of the largest. If there
+    are strata, they are compared within these.
     """
     labels = table.rows.labels
     reference = table.rows.reference
     sized = (*representation.groups, *representation.set_apart)
     shares = {labels.index(group.group): group for group in sized}
-    is_large = table.is_large
     order = sorted(
         shares,
         key=lambda group: (labels[group] != reference, -shares[group].rate),
     )
-    apart = tuple(shares[group] for group in order if not is_large[:, group].any())
+    is_large = table.is_large
     ranked = [[group for group in order if large[group]] for large in is_large]
     gaps = np.array(
         [
-            (row, groups[0], other)
+            (row, other, groups[0])
             for row, groups in enumerate(ranked)
             for other in groups[1:]
             if reference in (None, labels[groups[0]])
         ]
     )
+    several = sum(stratum.compared > 1 for stratum in strata)
+    verdict = Verdict(
+        outcome=outcome,
+        gap=None,
+        set_apart=tuple(
+            shares[group] for group in order if not is_large[:, group].any()
+        ),
+        reference=reference,
+        within=tuple(name for part in strata[:1] for name, _ in part.rows.stratum),
+        strata=(several, len(strata) - several),
+    )
     if not len(gaps):
-        return Verdict(outcome, None, apart, reference=reference)
-    cells = gaps[:, :1], gaps[:, 1:]
-    ratios = smallest_over_largest(table.rates[cells])
+        return verdict
     compared = float(len(gaps))
     if table.is_two_sided and len(table.outcomes) == 2:
         compared /= 2  # the rates of the second outcome follow from those of the first
     sure = 1 - (1 - confidence) / compared
-    low, high = ratio_ends([table.compare(*cells)], sure)
-    best = min(
-        range(len(gaps)),
-        key=lambda gap: (high[gap], ratios[gap], -shares[gaps[gap, 2]].rate),
-    )
-    row, largest, other = gaps[best].tolist()
-    both = sorted([other, largest], key=lambda group: table.rates[row, group])
-    lowest, highest = (shares[group] for group in both)
-    value = float(ratios[best])
-    gap = Rate(
-        value=value,
-        interval=widened((low[best], high[best]), value),
-        worst=Pair(
+    found = []
+    for (row, *both), (rates, ends) in zip(
+        gaps.tolist(), _ratios(table, gaps, sure, strata), strict=True
+    ):
+        if rates is None:
+            continue
+        lowest, highest = (shares[both[number]] for number in np.argsort(rates))
+        worst = Pair(
             table.rows.columns, table.outcomes[row], lowest.group, highest.group
-        ),
-        groups=(lowest, highest),
+        )
+        value = float(smallest_over_largest(rates))
+        found.append(Rate(value, widened(ends, value), worst, (lowest, highest)))
+    return replace(
+        verdict,
+        gap=min(found, key=clarity, default=None),
+        others=max(map(len, ranked)) - 1,
     )
-    others = max(map(len, ranked)) - 1
-    return Verdict(outcome, gap, apart, others, reference)
+
+
+def clarity(rate: Rate) -> tuple[float, float]:
+    """The clearest gap is smallest, and of those that may be chance the widest."""
+    _, most = rate.interval or (0.0, 1.0)
+    return min(most, 1.0), rate.value
+
+
+def _ratios(
+    table: GroupedTable,
+    gaps: Codes,
+    confidence: float,
+    strata: Sequence[GroupedTable],
+) -> Iterable[Measured]:
+    """The ratio of each gap: its outcome, and two groups."""
+    if not strata:
+        cells = gaps[:, :1], gaps[:, 1:]
+        ends = ratio_ends([table.compare(*cells, confidence)], confidence)
+        return zip(table.rates[cells], zip(*ends, strict=True), strict=True)
+    labels = table.rows.labels
+    return [
+        pooled_ratio(
+            strata, table.outcomes[row], (labels[one], labels[other]), confidence
+        )
+        for row, one, other in gaps.tolist()
+    ]
+
+
+def pooled_ratio(
+    strata: Sequence[GroupedTable],
+    outcome: object,
+    groups: tuple[Label, Label],
+    confidence: float,
+) -> Measured:
+    """The ratio of two groups' rates over all strata (Mantel and Haenszel).
+
+    Σ p₁ h / Σ p₀ h, where h = n₁ n₀ / (n₁ + n₀), with the variance of its logarithm by
+    Greenland and Robins (1985), which holds for few large strata and for many small
+    ones. Rows with weights count as the unweighted rows that tell as much. No rates if
+    no stratum has both groups, and people with the outcome.
+    """
+    known = []
+    for table in strata:
+        labels = table.rows.labels
+        if outcome in table.outcomes and {*groups} <= {*labels}:
+            row = table.outcomes.index(outcome)
+            both = [labels.index(group) for group in groups]
+            known.append((table.rates[row, both], table.effective.sizes[row, both]))
+    cells = np.array(known).reshape(-1, 2, 2)
+    cells = cells[~np.isnan(cells).any(axis=(1, 2))]
+    rates = cells[:, 0]
+    sizes = cells[:, 1]
+    total = sizes.sum(axis=1)
+    share = sizes.prod(axis=1) / total  # h
+    having = rates * sizes
+    sums = share @ rates
+    lowest, highest = np.sort(sums)
+    if not highest:
+        return None, (0.0, 1.0)
+    spread = (share * having.sum(axis=1) - having.prod(axis=1)) / total
+    deviate = normal_quantile((1 + confidence) / 2)
+    variance = deviate**2 * spread.sum()
+    if not lowest:
+        # (Σ p₁ h − ρ Σ p₀ h)² = z² ρ V, where the first sum is 0
+        return sums, (0.0, variance / highest**2)
+    reach = np.exp(np.sqrt(variance / (lowest * highest)))
+    return sums, (lowest / highest / reach, lowest / highest * reach)
 
 
 def _named(columns: Sequence[str], levels: Sequence[object]) -> str:

@@ -1,21 +1,20 @@
 """Clusters: people of one household, class or branch are alike, and tell less.
 
-To first order (Taylor), a row with the weight w and the outcome y moves the log of the
-rate p of its group by w (y − p) / (W p), where W is the weight of the group. Summed
-over each cluster, the squares and products of these moves add up to variances and
-covariances that hold however alike the people of a cluster are, and if clusters hold
-people of several groups. Of G clusters they are estimated, so they are multiplied by
+To first order (Taylor), a row with the weight w and the outcome y moves the rate p of
+its group by w (y − p) / W, where W is the weight of the group. Summed over each
+cluster, the squares of these moves add up to a variance that holds however alike the
+people of a cluster are. Of G clusters it is estimated, so it is multiplied by
 G / (G − 1), and Student's t with G − 1 degrees, or fewer if a few clusters make up most
-of a variance, takes the place of the normal deviate.
+of it, takes the place of the normal deviate. Groups that share clusters are compared as
+if they did not: where both are alike, that makes intervals wider than they need be.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from fairmaxent.data.table import Codes, Mask, Reals, tally
+from fairmaxent.data.table import Codes, Mask, Reals
 from fairmaxent.metrics.effective_counts import EffectiveCounts
 from fairmaxent.metrics.groups import GroupedRows
 
@@ -25,115 +24,27 @@ _LARGEST_REDUCTION = 1e6
 
 @dataclass(frozen=True, eq=False)
 class Dependence:
-    """How much less groups (last axes) tell because their people share clusters.
+    """How much less groups (last axis) tell because their people share clusters."""
 
-    An effect is a variance over what it would be among independent people, and never
-    less than 1: of the log ratio of two groups' rates, and on the diagonal of the rate
-    of a group.
-    """
-
-    effects: Reals  # outcomes × groups × groups
-    freedom: Reals  # outcomes × groups: the clusters that the group is in, less one
-
-    def at(self, outcomes: Any, groups: Codes) -> "Dependence":
-        """That of some outcomes and groups."""
-        outcome = np.asarray(outcomes)[..., None]
-        first = groups[..., :, None]
-        second = groups[..., None, :]
-        return Dependence(
-            effects=self.effects[outcome, first, second],
-            freedom=self.freedom[outcomes, groups],
-        )
-
-    def score(self, score: Reals, first: Codes, second: Codes) -> Reals:
-        """The normal deviate that says as much as the score of pairs of groups."""
-        effect = self.effects[..., first, second]
-        freedom = np.minimum(self.freedom[..., first], self.freedom[..., second])
-        return normal_deviate(score / np.sqrt(effect), freedom)
+    # of the variance of each rate: what it would be among independent people, times
+    # this, which is never less than 1
+    effects: Reals
+    freedom: Reals  # degrees of the variance: at most the clusters of a group, less one
 
     def reduced(self, counts: EffectiveCounts, deviate: float) -> EffectiveCounts:
         """The independent people who tell as much (Korn and Graubard 1998).
 
         As much about each group's rate, if an interval has this normal deviate.
         """
-        effect = np.diagonal(self.effects, axis1=-2, axis2=-1)
         student = student_deviate(deviate, self.freedom)
-        times = np.minimum(effect * (student / deviate) ** 2, _LARGEST_REDUCTION)
+        times = np.minimum(self.effects * (student / deviate) ** 2, _LARGEST_REDUCTION)
         return EffectiveCounts(
             counts.positives / times, counts.negatives / times, counts.weight_ratio
         )
 
 
-@dataclass(frozen=True, eq=False)
-class Moves:
-    """Moves of log rates, summed over each cluster: what groups have in common."""
-
-    products: Reals  # of two groups, over all clusters
-    fourth: Reals  # powers of each group
-    clusters: Reals  # that each group is in
-
-    @classmethod
-    def of(
-        cls, cluster: Codes, moves: Reals, group: Codes | None = None, groups: int = 1
-    ) -> "Moves":
-        """Add up the moves of rows; by default all are of one group."""
-        from scipy.sparse import coo_array  # slow to import
-
-        if group is None:
-            group = np.zeros_like(cluster)
-        shape = (int(cluster.max()) + 1, groups)
-        sums = coo_array((moves, (cluster, group)), shape).tocsr()
-        cells = np.unique(cluster * groups + group)
-        return cls(
-            products=(sums.T @ sums).toarray(),
-            fourth=sums.power(4).sum(axis=0),
-            clusters=np.bincount(cells % groups, minlength=groups).astype(float),
-        )
-
-    @property
-    def variances(self) -> Reals:
-        """The variance of each group, but for the few clusters."""
-        return self.products.diagonal()
-
-    @property
-    def freedom(self) -> Reals:
-        """Degrees of freedom of each variance (Satterthwaite).
-
-        G − 1 at most, and fewer if a few clusters make up most of it.
-        """
-        with np.errstate(divide="ignore", invalid="ignore"):
-            noise = self.fourth / self.variances**2 - 1 / self.clusters
-            degrees = 2 / np.maximum(noise, 0.0)
-        return np.fmin(degrees, np.maximum(self.clusters - 1, 0.0))
-
-    def effects(self, alone: Reals, own: Reals | None = None) -> Reals:
-        """Compare with variances of log rates ``alone``, of independent people.
-
-        ``own`` are the effects on groups by themselves, if they are known.
-        """
-        variances = self.variances
-        pairs = np.add.outer(variances, variances) - 2 * self.products
-        fewer = np.minimum.outer(self.clusters, self.clusters)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            effects = pairs / np.add.outer(alone, alone)
-            np.fill_diagonal(effects, variances / alone if own is None else own)
-            effects = effects * fewer / (fewer - 1)
-        known = effects.diagonal()[np.isfinite(effects.diagonal())]
-        typical = float(known.mean()) if len(known) else 1.0
-        # Where everybody or nobody has an outcome, other groups say how alike people
-        # are.
-        return np.maximum(np.where(np.isfinite(effects), effects, typical), 1.0)
-
-
-def normal_deviate(student: Reals, freedom: Reals) -> Reals:
-    """The normal deviate as likely as one of Student's t (Wallace 1959)."""
-    degrees = np.maximum(freedom, _ONE_CLUSTER)
-    size = np.sqrt(degrees * np.log1p(student**2 / degrees))
-    return np.copysign(size * (8 * degrees + 1) / (8 * degrees + 3), student)
-
-
 def student_deviate(normal: float, freedom: Reals) -> Reals:
-    """The one of Student's t that is as likely as a normal deviate."""
+    """The one of Student's t that is as likely as a normal deviate (Wallace 1959)."""
     degrees = np.maximum(freedom, _ONE_CLUSTER)
     size = normal * (8 * degrees + 3) / (8 * degrees + 1)
     with np.errstate(over="ignore"):
@@ -150,39 +61,41 @@ def dependence_of_rates(
     """
     if rows.cluster is None:
         return None
+    counts = rows.weights > 0
+    group = rows.group[counts]
+    weights = rows.weights[counts]
+    cells, cell = np.unique(
+        rows.cluster[counts] * len(rows.labels) + group, return_inverse=True
+    )
+    of_group = cells % len(rows.labels)
     effects = []
     freedom = []
     for value, rate, size in zip(values, rates, sizes, strict=True):
-        with np.errstate(divide="ignore", invalid="ignore"):
-            moves = _moves(rows, value / rate[rows.group] - 1)
-            effects.append(moves.effects((1 - rate) / (rate * size)))
-        freedom.append(moves.freedom)
+        moves = np.bincount(cell, weights * (value[counts] - rate[group]))
+        alone = rate * (1 - rate) / size * np.bincount(group, weights, len(rate)) ** 2
+        effect, degrees = _effects(moves, of_group, alone)
+        effects.append(effect)
+        freedom.append(degrees)
     return Dependence(np.stack(effects), np.stack(freedom))
 
 
-def dependence_of_shares(
-    rows: GroupedRows, shares: Reals, counts: EffectiveCounts
-) -> Dependence | None:
-    """How much less is told about the shares of groups."""
-    if rows.cluster is None:
-        return None
-    # Of the log ratio of two shares, which no row of a third group moves.
-    moves = _moves(rows, np.ones(len(rows.group)))
-    share = np.nan_to_num(shares[0])
-    with_all = moves.products @ share
-    variance = moves.variances - 2 * with_all + share @ with_all
+def _effects(moves: Reals, group: Codes, alone: Reals) -> tuple[Reals, Reals]:
+    """Variances over those of independent people, and their degrees of freedom.
+
+    Of moves of rates that are summed by cluster and group. The degrees are those of
+    Satterthwaite: fewer than G − 1 if a few clusters make up most of a variance.
+    """
+    clusters = np.bincount(group, minlength=len(alone))
+    variance = np.bincount(group, moves**2, len(alone))
+    fourth = np.bincount(group, moves**4, len(alone))
     with np.errstate(divide="ignore", invalid="ignore"):
-        own = variance * share * counts.sizes[0] / (1 - share)
-        effects = moves.effects(1 / counts.positives[0], own)
-    return Dependence(effects[None], moves.freedom[None])
-
-
-def _moves(rows: GroupedRows, values: Reals) -> Moves:
-    """Add up values by cluster and group, each row by its share of its group."""
-    groups = len(rows.labels)
-    mass = tally(rows.group, rows.weights, groups)
-    counts = rows.weights > 0
-    group = rows.group[counts]
-    shares = rows.weights[counts] / mass[group]
-    cluster = np.asarray(rows.cluster)[counts]
-    return Moves.of(cluster, shares * values[counts], group, groups)
+        effects = variance / alone * clusters / (clusters - 1)
+        noise = fourth / variance**2 - 1 / clusters
+        degrees = 2 / np.maximum(noise, 0.0)
+    known = np.isfinite(effects)
+    # Where everybody or nobody has an outcome, other groups say how alike people are.
+    typical = np.mean(effects, where=known) if known.any() else 1.0
+    return (
+        np.maximum(np.where(known, effects, typical), 1.0),
+        np.fmin(degrees, np.maximum(clusters - 1, 0)),
+    )

@@ -9,7 +9,7 @@ import numpy as np
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.roles import ColumnNames, GroupsOption, WithinOption
 from fairmaxent.data.table import tally
-from fairmaxent.errors import InputError, LevelError, checked_number, did_you_mean_level
+from fairmaxent.errors import InputError, LevelError, checked_number
 from fairmaxent.fairness.rates import MissingOption
 from fairmaxent.fairness.small_groups import SmallestGroupOption
 from fairmaxent.metrics import group_rates as rates
@@ -21,7 +21,6 @@ from fairmaxent.metrics.groups import (
     Label,
     ReferenceOption,
     StratumLevels,
-    favourable_codes,
     stratum_text,
 )
 from fairmaxent.metrics.intervals import Interval, interval_text
@@ -131,16 +130,7 @@ def statistical_rate(
                 for part in rows.parts()
             ]
             continue
-        codes, outcomes = rows.levels
-        chosen = favourable_codes(outcomes, favourable)
-        if (
-            favourable is not None
-            and not tally(codes, rows.weights, len(outcomes))[chosen].all()
-        ):
-            raise LevelError(
-                f"no row has the outcome {favourable!r};"
-                f" {did_you_mean_level(favourable, outcomes)}"
-            )
+        rows.refuse_absent(favourable)
         tables += [GroupedTable.of_outcomes(part, favourable) for part in rows.parts()]
     return worst_ratio(tables, confidence)
 

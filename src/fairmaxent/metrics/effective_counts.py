@@ -120,15 +120,10 @@ class WeightSums:
         """
         cells = outcome * shape[1] + group
         size = shape[0] * shape[1]
+        counts = (weights > 0).astype(float)
+        parts = [weights, weights**2, counts]
         if counted is not None:
-            parts = [
-                np.where(weights > 0, part, 0.0) for part in vars(counted).values()
-            ]
-        elif (weights == 1).all():
-            rows = tally(cells, None, size).reshape(shape)
-            return cls(rows, rows, rows)
-        else:
-            parts = [weights, weights**2, (weights > 0).astype(float)]
+            parts = [counts * part for part in vars(counted).values()]
         return cls(*(tally(cells, part, size).reshape(shape) for part in parts))
 
     def only(self, rows: Any) -> "WeightSums":

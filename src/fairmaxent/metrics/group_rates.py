@@ -21,11 +21,7 @@ from fairmaxent.fairness.rates import (
     smallest_over_largest,
 )
 from fairmaxent.metrics import intervals
-from fairmaxent.metrics.clusters import (
-    Dependence,
-    dependence_of_rates,
-    dependence_of_shares,
-)
+from fairmaxent.metrics.clusters import Dependence, dependence_of_rates
 from fairmaxent.metrics.effective_counts import EffectiveCounts, WeightSums
 from fairmaxent.metrics.groups import (
     Columns,
@@ -166,17 +162,22 @@ def group_text(group: Label) -> str:
     return " × ".join(map(value_text, group))
 
 
+def _by_name(groups: Sequence[GroupRate]) -> list[tuple[str, list[GroupRate]]]:
+    """Groups by their names, in order; one may be there several times."""
+    by_name: dict[str, list[GroupRate]] = {}
+    for group in groups:
+        by_name.setdefault(group_text(group.group), []).append(group)
+    return sorted(by_name.items())
+
+
 def left_out_text(groups: Sequence[GroupRate]) -> str:
     """The groups that were not compared, in words to be put after a comparison."""
     if not groups:
         return ""
-    strata: dict[str, set[str]] = {}
-    for group in groups:
-        name = group_text(group.group)
-        strata.setdefault(name, set()).add(stratum_text(group.stratum))
     names = []
-    for name, own in sorted(strata.items()):
-        where = f" in {len(own)} strata" if len(own) > 1 else min(own)
+    for name, own in _by_name(groups):
+        strata = {stratum_text(group.stratum) for group in own}
+        where = f" in {len(strata)} strata" if len(strata) > 1 else min(strata)
         names.append(name + where)
     return f"; not compared: {', '.join(names)}"
 
@@ -185,17 +186,14 @@ def set_apart_text(groups: Sequence[GroupRate]) -> str:
     """The groups that are too small, likewise, each with its number and its rate."""
     if not groups:
         return ""
-    by_name: dict[str, list[GroupRate]] = {}
-    for group in groups:
-        by_name.setdefault(group_text(group.group), []).append(group)
     names = []
-    for name, own in sorted(by_name.items()):
-        if len(own) > 1:
-            names.append(f"{name} ({len(own)} rates)")
+    for name, (one, *others) in _by_name(groups):
+        if others:
+            names.append(f"{name} ({len(others) + 1} rates)")
             continue
-        people = "" if own[0].count is None else f"{own[0].count:,} people, "
-        where = stratum_text(own[0].stratum)
-        names.append(f"{name}{where} ({people}{own[0].rate:.3f})")
+        people = "" if one.count is None else f"{one.count:,} people, "
+        where = stratum_text(one.stratum)
+        names.append(f"{name}{where} ({people}{one.rate:.3f})")
     return f"; too small to compare: {', '.join(names)}"
 
 
@@ -218,30 +216,59 @@ class GroupedTable:
     @classmethod
     def of_shares(cls, rows: GroupedRows) -> "GroupedTable":
         """Add up the weights of each group."""
-        shape = (1, len(rows.labels))
-        one = np.zeros_like(rows.group)
-        sums = WeightSums.of(one, rows.group, rows.weights, shape, rows.counted)
+        groups = len(rows.labels)
+        everybody = np.zeros_like(rows.group)
+        sums = WeightSums.of(
+            everybody, rows.group, rows.weights, (1, groups), rows.counted
+        )
         shares = sums.weight / np.maximum(sums.weight.sum(), _TINY)
         effective = sums.against_others(axis=-1)
+        # A share is the rate of being in the group, among everybody.
+        dependence = dependence_of_rates(
+            replace(rows, group=everybody, labels=rows.labels[:1]),
+            (rows.group == group for group in range(groups)),
+            shares.T,
+            effective.sizes.T,
+        )
+        if dependence is not None:
+            dependence = Dependence(dependence.effects.T, dependence.freedom.T)
         return cls(
             rows=rows,
             outcomes=[None],
             rates=np.where(shares > 0, shares, np.nan),
             effective=effective,
             are_shares=True,
-            dependence=dependence_of_shares(rows, shares, effective),
+            dependence=dependence,
         )
 
     @classmethod
     def of_outcomes(cls, rows: GroupedRows, favourable: object) -> "GroupedTable":
         """Add up the weights of each outcome in each group."""
         codes, outcomes = rows.levels
-        shape = (len(outcomes), len(rows.labels))
-        sums = WeightSums.of(codes, rows.group, rows.weights, shape, rows.counted)
         chosen = favourable_codes(outcomes, favourable)
         # an outcome that nobody compared has is left out, such as missing
         if favourable is None:
-            chosen = [code for code in chosen if sums.weight[code].any()] or chosen
+            weight = tally(codes, rows.weights, len(outcomes))
+            chosen = [code for code in chosen if weight[code]] or chosen
+        return cls._of_levels(rows, chosen)
+
+    @classmethod
+    def of_positives(
+        cls,
+        rows: GroupedRows,
+        positive: Mask,
+        outcome: object,
+    ) -> "GroupedTable":
+        """Add up the weights of rows with an outcome, and of the others, by group."""
+        levels = (1 - positive, [outcome, None])
+        return cls._of_levels(replace(rows, levels=levels), [0])
+
+    @classmethod
+    def _of_levels(cls, rows: GroupedRows, chosen: Sequence[int]) -> "GroupedTable":
+        """Add up the weights of all outcomes; some are compared."""
+        codes, outcomes = rows.levels
+        shape = (len(outcomes), len(rows.labels))
+        sums = WeightSums.of(codes, rows.group, rows.weights, shape, rows.counted)
         rates = outcome_rates(sums.weight, (1,))[chosen]
         effective = sums.against_others()[chosen, :]
         having = (codes == code for code in chosen)
@@ -252,23 +279,6 @@ class GroupedTable:
             effective=effective,
             is_two_sided=len(outcomes) == 2,
             dependence=dependence_of_rates(rows, having, rates, effective.sizes),
-        )
-
-    @classmethod
-    def of_positives(
-        cls,
-        rows: GroupedRows,
-        positive: Mask,
-        outcome: object,
-    ) -> "GroupedTable":
-        """Add up the weights of rows with an outcome, and of the others, by group."""
-        shape = (2, len(rows.labels))
-        sums = WeightSums.of(1 - positive, rows.group, rows.weights, shape)
-        return cls(
-            rows=rows,
-            outcomes=[outcome],
-            rates=outcome_rates(sums.weight, (1,))[:1],
-            effective=sums.against_others()[[0], :],
         )
 
     @classmethod
@@ -378,22 +388,27 @@ class GroupedTable:
         is_part = self.rows.stratum or self.rows.reference or self.set_apart.any()
         return bool(is_part) and all(len(groups) < 2 for _, groups in self.peers)
 
-    def comparisons(self) -> Iterator[intervals.Compared]:
+    def known(self, confidence: float) -> EffectiveCounts:
+        """What rows tell in intervals of a confidence, as independent people."""
+        if self.dependence is None:
+            return self.effective
+        deviate = intervals.normal_quantile((1 + confidence) / 2)
+        return self.dependence.reduced(self.effective, deviate)
+
+    def comparisons(self, confidence: float) -> Iterator[intervals.Compared]:
         """The groups that are compared, for each outcome."""
         for number, groups in self.peers:
-            one = self.compare(number, groups)
+            one = self.compare(number, groups, confidence)
             yield replace(one, repeats=number == 1 and self.is_two_sided)
 
-    def compare(self, outcomes: Any, groups: Codes) -> intervals.Compared:
+    def compare(
+        self, outcomes: Any, groups: Codes, confidence: float
+    ) -> intervals.Compared:
         """Some groups (last axis) and outcomes, to be compared."""
-        dependence = None
-        if self.dependence is not None:
-            dependence = self.dependence.at(outcomes, groups)
-        return intervals.Compared(
-            counts=self.effective[outcomes, groups],
-            are_shares=self.are_shares,
-            dependence=dependence,
-        )
+        count = groups.shape[-1]
+        pairs = max(count * (count - 1) // 2, 1)
+        counts = self.known(1 - (1 - confidence) / pairs)
+        return intervals.Compared(counts[outcomes, groups], self.are_shares)
 
     def listed(self, which: Mask, confidence: float) -> Iterator[GroupRate]:
         """Some groups, each with its interval, unless its rate is exact or none."""
@@ -402,11 +417,8 @@ class GroupedTable:
         people = np.bincount(rows.group, counted, minlength=len(rows.labels))
         ends = None
         if not rows.exact and (which & self.has_rate).any():
-            counts = self.effective
-            if self.dependence is not None:
-                deviate = intervals.normal_quantile((1 + confidence) / 2)
-                counts = self.dependence.reduced(counts, deviate)
-            ends = np.stack(intervals.share_interval(counts, confidence), -1)
+            known = self.known(confidence)
+            ends = np.stack(intervals.share_interval(known, confidence), -1)
         for outcome, group in np.argwhere(which).tolist():
             interval = None
             if ends is not None and self.has_rate[outcome, group]:
@@ -450,7 +462,7 @@ def worst_ratio(tables: Iterable[GroupedTable], confidence: float) -> Rate:
     interval = None
     if not several[0].rows.exact:
         comparisons = [
-            compared for table in several for compared in table.comparisons()
+            compared for table in several for compared in table.comparisons(confidence)
         ]
         ends = intervals.ratio_ends(comparisons, confidence)
         interval = intervals.widened(ends, value)

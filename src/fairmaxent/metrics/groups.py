@@ -19,7 +19,7 @@ from fairmaxent.data.roles import (
     read_columns,
     read_within,
 )
-from fairmaxent.data.table import Codes, Mask, Reals, row_keys
+from fairmaxent.data.table import Codes, Mask, Reals, row_keys, tally
 from fairmaxent.errors import (
     ColumnError,
     InputError,
@@ -98,6 +98,18 @@ class GroupedRows(MeasuredRows):
     rows: Any = ...  # which of all rows they are
     small: SmallGroups = SmallGroups()  # noqa: RUF009 (it never changes)
     reference: Label | None = None  # the group that the others are compared with
+
+    def refuse_absent(self, favourable: object) -> None:
+        """Refuse favourable outcomes that no row has."""
+        if favourable is None:
+            return
+        codes, outcomes = self.levels
+        chosen = favourable_codes(outcomes, favourable)
+        if not tally(codes, self.weights, len(outcomes))[chosen].all():
+            raise LevelError(
+                f"no row has the outcome {favourable!r};"
+                f" {did_you_mean_level(favourable, outcomes)}"
+            )
 
     def only(self, rows: Any) -> "GroupedRows":
         """Some of the rows, in the same groups."""

@@ -21,7 +21,6 @@ import numpy as np
 
 from fairmaxent.data.table import Codes, Mask, Reals
 from fairmaxent.errors import checked_number
-from fairmaxent.metrics.clusters import Dependence
 from fairmaxent.metrics.effective_counts import EffectiveCounts
 
 Interval = tuple[float, float]
@@ -59,7 +58,6 @@ class Compared:
     repeats: bool = False
     expected: Reals | None = None
     added: Reals | None = None
-    dependence: Dependence | None = None  # between rows of the same clusters
 
     @property
     def groups(self) -> int:
@@ -68,18 +66,8 @@ class Compared:
 
     def score(self, confidence: float) -> Score:
         """Score of each pair: of a log ratio of rates, or a difference of surpluses."""
-        counts = self.counts
-        dependence = self.dependence
-        if dependence is not None:
-            counts = dependence.reduced(counts, normal_quantile((1 + confidence) / 2))
-        first, second = _pairs(_extreme_groups(counts, self._expected, confidence))
-        score = self._independent_score(first, second)
-        if dependence is None:
-            return score
-        return lambda gap: dependence.score(score(gap), first, second)
-
-    def _independent_score(self, first: Codes, second: Codes) -> Score:
         expected = self._expected
+        first, second = _pairs(_extreme_groups(self.counts, expected, confidence))
         one = self.counts[..., first]
         other = self.counts[..., second]
         if self.expected is not None:
