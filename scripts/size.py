@@ -19,7 +19,7 @@ PAGE = PACKAGE / "app" / "static"
 
 # The whole source.
 # The aim of the change that introduced this measure was 300,000; it reached 312,000.
-MOST_NODES = 315_000
+MOST_NODES = 329_000
 MOST_FILES = 200
 MOST_NODES_A_LINE = 6.0
 # Per 1,000 lines.
@@ -62,7 +62,7 @@ REASONS = {
     "estimate": (10, "made by the pipeline, shown by each telling; two refuse it"),
     "favourable": (15, "each question about outcomes has it, in records of its own"),
     "forbid": (
-        7,
+        8,
         "a rule for cells, for rows and for labels; each names it if it fails",
     ),
     "model": (13, "what is trained and what it decides; most of them give advice"),
@@ -73,13 +73,14 @@ REASONS = {
     "random_state": (10, "each output draws, and each page says how to repeat it"),
     "release": (9, "reading, outputs, judging and the texts that advise it"),
     "representation_rate": (8, "a wish; methods that are compared get the same one"),
+    "smallest_group": (6, "a rule of wishes, of metrics and of their words"),
     "statistical_rate": (
-        8,
+        9,
         "a wish and a limit of checks; compared methods get it too",
     ),
     "target": (10, "shares of any column: wishes, strata, weights, and their errors"),
     "weight": (17, "a column's role, in tables, rakings and files that are written"),
-    "within": (8, "strata of fits and of metrics, which have records of their own"),
+    "within": (9, "strata of fits and of metrics, which have records of their own"),
 }
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef

@@ -147,13 +147,12 @@ def judge(
             if reference in (None, labels[groups[0]])
         ]
     )
+    apart = tuple(shares[group] for group in order if not is_large[:, group].any())
     several = sum(stratum.compared > 1 for stratum in strata)
     verdict = Verdict(
         outcome=outcome,
         gap=None,
-        set_apart=tuple(
-            shares[group] for group in order if not is_large[:, group].any()
-        ),
+        set_apart=apart,
         reference=reference,
         within=tuple(name for part in strata[:1] for name, _ in part.rows.stratum),
         strata=(several, len(strata) - several),
