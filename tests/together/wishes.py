@@ -339,7 +339,7 @@ def columns_are_kept(asked: Asked, fit: Any, delivered: Delivered) -> None:
 
 
 def rows_can_be_shared(asked: Asked, fit: Any, delivered: Delivered) -> None:
-    """No identifiers, no rare values, no exact numbers, no copies."""
+    """No identifiers, no rare values unless declared, no exact numbers, no copies."""
     rows = delivered.added
     assert "name" not in rows.columns
     numbers_are_nobodys(asked, fit, delivered)
@@ -796,7 +796,7 @@ WISHES = (
         "release",
         {"release": True},
         rows_can_be_shared,
-        says=("The rows can be shared",),
+        says=("The rows can be shared", "replaced, unless they were declared."),
         names=OF_RELEASE,
     ),
     Wish("random_state", {"random_state": 5}, seed_is_honoured),

@@ -75,7 +75,7 @@ BASES_DOC = (
 )
 SHARED = (
     "The rows can be shared: none is a copy, and values that fewer than 10 rows have"
-    " were replaced."
+    " were replaced, unless they were declared."
 )
 
 

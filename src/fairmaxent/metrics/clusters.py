@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairmaxent.data.table import Codes, Mask, Reals
+from fairmaxent.data.table import Codes, Mask, Reals, tally
 from fairmaxent.metrics.effective_counts import EffectiveCounts
 from fairmaxent.metrics.groups import GroupedRows
 
@@ -71,7 +71,7 @@ def dependence_of_rates(
     effects = []
     freedom = []
     for value, rate, size in zip(values, rates, sizes, strict=True):
-        moves = np.bincount(cell, weights * (value[counts] - rate[group]))
+        moves = tally(cell, weights * (value[counts] - rate[group]), len(cells))
         alone = rate * (1 - rate) / size * np.bincount(group, weights, len(rate)) ** 2
         effect, degrees = _effects(moves, of_group, alone)
         effects.append(effect)
