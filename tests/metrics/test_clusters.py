@@ -178,6 +178,15 @@ def test_a_group_of_one_cluster_says_nothing():
     assert high > 0.999
 
 
+def test_probabilities_that_are_all_0_or_1_have_clusters_too():
+    frame = draw(np.random.default_rng(13), "within", alike=0.3)
+    sure = frame.with_columns(chance=pl.col("hired").cast(float))
+    found = statistical_rate(
+        sure, "chance", "sex", favourable=1, as_probability=True, cluster="household"
+    )
+    assert found.interval == pytest.approx(rate(frame, cluster="household").interval)
+
+
 def test_check_counts_clusters_wherever_the_rows_are():
     rng = np.random.default_rng(7)
     frame = draw(rng, "mixed").with_columns(w=pl.Series(rng.uniform(0.5, 2, 300)))
