@@ -23,7 +23,7 @@ from fairmaxent.files.reading import STANDARD, TableFile
 from fairmaxent.files.write import Staging
 from fairmaxent.fit.refused import OLD_ROWS
 from fairmaxent.options import Settings, option
-from fairmaxent.options.refusals import GIVEN, MISSING, Pattern, Refused, refuse
+from fairmaxent.options.refusals import GIVEN, MISSING, Pattern, Refused
 from fairmaxent.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -259,8 +259,7 @@ class FileOptions(FilingOptions):
         return notes + formula_notes(frame.iter_columns(), target, self.output_format)
 
     def check(self, ledger: str | None = None) -> None:
-        """Refuse, before any work, what cannot go together, and to overwrite inputs."""
-        refuse(self)
+        """Refuse, before any work, to overwrite inputs, and files of no known form."""
         kept = [] if ledger is None else [ledger]
         check_files([*self.targets, *kept])
         if getattr(self, "scheduler", None) is None and self.output is not None:

@@ -20,6 +20,7 @@ from fairmaxent.errors import spelled
 from fairmaxent.files.reading import STANDARD, TableFile
 from fairmaxent.files.write import Staging
 from fairmaxent.options import option
+from fairmaxent.options.refusals import refuse
 
 if TYPE_CHECKING:
     from fairmaxent.data.domain import Domain
@@ -143,6 +144,7 @@ def rake_command(
     \b
     fairmaxent rake survey.csv --margins known.csv --bounds 0.3,3 -o weighted.csv
     """
+    refuse(wanted)
     wanted.check()
     seed = None
     if wanted.replicates:
