@@ -14,8 +14,9 @@ can be had within it, nothing is lost. If not, first the shares that differ from
 data's come as close to what was asked as they can (the worst of them, compared with the
 best, relative to what was asked; a representation rate as high as it can be), while the
 others stay as they are. Then the rates are as high as they can be with these shares:
-one common rate for those that cannot be had. The table is the closest to the data that
-has them. Strata are each on their own. Cells that have no rows, and have no mass
+rates that are out of reach all get the same, highest possible one. Among the tables
+with these shares and rates, the answer is the closest to the data. Each stratum is
+solved by itself. Cells that have no rows, and have no mass
 without the limit, do not get any because of it.
 """
 
