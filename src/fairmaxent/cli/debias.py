@@ -1,9 +1,10 @@
-"""``fairmaxent debias``, from a file to a fair one, and ``demo``, with our table."""
+"""``fairmaxent debias``, from a file to a fair one, ``demo``, and ``ledger``."""
 
 from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import secrets
 import shlex
 from collections.abc import Iterator
@@ -35,6 +36,7 @@ from fairmaxent.cli.request import (
     role_options,
 )
 from fairmaxent.cli.terminal import bar, echo, json_record
+from fairmaxent.cli.values import FILE
 from fairmaxent.data.frames import load_library
 from fairmaxent.errors import (
     FairMaxEntError,
@@ -47,6 +49,7 @@ from fairmaxent.files.reading import STANDARD, TableFile
 from fairmaxent.files.write import Staging, write_table
 from fairmaxent.fit.request import Request
 from fairmaxent.options.refusals import refuse
+from fairmaxent.privacy.budget import Privacy
 from fairmaxent.privacy.refusals import about_exact_rows
 from fairmaxent.privacy.spending import Spending, spent_so_far
 from fairmaxent.progress import silent
@@ -335,3 +338,38 @@ def demo_command(ctx: click.Context, out: Path, force: bool) -> None:  # noqa: F
     ctx.meta[NEXT] = f"{live}\n\n{next_step(why, ['inspect', 'your-table.csv'])}"
     with debias_command.make_context("debias", arguments, parent=ctx) as context:
         debias_command.invoke(context)
+
+
+@click.command()
+@click.argument("ledger", type=FILE, metavar="LEDGER")
+@click.option(
+    "--budget",
+    type=float,
+    help=(
+        "From now on, all private fits together may spend this ε. It is written down"
+        " with the date, beside those before it."
+    ),
+)
+@click.option(
+    "--delta",
+    type=float,
+    default=Privacy.delta,
+    show_default=True,
+    help="The δ that ε is stated with.",
+)
+def ledger_command(*, ledger: str, budget: float | None, delta: float) -> None:
+    """Show what private fits have spent on the same people, or set their budget.
+
+    LEDGER is the file that 'fairmaxent debias --epsilon' keeps beside the table.
+
+    \b
+    fairmaxent ledger census.csv.ledger.json
+    fairmaxent ledger census.csv.ledger.json --budget 2
+    """
+    spending = Spending(ledger)
+    if not os.path.lexists(ledger):
+        raise StorageError(f"{ledger} does not exist; a private fit begins it")
+    if budget is not None:
+        spending.allow(Privacy(epsilon=budget, delta=delta))
+    for line in spending.lines(Privacy(delta=delta).delta):
+        echo(line)

@@ -45,6 +45,7 @@ COMMANDS = {
         "Draft a document to file: Article 10, Local Law 144, a dataset card,"
         " Croissant."
     ),
+    "ledger": "Show what private fits have spent on the same people, or set a budget.",
     "compare": (
         "Compare fairmaxent with other methods on your table: rates, accuracy, time."
     ),
@@ -55,6 +56,7 @@ _MODULES = {  # where commands are, if not in a module of their own beside this 
     "check": "fairmaxent.cli.gate",
     "document": "fairmaxent.cli.gate",
     "demo": "fairmaxent.cli.debias",
+    "ledger": "fairmaxent.cli.debias",
     "sample": "fairmaxent.cli.models",
     "verify": "fairmaxent.cli.models",
     "report": "fairmaxent.cli.models",

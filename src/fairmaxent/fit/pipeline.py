@@ -138,24 +138,18 @@ def _private_model(
     progress = frames.checked_progress(request.progress)
     progress("measure", 0.0)
     if spending is not None:
-        noise = PaidNoise(noise, partial(_pay, spending, request, data))
+        noise = PaidNoise(noise, partial(_pay, spending, request))
     privacy = replace(request.privacy, ledger=None, budget=None)
     return learn_private_model(
         data.table, data.roles, privacy, rules=rules, noise=noise
     )
 
 
-def _pay(spending: Spending, request: Request, data: Reading) -> None:
-    """Write down what is about to be spent, and what recognises table and request."""
+def _pay(spending: Spending, request: Request) -> None:
+    """Write down what is about to be spent, and what recognises the request."""
     assert request.privacy is not None
-    levels = data.roles.blocks.levels
-    others = [(0, block) for block in range(1, len(levels))]
-    tables = data.table.tables([(0,), *others], levels)
     asked = python_lines(replace(request.kept(), random_state=None, estimate=None))
-    content = b"".join(
-        np.ascontiguousarray(table, dtype="<f8").tobytes() for table in tables
-    )
-    spending.pay(request.privacy, content, repr((asked, request.domain)))
+    spending.pay(request.privacy, repr((asked, request.domain)))
 
 
 def _without_rare_values(frame: Any, request: Request) -> tuple[Any, Names]:

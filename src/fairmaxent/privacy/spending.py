@@ -6,21 +6,22 @@ Only ρ adds up over fits; the sum promises (ε(ρ, δ), δ) for any δ, whateve
 them had. Everything in a file is taken to be about the same people, also if a row was
 added to their table: that can only overstate what is known.
 
-A fit is written down before its first noisy number is drawn, so no crash forgets it.
-Digests of the table and of what was asked recognise a result that is there already.
-Their key stands in the same file, so they say nothing beside other digests; but whoever
-has the file, and all rows but one, could try that one out. It is as secret as the
-table.
+A fit is written down before its first noisy number is drawn, so no crash forgets it. A
+digest of what was asked recognises a result that is there already. Nothing in the file
+depends on any row: a digest of counts would give small counts away.
+
+A fit for at most k rows of a person costs them ρ; one with K rows pays (K/k)²ρ for it.
+So all fits are charged for the most rows that any of them allowed.
 """
 
 import contextlib
-import hmac
+import hashlib
 import json
 import math
 import os
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -34,15 +35,43 @@ except ImportError:  # on Windows
     fcntl = None  # type: ignore[assignment]
 
 _ATTEMPTS = 600  # half a minute; a payment takes a few milliseconds
-# with these fields: digests of table and request, and the file that was to hold the
-# result
-Payment = dict[str, Any]
-_FIELDS = ("when", "epsilon", "delta", "rho", "table", "request", "command", "model")
-_FORMAT = "fairmaxent ledger 1"
-_ABOUT = (
-    "Private fits of the same people: their rho adds up. Keep this file, and keep it as"
-    " secret as the table."
+Payment = dict[str, Any]  # with these fields, and those of a budget
+_PAID = (
+    "when",
+    "epsilon",
+    "delta",
+    "rho",
+    "rows_per_person",
+    "request",  # a digest of what was asked
+    "command",
+    "model",  # the file that was to hold the result
 )
+_ALLOWED = ("when", "epsilon", "delta")
+_FORMAT = "fairmaxent ledger 2"
+_BEFORE = "fairmaxent ledger 1"  # which had digests of tables, and no rows per person
+_ABOUT = (
+    "Private fits of the same people: their rho adds up. Keep this file; a table of the"
+    " same people without it would be paid for as if it were new."
+)
+
+
+@dataclass(frozen=True)
+class Account:
+    """What a ledger says: what was paid, and the budgets, of which the last holds."""
+
+    fits: tuple[Payment, ...] = ()
+    budgets: tuple[Payment, ...] = ()
+
+    def rows_per_person(self, rows: int = 1) -> int:
+        """The most rows of one person that any fit allowed, or this one."""
+        return max([rows, *(paid["rows_per_person"] for paid in self.fits)])
+
+    def rho(self, rows: int = 1) -> float:
+        """What was paid in all, for a person with the most rows."""
+        most = self.rows_per_person(rows)
+        return math.fsum(
+            paid["rho"] * (most / paid["rows_per_person"]) ** 2 for paid in self.fits
+        )
 
 
 @dataclass(frozen=True)
@@ -68,93 +97,141 @@ class Spending:
             return Spending(os.fspath(asked))
         return asked
 
-    def payments(self) -> list[Payment]:
-        """What was paid; a ledger that is not there yet has nothing."""
+    def account(self) -> Account:
+        """What the file says; a ledger that is not there yet has nothing."""
         if os.path.lexists(self.path):
-            return self._read()[1]
-        return []
-
-    @property
-    def rho(self) -> float:
-        """The sum of what was paid."""
-        return math.fsum(paid["rho"] for paid in self.payments())
+            return self._read()
+        return Account()
 
     def check(self, privacy: Privacy) -> None:
         """Refuse a fit that is beyond the budget."""
-        spent = self.rho
-        delta = privacy.delta
-        budget = privacy.budget
-        if budget is None or spent + privacy.rho <= rho_of(budget, delta):
+        account = self.account()
+        budget = self._budget(account, privacy)
+        if budget is None:
             return
-        rho_left = max(0.0, rho_of(budget, delta) - spent)
-        left = math.floor(100 * epsilon_of(rho_left, delta)) / 100
+        delta = budget["delta"]
+        most = account.rows_per_person(privacy.rows_per_person)
+        price = (most / privacy.rows_per_person) ** 2
+        spent = account.rho(most)
+        total = spent + privacy.rho * price
+        rho_left = max(0.0, _rho_of(budget) - spent)
+        if total - spent <= rho_left:
+            return
+        affordable = epsilon_of(rho_left / price, privacy.delta)
+        left = math.floor(100 * affordable) / 100
         way: tuple[object, ...] = ("nothing is left of ", Option("budget"))
         if left:
             way = (f"{left:g} is left: lower ", Option("epsilon"))
         raise InputError(
             f"the private fits in {self.path} have spent ε ="
             f" {epsilon_of(spent, delta):.3g}, and this one would bring it to"
-            f" {epsilon_of(spent + privacy.rho, delta):.3g}, beyond the budget of"
-            f" {budget:g} (δ = {delta:g}). Nothing was spent now. Rows and reports from"
-            " a model that is paid for spend nothing; for another fit, ",
+            f" {epsilon_of(total, delta):.3g}, beyond the budget of"
+            f" {budget['epsilon']:g} (δ = {delta:g}{_of_rows(most)}). Nothing was spent now. Rows"
+            " and reports from a model that is paid for spend nothing; for another fit,"
+            " ",
             *way,
         )
 
-    def pay(
-        self,
-        privacy: Privacy,
-        table: bytes,
-        request: str,
-    ) -> None:
+    def _budget(self, account: Account, privacy: Privacy) -> Payment | None:
+        """What all fits together may spend.
+
+        The ledger remembers it. A fit may ask for less, and begins it if there is none.
+        """
+        asked = None
+        if privacy.budget is not None:
+            asked = _allowed(privacy.budget, privacy.delta)
+        if not account.budgets:
+            return asked
+        last = account.budgets[-1]
+        if asked is None:
+            return last
+        if _rho_of(asked) > _rho_of(last):
+            raise InputError(
+                f"{self.path} has had a budget of ε = {last['epsilon']:g} (δ ="
+                f" {last['delta']:g}) since {last['when']}, and ",
+                Option("budget"),
+                " asks for more. Leave it out; to raise it, which is written down, run"
+                f" 'fairmaxent ledger {self.path} --budget {asked['epsilon']:g}'",
+            )
+        return asked
+
+    def pay(self, privacy: Privacy, request: str) -> None:
         """Write a fit down before it spends anything.
 
         Refuse what is beyond the budget, or paid for already.
         """
+        digest = hashlib.sha256(request.encode()).hexdigest()
         with self._locked():
-            key, payments = self._read()
-            of_table = hmac.digest(key, table, "sha256").hex()
-            of_request = hmac.digest(key, request.encode(), "sha256").hex()
+            account = self._read()
             # a model may have been replaced
-            for model, paid in {paid["model"]: paid for paid in payments}.items():
-                is_same = (paid["table"], paid["request"]) == (of_table, of_request)
+            for model, paid in {paid["model"]: paid for paid in account.fits}.items():
+                is_same = paid["request"] == digest
                 if is_same and model is not None and os.path.exists(model):
                     raise InputError(
                         f"this is paid for already: {model} holds the private fit of"
-                        f" the same table with the same options of {paid['when']}. Rows"
-                        " and reports from it spend nothing. Nothing was spent now. If"
-                        " you want other noise, which spends another ε ="
-                        f" {privacy.epsilon:g}, move that file away first"
+                        f" the same people with the same options of {paid['when']}."
+                        " Rows and reports from it spend nothing. Nothing was spent"
+                        " now. If the table has changed, or you want other noise, which"
+                        f" spends another ε = {privacy.epsilon:g}, move that file away"
+                        " first"
                     )
             self.check(privacy)
-            payments.append(
-                {
-                    "when": datetime.now(UTC).isoformat(timespec="seconds"),
-                    "epsilon": privacy.epsilon,
-                    "delta": privacy.delta,
-                    "rho": privacy.rho,
-                    "table": of_table,
-                    "request": of_request,
-                    "command": self.command,
-                    "model": self.model,
-                }
-            )
-            write_whole(self.path, _content(key, payments))
+            payment = {
+                "when": _now(),
+                "epsilon": privacy.epsilon,
+                "delta": privacy.delta,
+                "rho": privacy.rho,
+                "rows_per_person": privacy.rows_per_person,
+                "request": digest,
+                "command": self.command,
+                "model": self.model,
+            }
+            budgets = account.budgets
+            if privacy.budget is not None and not budgets:
+                budgets = (_allowed(privacy.budget, privacy.delta),)
+            self._write(Account((*account.fits, payment), budgets))
 
-    def _read(self) -> tuple[bytes, list[Payment]]:
+    def allow(self, budget: Privacy) -> None:
+        """Write down what all fits together may spend from now on."""
+        with self._locked():
+            account = self._read()
+            added = _allowed(budget.epsilon, budget.delta)
+            self._write(replace(account, budgets=(*account.budgets, added)))
+
+    def lines(self, delta: float) -> Iterator[str]:
+        """All that is in the ledger, in words."""
+        account = self.account()
+        for paid in account.fits:
+            rows = _of_rows(paid["rows_per_person"])
+            kept = paid["model"] or "no model was named"
+            yield (
+                f"{paid['when']}  ε = {paid['epsilon']:g} (δ = {paid['delta']:g}{rows})"
+                f"  {kept}"
+            )
+        for budget in account.budgets:
+            yield (
+                f"{budget['when']}  budget set: ε = {budget['epsilon']:g} (δ ="
+                f" {budget['delta']:g})"
+            )
+        yield spent_so_far(self.path, delta)
+
+    def _read(self) -> Account:
         try:
             with open(self.path, encoding="utf-8") as file:
                 record = json.load(file)
-            rhos = [
-                paid["rho"] for paid in record["fits"] if set(_FIELDS) == paid.keys()
-            ]
-            sound = all(isinstance(rho, float) and 0 < rho < math.inf for rho in rhos)
-            if (
-                record["format"] != _FORMAT
-                or not sound
-                or len(rhos) < len(record["fits"])
-            ):
+            if record["format"] == _BEFORE:
+                record = _without_digests(record)
+            fits = record["fits"]
+            budgets = record["budgets"]
+            is_sound = (
+                record["format"] == _FORMAT
+                and all(paid.keys() == set(_PAID) for paid in fits)
+                and all(budget.keys() == set(_ALLOWED) for budget in budgets)
+                and all(map(_is_positive, _amounts(fits, budgets)))
+            )
+            if not is_sound:
                 raise ValueError("it states something else than what fits spent")
-            return bytes.fromhex(record["key"]), record["fits"]
+            return Account(tuple(fits), tuple(budgets))
         except (OSError, ValueError, TypeError, KeyError, AttributeError) as problem:
             raise StorageError(
                 f"the ledger {self.path} cannot be read, so what was spent is not known"
@@ -163,6 +240,9 @@ class Spending:
                 Option("ledger"),
             ) from problem
 
+    def _write(self, account: Account) -> None:
+        write_whole(self.path, _content(account))
+
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
         """Keep other processes from paying; the ledger is made if there is none."""
@@ -170,9 +250,7 @@ class Spending:
             try:
                 if not os.path.lexists(self.path):
                     with Staging([self.path]) as staging:
-                        staging.path_for(self.path).write_bytes(
-                            _content(os.urandom(32), [])
-                        )
+                        staging.path_for(self.path).write_bytes(_content(Account()))
                 file = _lock(self.path)
             except OSError as problem:
                 if isinstance(problem, StorageError) and os.path.exists(self.path):
@@ -220,22 +298,72 @@ def _lock(path: str) -> int:
     )
 
 
-def _content(key: bytes, payments: list[Payment]) -> bytes:
+def _content(account: Account) -> bytes:
     record = {
         "format": _FORMAT,
         "about": _ABOUT,
-        "key": key.hex(),
-        "fits": payments,
+        "budgets": account.budgets,
+        "fits": account.fits,
     }
     return json.dumps(record, indent=1, ensure_ascii=False).encode()
 
 
+def _without_digests(record: dict[str, Any]) -> dict[str, Any]:
+    """A ledger of the first format; one row per person is the safe assumption."""
+    fits = [
+        {
+            **{name: paid[name] for name in _PAID if name in paid},
+            "rows_per_person": 1,
+            "request": "",
+        }
+        for paid in record["fits"]
+    ]
+    return {"format": _FORMAT, "budgets": [], "fits": fits}
+
+
+def _amounts(fits: list[Payment], budgets: list[Payment]) -> Iterator[object]:
+    """All numbers that a sum is made of."""
+    for paid in fits:
+        yield paid["rho"]
+        yield paid["rows_per_person"]
+    for budget in budgets:
+        yield budget["epsilon"]
+        yield budget["delta"]
+
+
+def _is_positive(amount: object) -> bool:
+    is_number = isinstance(amount, int | float) and not isinstance(amount, bool)
+    return is_number and 0 < amount < math.inf  # type: ignore[operator]
+
+
+def _allowed(epsilon: float, delta: float) -> Payment:
+    return {"when": _now(), "epsilon": epsilon, "delta": delta}
+
+
+def _rho_of(budget: Payment) -> float:
+    return rho_of(budget["epsilon"], budget["delta"])
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _of_rows(most: int) -> str:
+    """Whose loss it is, if people have several rows."""
+    return "" if most == 1 else f", for a person with {most:,} rows"
+
+
 def spent_so_far(path: str, delta: float) -> str:
     """What all fits in a ledger have spent together, for those who have the table."""
-    total = epsilon_of(Spending(path).rho, delta)
-    count = len(Spending(path).payments())
+    account = Spending(path).account()
+    total = epsilon_of(account.rho(), delta)
+    count = len(account.fits)
     fits = "1 private fit" if count == 1 else f"{count:,} private fits"
-    return f"Spent on these people so far: ε = {total:.3g} (δ = {delta:g}), in {fits}"
+    rows = _of_rows(account.rows_per_person())
+    return (
+        f"Spent on these people so far: ε = {total:.3g} (δ = {delta:g}{rows}), in"
+        f" {fits}"
+    )
 
 
 class PaidNoise:
