@@ -17,13 +17,13 @@ import numpy as np
 import pytest
 from test_budget import accountant_at
 
+from clifiles import run
 from fairmaxent import InputError, Privacy, debias, load
 from fairmaxent.errors import StorageError
 from fairmaxent.fit import pipeline
 from fairmaxent.privacy import spending
 from fairmaxent.privacy.budget import epsilon_of
 from fairmaxent.privacy.spending import Spending, spent_so_far
-from clifiles import run
 from quiet import DOMAIN, Seeded, people
 from tables import times
 
@@ -77,8 +77,8 @@ def test_what_is_spent_and_what_is_left_are_what_an_independent_accountant_says(
     refused = 0
     for _ in range(times(200)):
         runs = [random_run(rng) for _ in range(rng.integers(1, 10))]
-        for number, run in enumerate(runs):
-            Spending(path).pay(run, str(number))
+        for number, asked in enumerate(runs):
+            Spending(path).pay(asked, str(number))
         more = random_run(rng)
         total = epsilon_of(Spending(path).account().rho(), more.delta)
         assert total == pytest.approx(epsilon_by_accountant(runs, more.delta), abs=1e-9)
@@ -120,7 +120,7 @@ def test_the_ledger_remembers_its_budget_and_only_its_own_command_raises_it(path
     again = Privacy(epsilon=1.0)
     with pytest.raises(InputError, match=r"beyond the budget of 1\.2"):
         Spending(path).pay(again, "again")
-    with pytest.raises(InputError, match="asks for more.* 'fairmaxent ledger .* 3'"):
+    with pytest.raises(InputError, match=r"asks for more.* 'fairmaxent ledger .* 3'"):
         Spending(path).pay(replace(first, budget=3.0), "more")
     # a larger δ is a larger budget, too
     with pytest.raises(InputError, match="asks for more"):

@@ -126,9 +126,9 @@ class Spending:
             f"the private fits in {self.path} have spent ε ="
             f" {epsilon_of(spent, delta):.3g}, and this one would bring it to"
             f" {epsilon_of(total, delta):.3g}, beyond the budget of"
-            f" {budget['epsilon']:g} (δ = {delta:g}{_of_rows(most)}). Nothing was spent now. Rows"
-            " and reports from a model that is paid for spend nothing; for another fit,"
-            " ",
+            f" {budget['epsilon']:g} (δ = {delta:g}{_of_rows(most)}). Nothing was spent"
+            " now. Rows and reports from a model that is paid for spend nothing; for"
+            " another fit, ",
             *way,
         )
 
