@@ -26,11 +26,12 @@ from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
+from numpy.random import Generator
 
 from fairmaxent.data.roles import ColumnNames, read_columns
-from fairmaxent.data.table import Axes, Mask, Reals, tally
+from fairmaxent.data.table import Axes, Mask, Reals, row_keys, tally
 from fairmaxent.errors import ColumnError, InputError
-from fairmaxent.evaluation.pooled import Nearest, Pooled, TableName, nearest
+from fairmaxent.evaluation.pooled import Nearest, Pooled, Rows, TableName, nearest
 from fairmaxent.metrics.trial import Score
 
 Judgement = Literal["high", "low", "uncertain", "needs control"]
@@ -41,6 +42,12 @@ LIMIT = 0.09
 # A larger share of people who were copied, beyond those expected by chance, is too
 # large.
 MOST_COPIES = 0.01
+# Small steps of a number: to the next value, or these shares of its range. With fewer
+# values than these, no step is small.
+_STEPS = (0.0, 0.002, 0.02)
+_COARSE = 20
+_FAR = -10.0  # where a missing number is, in steps
+_MOST_PEOPLE = 100_000  # who are looked for among the new rows but for small steps
 _ENOUGH = 0.25  # control rows for each real one, to tell what is chance
 _SEVERAL = 3  # others with the same values: nobody is given away
 TOLERANCE = 0.05  # of a number that is guessed
@@ -135,24 +142,30 @@ def _within_one(share: float) -> float:
 
 
 @dataclass(frozen=True)
-class CopiedRows:
-    """People of the real table who are in the new rows with all their values."""
+class FoundPeople:
+    """People of the real table who are found among the new rows."""
 
-    copies: int  # the new rows that equal a real row
-    people: int  # the people whose row is among the new rows
+    people: int  # who are found
     by_chance: float  # how many people would be there if nobody was copied
     # so many people beyond chance are too many: 1 % of the people, or of the new rows
     # if they are fewer
     limit: float
     risk: Risk  # the share of the people who are there beyond chance
-    # share of the control rows that equal a real row beyond chance; they should not
-    control_overlap: Risk | None
-    # columns with values in the new rows that only one real row has, and how many
-    lone_values: dict[str, int]
 
     def judged(self) -> Judgement:
         """Whether they are more than the limit, as far as that is known."""
         return self.risk.judged(self.limit / self.risk.attempts)
+
+
+@dataclass(frozen=True)
+class CopiedRows(FoundPeople):
+    """People of the real table who are in the new rows with all their values."""
+
+    copies: int  # the new rows that equal a real row
+    # share of the control rows that equal a real row beyond chance; they should not
+    control_overlap: Risk | None
+    # columns with values in the new rows that only one real row has, and how many
+    lone_values: dict[str, int]
 
 
 def copied_rows(pooled: Pooled, *, confidence: float) -> CopiedRows:
@@ -194,6 +207,86 @@ def copied_rows(pooled: Pooled, *, confidence: float) -> CopiedRows:
         control_overlap=overlap,
         lone_values=_lone_values(pooled),
     )
+
+
+def near_copies(
+    pooled: Pooled, *, confidence: float, rng: Generator
+) -> FoundPeople | None:
+    """Find people whose row is among the new rows but for small steps in numbers.
+
+    Those who are there with all their values are left out. How many are found by
+    chance, the control rows say; there is no answer without them, or without numbers.
+    Of several sizes of a small step, the one counts that tells most, at a confidence
+    for all of them together.
+    """
+    numeric = _fine_columns(pooled)
+    if not numeric or "control" not in pooled.parts:
+        return None
+    people = [
+        pooled.shuffled(table, rng, _MOST_PEOPLE) for table in ("real", "control")
+    ]
+    together = 1 - (1 - confidence) / len(_STEPS)
+    by_step = [_nearly_found(pooled, numeric, step, people) for step in _STEPS]
+    risks = [Risk.of_hits(hits, together) for hits in by_step]
+    risk = max(risks, key=lambda risk: (risk.low, risk.value))
+    of_people, of_others = by_step[risks.index(risk)]
+    return FoundPeople(
+        people=int(of_people.sum()),
+        by_chance=float(of_others.mean()) * len(of_people),
+        limit=MOST_COPIES * min(len(of_people), pooled.rows("new")),
+        risk=risk,
+    )
+
+
+def _fine_columns(pooled: Pooled) -> list[int]:
+    """The columns of numbers with so many values that a step can be small."""
+    return [
+        index
+        for index, column in enumerate(pooled.columns)
+        if column.numbers is not None and column.size > _COARSE
+    ]
+
+
+def _nearly_found(
+    pooled: Pooled, numeric: Sequence[int], step: float, people: Sequence[Rows]
+) -> list[Mask]:
+    """Who has a new row at most a step away in every number, and equal otherwise."""
+    from scipy.spatial import KDTree  # slow to import
+
+    new = pooled.parts["new"]
+    places = _places(pooled, numeric, step)
+    tree = KDTree(places[new])
+    is_copied = np.isin(pooled.row_numbers, pooled.row_numbers[new])
+    hits = []
+    for rows in people:
+        distances, _ = tree.query(
+            places[rows], p=math.inf, distance_upper_bound=1 + 1e-9
+        )
+        hits.append(np.isfinite(distances) & ~is_copied[rows])
+    return hits
+
+
+def _places(pooled: Pooled, numeric: Sequence[int], step: float) -> Reals:
+    """Each row as a point; rows a step apart are at most 1 apart in every coordinate.
+
+    A step is a share of the range of a number, or to the next value. Rows that differ
+    in anything else are farther apart.
+    """
+    others = [index for index in range(len(pooled.columns)) if index not in numeric]
+    coordinates = []
+    for index in numeric:
+        numbers = pooled.columns[index].numbers
+        assert numbers is not None
+        distinct = np.unique(numbers[~np.isnan(numbers)])
+        length = max(step * np.ptp(distinct), float(np.median(np.diff(distinct))))
+        steps = (numbers - distinct[0]) / length
+        coordinates.append(np.where(np.isnan(steps), _FAR, steps))
+    if others:
+        sizes = [pooled.columns[index].size for index in others]
+        keys, _ = row_keys(pooled.codes[:, others], sizes)
+        kinds = np.unique(keys, return_inverse=True)[1]
+        coordinates.append(2.0 * kinds)  # two steps apart, at least
+    return np.column_stack(coordinates)
 
 
 def _lone_values(pooled: Pooled) -> dict[str, int]:

@@ -29,6 +29,7 @@ _SHARES = {
     "singling out": 0.4,
     "distances": 0.6,
     "attacks": 0.65,
+    "near copies": 0.38,  # last, so that the others keep their generators
 }
 
 
@@ -117,6 +118,7 @@ def evaluate(
             rng=stream("utility"),
         )
     copies = risk.copied_rows(pooled, confidence=confidence)
+    nearly = risk.near_copies(pooled, confidence=confidence, rng=stream("near copies"))
     singled = singling_out(
         pooled, attacks, confidence=confidence, rng=stream("singling out")
     )
@@ -136,6 +138,7 @@ def evaluate(
         utility=learned,
         risks=Risks(
             copies=copies,
+            near_copies=nearly,
             singling_out=singled,
             **_risks_of_nearest(pooled, halves, guessed, attacked, confidence),
             closest_record=closest,

@@ -24,6 +24,11 @@ ATTACKS = {
         "copying real rows",
         "a person is in the new rows with all their values, more often than by chance",
     ),
+    "near copies": (
+        "copying real rows with small changes",
+        "a person is in the new rows but for small steps in numbers, more often than by"
+        " chance",
+    ),
     "singling out": (
         "singling people out",
         "a description made from a new row fits exactly one person",
@@ -40,6 +45,11 @@ ATTACKS = {
         "telling who was in the real table",
         "a person of the table is nearer to a new row than others are",
     ),
+}
+# People who are among the new rows, by attack.
+_FOUND = {
+    "copies": "are in the new rows with all their values",
+    "near copies": "have a new row that differs from theirs by small steps in numbers",
 }
 _WIDTH = 80
 _GROUPS = 12  # shown before the rest is counted
@@ -61,6 +71,7 @@ class Risks:
     """What the new rows give away; None where an attack could not be tried."""
 
     copies: attacks.CopiedRows
+    near_copies: attacks.FoundPeople | None  # needs control rows, and numbers
     singling_out: attacks.Risk | None
     linkability: attacks.Risk | None
     inference: attacks.Inference | None
@@ -70,7 +81,7 @@ class Risks:
     def tried(self) -> dict[str, attacks.Risk]:
         """The attacks that were tried, with their risk; of inference, the average."""
         risks: dict[str, attacks.Risk | None] = {
-            "copies": self.copies.risk,
+            **{name: who.risk for name, who in self.found().items()},
             "singling out": self.singling_out,
             "linkability": self.linkability,
         }
@@ -83,11 +94,16 @@ class Risks:
     def judgements(self) -> dict[str, attacks.Judgement]:
         """What is to be said of each attack that was tried."""
         judged = {name: risk.judged() for name, risk in self.tried().items()}
-        judged["copies"] = self.copies.judged()
+        judged.update({name: who.judged() for name, who in self.found().items()})
         if self.inference is not None:
             judged["inference"] = self.inference.judged()
         judged.setdefault("membership", "needs control")
         return judged
+
+    def found(self) -> dict[str, attacks.FoundPeople]:
+        """The people who are among the new rows, by attack."""
+        found = {"copies": self.copies, "near copies": self.near_copies}
+        return {name: who for name, who in found.items() if who is not None}
 
     def judged_as(self, judgement: attacks.Judgement) -> list[str]:
         """The attacks of which this is to be said."""
@@ -142,33 +158,35 @@ def verdict(measured: Evaluation) -> Iterator[str]:
             " so risks are larger than they look: pass rows of other people."
         )
     flagged = measured.flagged
+    found = measured.risks.found()
     if flagged:
         above = ""
-        if flagged != ("copies",):
+        if not found.keys() >= set(flagged):
             above = f", with risks above the limit of {100 * attacks.LIMIT:g} %"
         yield (
             "Do not treat these rows as anonymous: they give away people of the real"
             f" table{above}."
         )
     # more than chance explains, be they above the limit or not
-    copied = copies.risk.low > 0
-    if copied:
-        yield _copied(measured)
+    copied = [name for name, who in found.items() if who.risk.low > 0]
+    for name in copied:
+        yield _copied(name, found[name])
     if flagged:
         for name in flagged:
-            if name != "copies":
+            if name not in found:
                 yield _reason(name, measured)
-        if not copied and copies.judged() == "uncertain":
-            yield _counted(measured)
+        for name in found.keys() - set(copied):
+            if found[name].judged() == "uncertain":
+                yield _counted(name, found[name])
         return
-    yield from _unflagged(measured, copied=copied)
+    yield from _unflagged(measured, copied)
 
 
-def _unflagged(measured: Evaluation, *, copied: bool) -> Iterator[str]:
+def _unflagged(measured: Evaluation, copied: Sequence[str]) -> Iterator[str]:
     """What is known, and what is not, where no risk is above its limit."""
-    unsure = measured.risks.judged_as("uncertain")
-    if copied and "copies" in unsure:
-        unsure.remove("copies")
+    unsure = [
+        name for name in measured.risks.judged_as("uncertain") if name not in copied
+    ]
     open_ones = measured.risks.judged_as("needs control")
     if not open_ones:
         which = "other attack" if copied else "attack"
@@ -185,8 +203,9 @@ def _unflagged(measured: Evaluation, *, copied: bool) -> Iterator[str]:
             f"It is too close to call for {_named(unsure)}; more rows, or more attacks,"
             " make the intervals narrower."
         )
-    if "copies" in unsure:
-        yield _counted(measured)
+    for name, who in measured.risks.found().items():
+        if name in unsure:
+            yield _counted(name, who)
     if open_ones:
         yield (
             f"Without control rows, little is known about {_named(open_ones)}. Pass"
@@ -205,21 +224,19 @@ def _named(names: Sequence[str]) -> str:
     return last
 
 
-def _counted(measured: Evaluation) -> str:
+def _counted(attack: str, found: attacks.FoundPeople) -> str:
     """How many people are in the new rows."""
-    copies = measured.risks.copies
-    who = f"{copies.people:,} of the {measured.real_rows:,} people of the real table"
-    chance = f"chance explains about {copies.by_chance:,.0f}"
-    return f"{who} are in the new rows with all their values; {chance}."
+    who = f"{found.people:,} of the {found.risk.attempts:,} people of the real table"
+    chance = f"chance explains about {found.by_chance:,.0f}"
+    return f"{who} {_FOUND[attack]}; {chance}."
 
 
-def _copied(measured: Evaluation) -> str:
+def _copied(attack: str, found: attacks.FoundPeople) -> str:
     """Who was copied, in people, and what the limit says of it."""
-    copies = measured.risks.copies
     places = {"high": "is above", "low": "is within"}
-    place = places.get(copies.judged(), "may be above")
-    limit = f"That {place} the limit of {copies.limit:,.3g} beyond chance."
-    return f"{_counted(measured)} {limit}"
+    place = places.get(found.judged(), "may be above")
+    limit = f"That {place} the limit of {found.limit:,.3g} beyond chance."
+    return f"{_counted(attack, found)} {limit}"
 
 
 def _reason(attack: str, measured: Evaluation) -> str:
