@@ -70,12 +70,12 @@ class Fidelity:
 def fidelity(pooled: Pooled, *, rng: Generator) -> Fidelity:
     """Compare the new rows with the real table."""
     domain, encoded = pooled.learned
-    codes = encoded.codes.astype(np.int64)
+    codes = encoded.codes.astype(int)
     real = codes[pooled.parts["real"]]
     new = codes[pooled.parts["new"]]
     people = len(real)
     # How often each is among as many rows drawn at random from the real table.
-    times = rng.multinomial(len(new), np.full(people, 1 / people)).astype(np.float64)
+    times = rng.multinomial(len(new), np.full(people, 1 / people)).astype(float)
     width = len(domain.sizes)
     means: list[TotalVariation] = []
     by_column: dict[str, float] = {}
@@ -255,21 +255,21 @@ class _School:
 
         Also returns its AUC, on these and on other people.
         """
-        members = np.zeros(len(self.people.row), dtype=np.int64)
+        members = np.zeros(len(self.people.row), dtype=int)
         members[rows] = 1
         decide = self.model.learn(self.people.lesson(members))
         chances = decide(self.people.inputs.take(judged))
         # Of everybody together and of each protected column: the group that each
         # combination of levels is in.
         shape = self.roles.blocks.shape(0)[1:]
-        cells = np.arange(int(np.prod(shape, dtype=np.int64)))
+        cells = np.arange(int(np.prod(shape, dtype=int)))
         levels = np.unravel_index(cells, shape) if shape else ()
         columns = dict(zip(self.roles.names[1:], levels, strict=True))
         trial = Trial(
             self.people.outcome[judged],
             self.people.group[judged],
             np.ones(len(judged)),
-            [Run(np.zeros(len(judged), dtype=np.intp), chances)],
+            [Run(np.zeros(len(judged), dtype=int), chances)],
             self.favourable,
             {"": 0 * cells} | columns,
         )
