@@ -1,6 +1,4 @@
-"""Evaluation: what judging 20,000 new rows costs beside anonymeter and SDMetrics, and
-what is said of which rows.
-"""
+"""Evaluation: what judging 20,000 new rows costs beside anonymeter, and what is said of which rows."""
 
 import os
 import sys
@@ -15,10 +13,9 @@ from benchmarks.meter import reading
 from benchmarks.outcome import Bar, Cell, Outcome, Table
 from benchmarks.process import JobFailedError, fresh
 
-# CPU seconds, and how far the quality may be from that of SDMetrics
-SECONDS, QUALITY = 10.0, 0.002
+SECONDS = 10.0  # of CPU
 
-# An interpreter that has anonymeter and sdmetrics, where this one has not.
+# An interpreter that has anonymeter, where this one has not.
 PEERS_PYTHON = "FAIRMAXENT_EVALUATION_PYTHON"
 TABLES: Mapping[str, tuple[str, str]] = {
     "adult": ("income", "sex"),
@@ -49,7 +46,7 @@ def measure(sizes: Sizes) -> Outcome:
             for name in TABLES
             for made in MADE
         }
-        costs: dict[str, tuple[Cell, Cell, Cell]] = {}
+        costs: dict[str, tuple[Cell, Cell]] = {}
         for name, job in JOBS.items():
             python = (
                 sys.executable
@@ -57,20 +54,13 @@ def measure(sizes: Sizes) -> Outcome:
                 else os.environ.get(PEERS_PYTHON, sys.executable)
             )
             try:
-                costs[name] = (
-                    *fresh(
-                        job, f"{folder}/adult", seconds=sizes.seconds, python=python
-                    ),
-                    "",
+                seconds = fresh(
+                    job, f"{folder}/adult", seconds=sizes.seconds, python=python
                 )
+                costs[name] = seconds, ""
             except JobFailedError as problem:
-                costs[name] = None, None, str(problem)[:120]
-    ours, theirs = costs[OURS], costs["SDMetrics' quality report"]
-    apart = (
-        abs(ours[1] - theirs[1])
-        if isinstance(ours[1], float) and isinstance(theirs[1], float)
-        else None
-    )
+                costs[name] = None, str(problem)[:120]
+    ours, _ = costs[OURS]
     return Outcome(
         "Evaluation",
         f"Adult, {sizes.rows:,} real, new and control rows with 14 columns. Ours is"
@@ -80,7 +70,7 @@ def measure(sizes: Sizes) -> Outcome:
         (
             Table(
                 "Adult",
-                ("library", "CPU s", "quality", ""),
+                ("library", "CPU s", ""),
                 tuple((name, *cells) for name, cells in costs.items()),
             ),
             Table(
@@ -101,15 +91,9 @@ def measure(sizes: Sizes) -> Outcome:
         (
             Bar(
                 "Adult: CPU",
-                ours[0] if isinstance(ours[0], float) else None,
+                ours if isinstance(ours, float) else None,
                 SECONDS,
                 "s",
-            ),
-            Bar(
-                "Adult: quality apart from that of SDMetrics",
-                apart,
-                QUALITY,
-                why=str(theirs[2]),
             ),
             Bar(
                 "Adult: risks flagged in default rows",
@@ -210,10 +194,8 @@ def declared(frame: Any) -> Any:
     )
 
 
-def our_cost(folder: str) -> tuple[float, float]:
-    """CPU seconds of everything, the import of scikit-learn included, and the
-    quality.
-    """
+def our_cost(folder: str) -> float:
+    """CPU seconds of everything, the import of scikit-learn included."""
     import polars
 
     import fairmaxent
@@ -223,7 +205,7 @@ def our_cost(folder: str) -> tuple[float, float]:
         for kind in ("real", "new", "control")
     )
     with reading() as cost:
-        result = fairmaxent.evaluate(
+        fairmaxent.evaluate(
             real,
             new,
             control=control,
@@ -231,11 +213,10 @@ def our_cost(folder: str) -> tuple[float, float]:
             protected="sex",
             favourable=">50K",
         )
-    score = result.fidelity.quality.score
-    return cost.cpu, float("nan") if score is None else score
+    return cost.cpu
 
 
-def anonymeter_cost(folder: str) -> tuple[float, None]:
+def anonymeter_cost(folder: str) -> float:
     """CPU seconds of the three attacks, the inference of one column."""
     import logging
     import warnings
@@ -264,33 +245,11 @@ def anonymeter_cost(folder: str) -> tuple[float, None]:
         InferenceEvaluator(**tables, aux_cols=names[:-1], secret=names[-1]).evaluate(
             n_jobs=1
         )
-    return cost.cpu, None
-
-
-def sdmetrics_cost(folder: str) -> tuple[float, float]:
-    """CPU seconds of the quality report, and the quality."""
-    import pandas
-    from sdmetrics.reports import QualityReport
-
-    real, new = (
-        pandas.read_parquet(f"{folder}/{kind}.parquet") for kind in ("real", "new")
-    )
-    real = real[new.columns]
-    kinds = {
-        name: "numerical" if column.dtype.kind in "iuf" else "categorical"
-        for name, column in real.items()
-    }
-    columns = {name: {"sdtype": kind} for name, kind in kinds.items()}
-    metadata = {"tables": {"table": {"columns": columns}}, "relationships": []}
-    report = QualityReport()
-    with reading() as cost:
-        report.generate({"table": real}, {"table": new}, metadata, verbose=False)
-    return cost.cpu, float(report.get_score())
+    return cost.cpu
 
 
 OURS = "fairmaxent, everything"
-JOBS: dict[str, Callable[[str], tuple[float, float | None]]] = {
+JOBS: dict[str, Callable[[str], float]] = {
     OURS: our_cost,
     "anonymeter's three attacks": anonymeter_cost,
-    "SDMetrics' quality report": sdmetrics_cost,
 }

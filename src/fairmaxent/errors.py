@@ -7,7 +7,7 @@ users type it.
 
 import contextlib
 import difflib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import get_args
@@ -207,6 +207,23 @@ def shown(value: object) -> str:
     return cut(repr(value))
 
 
+def first_of(texts: Sequence[str], most: int) -> str:
+    """List the first few texts, and say how many more there are.
+
+    >>> first_of(["a", "b"], 2), first_of(["a", "b", "c"], 2)
+    ('a, b', 'a, b and 1 more')
+    """
+    listed = ", ".join(texts[:most])
+    if len(texts) > most:
+        listed += f" and {len(texts) - most} more"
+    return listed
+
+
+def unfit(option: str, value: object, advice: str) -> InputError:
+    """The error for an option that has a value it cannot have."""
+    return InputError(Option(option), f" is {shown(value)}; {advice}")
+
+
 def did_you_mean(name: object, known: Iterable[object]) -> str:
     """Return a hint that names the nearest known name, or lists the known ones.
 
@@ -220,10 +237,7 @@ def did_you_mean(name: object, known: Iterable[object]) -> str:
     near = difflib.get_close_matches(cut(str(name), 200), names, n=1)
     if near:
         return f"did you mean {shown(near[0])}?"
-    listed = ", ".join(shown(item) for item in names[:_MOST_LISTED])
-    if len(names) > _MOST_LISTED:
-        listed += f" and {len(names) - _MOST_LISTED} more"
-    return f"known: {listed}"
+    return f"known: {first_of([*map(shown, names)], _MOST_LISTED)}"
 
 
 def did_you_mean_level(value: object, levels: Iterable[object]) -> str:
@@ -245,7 +259,7 @@ def check_choice(name: str, value: object, choices: object) -> None:
     """Refuse a value outside a closed choice."""
     known = get_args(choices)
     if not isinstance(value, str) or value not in known:
-        raise InputError(Option(name), f" is {value!r}; {did_you_mean(value, known)}")
+        raise unfit(name, value, did_you_mean(value, known))
 
 
 def checked_number(
@@ -263,13 +277,13 @@ def checked_number(
             and fits(float(value))
         ):
             return float(value)
-    raise InputError(Option(name), f" is {shown(value)}; it must {wanted}")
+    raise unfit(name, value, f"it must {wanted}")
 
 
 def check_flag(name: str, value: object) -> None:
     """Refuse what is neither True nor False."""
     if not isinstance(value, bool):
-        raise InputError(Option(name), f" is {shown(value)}; it must be True or False")
+        raise unfit(name, value, "it must be True or False")
 
 
 def is_out_of_memory(problem: BaseException | None) -> bool:

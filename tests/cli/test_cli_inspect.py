@@ -92,16 +92,6 @@ def test_empty_cells_are_named():
     )
 
 
-def test_cost_is_counted():
-    table = biased_table().select("sex", "race", "job", "income")
-    cost = inspect(table, "income", "sex").cost
-    assert cost.distinct_rows == len(table.unique())
-    assert cost.cells == 4
-    assert cost.features == 4 + 3 + 3
-    assert cost.domain_size == 2 * 2 * 3 * 3
-    assert cost.words == "under a second, little memory"
-
-
 def test_proxies_are_weighed_by_the_design():
     """Weights that make jobs predict sex less and race more, against the KL divergence
     from independence by SciPy.

@@ -1,5 +1,5 @@
-"""What SDMetrics and anonymeter say of tables in Parquet files, as JSON; run by an
-interpreter that has them.
+"""What anonymeter says of tables in Parquet files, as JSON; run by an interpreter that
+has it.
 
 python evaluation_peers.py REAL NEW CONTROL QUESTION
 """
@@ -27,8 +27,6 @@ def main() -> None:
 
 def answered(real, new, control, question):
     kind = question["kind"]
-    if kind == "quality":
-        return quality(real, new)
     attacks = question["attacks"]
     if kind == "singling_out":
         from anonymeter.evaluators import SinglingOutEvaluator
@@ -87,34 +85,6 @@ def pd_is_number(column):
     import pandas as pd
 
     return pd.api.types.is_numeric_dtype(column)
-
-
-def quality(real, new):
-    from sdmetrics.reports import QualityReport
-
-    columns = {
-        name: {"sdtype": "numerical" if pd_is_number(real[name]) else "categorical"}
-        for name in real.columns
-    }
-    report = QualityReport()
-    tables = (
-        {"table": real},
-        {"table": new},
-        {"tables": {"table": {"columns": columns}}, "relationships": []},
-    )
-    report.generate(*tables, verbose=False)
-    shapes, pairs = (
-        report.get_details(name).to_dict("list")
-        for name in ("Column Shapes", "Column Pair Trends")
-    )
-    scored = zip(pairs["Column 1"], pairs["Column 2"], pairs["Score"], strict=True)
-    return {
-        "quality": report.get_score(),
-        "shapes": dict(zip(shapes["Column"], shapes["Score"], strict=True)),
-        "pairs": [
-            [one, other, score] for one, other, score in scored if score == score
-        ],
-    }
 
 
 if __name__ == "__main__":

@@ -1,8 +1,7 @@
-"""evaluate agrees with SDMetrics' quality, and with anonymeter's risks within both
-intervals.
+"""evaluate agrees with anonymeter's risks within both intervals.
 
-Both libraries want older versions of others than fairmaxent does, so that they run in
-an interpreter of their own: FAIRMAXENT_EVALUATION_PYTHON names it.
+The library wants older versions of others than fairmaxent does, so that it runs in an
+interpreter of its own: FAIRMAXENT_EVALUATION_PYTHON names it.
 """
 
 import json
@@ -23,8 +22,8 @@ PYTHON = os.environ.get("FAIRMAXENT_EVALUATION_PYTHON", sys.executable)
 
 @cache
 def installed():
-    """Whether the interpreter has both libraries."""
-    command = [PYTHON, "-c", "import anonymeter, sdmetrics"]
+    """Whether the interpreter has the library."""
+    command = [PYTHON, "-c", "import anonymeter"]
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
@@ -32,8 +31,8 @@ def installed():
 def _libraries():
     if not installed():
         pytest.skip(
-            "needs sdmetrics and anonymeter, or FAIRMAXENT_EVALUATION_PYTHON, an"
-            " interpreter that has them"
+            "needs anonymeter, or FAIRMAXENT_EVALUATION_PYTHON, an interpreter that"
+            " has it"
         )
 
 
@@ -107,7 +106,7 @@ def ours(name, share):
 
 
 def theirs(folder, name, share, **question):
-    """What the libraries answer."""
+    """What the library answers."""
     paths = []
     for kind, frame in zip(
         ("real", "new", "control"), tables(name, share), strict=True
@@ -133,21 +132,6 @@ def agree(risk, peer, slack):
     return risk.low - slack <= peer["value"] <= risk.high + slack and (
         peer["low"] - slack <= risk.value <= peer["high"] + slack
     )
-
-
-@pytest.mark.parametrize("share", SHARES)
-@pytest.mark.parametrize("name", TABLES)
-def test_the_quality_of_sdmetrics(folder, name, share):
-    peer, quality = (
-        theirs(folder, name, share, kind="quality"),
-        ours(name, share).fidelity.quality,
-    )
-    assert quality.score == pytest.approx(peer["quality"], abs=0.002)
-    assert quality.by_column == pytest.approx(peer["shapes"], abs=1e-6)
-    pairs = {(one, other): score for one, other, score in peer["pairs"]}
-    assert {
-        (pair.first, pair.second): pair.score for pair in quality.by_pair
-    } == pytest.approx(pairs, abs=1e-6)
 
 
 @pytest.mark.slow

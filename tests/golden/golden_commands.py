@@ -149,11 +149,7 @@ def cli_inspect():
             _command("inspect", "data.csv", *ROLES, "--groups", "joint", "--json")
         )["groupings"]
     numbers = {name: printed[name] for name in ("rows", "columns", "proxies")}
-    cost = {
-        name: printed["cost"][name]
-        for name in ("distinct_rows", "features", "cells", "domain_size")
-    }
-    return {"json": numbers | {"cost": cost}, "joint": joint}
+    return {"json": numbers, "joint": joint}
 
 
 def cli_sample_and_report():

@@ -99,7 +99,7 @@ def test_two_outcomes_are_a_question_and_a_table_without_any_sign_gets_none():
     assert {one.value for one in proposed} == {"hired", "promoted"}
     assert {one.confidence for one in proposed} == {"candidate"}
     look = inspect(frame)
-    assert (look.outcome, look.groupings, look.cost) == (None, (), None)
+    assert (look.outcome, look.groupings) == (None, ())
     assert "Which column is the outcome?" in str(look)
     look = inspect(
         table(column("a", "p", "q"), column("b", "u", "v"), column("c", "x", "y", "z"))

@@ -222,7 +222,6 @@ def test_a_report_begins_with_the_answer_and_has_no_markup_of_the_data(
         < plain.index("39.8%")
         < plain.index("All columns")
     )
-    assert "Cost of a fit" not in plain  # readers do not run fits
     assert "not stated" not in plain
 
 

@@ -12,7 +12,14 @@ from fairmaxent.cli.reading import DomainOptions, ReadingOptions
 from fairmaxent.cli.request import ASKED, ROLES
 from fairmaxent.cli.values import as_typed
 from fairmaxent.data.table import Names
-from fairmaxent.errors import KEEP_COLUMNS, InputError, Option, did_you_mean, shown
+from fairmaxent.errors import (
+    KEEP_COLUMNS,
+    InputError,
+    Option,
+    did_you_mean,
+    shown,
+    unfit,
+)
 from fairmaxent.fit.option_values import Model
 from fairmaxent.fit.request import Request
 from fairmaxent.options import NOTHING, OptionInfo, TypedOption, typed_options
@@ -230,14 +237,10 @@ def _read(source: TypedOption, value: Any) -> Any:
         raise InputError(Option(source.param), f"{between}{problem}") from problem
     choices = _choices(info)
     if choices and value not in choices:
-        raise InputError(
-            Option(source.param),
-            f" is {shown(value)}; {did_you_mean(value, choices)}",
-        )
+        raise unfit(source.param, value, did_you_mean(value, choices))
     if info.least is not None and value < info.least:
-        raise InputError(
-            Option(source.param),
-            f" is {value}; it takes a whole number from {info.least} on",
+        raise unfit(
+            source.param, value, f"it takes a whole number from {info.least} on"
         )
     return value
 

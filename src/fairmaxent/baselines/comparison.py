@@ -22,7 +22,7 @@ from fairmaxent.data.roles import ColumnNames
 from fairmaxent.data.table import Codes
 from fairmaxent.document.text import table_lines
 from fairmaxent.document.words import percent
-from fairmaxent.errors import InputError, Option, check_choice
+from fairmaxent.errors import InputError, Option, check_choice, unfit
 from fairmaxent.fit.option_values import rates_in
 from fairmaxent.fit.request import Request
 from fairmaxent.options import refuse_unknown
@@ -292,9 +292,7 @@ def compared(
     opened = frames.open_frame(frame)
     _check_request(request)
     if not is_whole(folds, 2, 100):
-        raise InputError(
-            Option("folds"), f" is {folds!r}; give a whole number from 2 to 100"
-        )
+        raise unfit("folds", folds, "give a whole number from 2 to 100")
     if len(opened) < 2 * folds:
         raise InputError(
             f"{len(opened)} rows are too few for {folds} ", Option("folds")
@@ -348,7 +346,7 @@ def _true_levels(
         for value in column.drop_nulls().unique().to_list()
         if not frames.is_missing(value)
     }
-    return np.array([known.get(value, -1) for value in column.to_list()], dtype=np.intp)
+    return np.array([known.get(value, -1) for value in column.to_list()], dtype=int)
 
 
 def comparison_text(comparison: MethodComparison, refusals: Mapping[str, str]) -> str:

@@ -164,7 +164,7 @@ class CrossValidation:
         if importlib.util.find_spec("sklearn"):
             own = self._coded(rows, test, fold)
             own.classifier.fit(own.columns, own.outcomes, **{own.weight_name: weights})
-            decided = np.asarray(own.classifier.predict(own.others), dtype=np.intp)
+            decided = np.asarray(own.classifier.predict(own.others), dtype=int)
         return _Fold(*self._rates(rows, weights), seconds, tested, decided)
 
     def _coded(

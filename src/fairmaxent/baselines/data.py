@@ -150,7 +150,7 @@ class WeightedRows:
             rng,
             independent=iid,
         )
-        sizes = tally(data.cells, None, len(self.cell_weights)).astype(np.intp)
+        sizes = tally(data.cells, None, len(self.cell_weights)).astype(int)
         order = np.argsort(data.cells, kind="stable")
         starts = np.cumsum(sizes) - sizes
         rows = order[starts[cells] + rng.integers(0, sizes[cells])]

@@ -32,7 +32,7 @@ class CodedFold:
 
     def groups(self, columns: Codes) -> Codes:
         """The joint group of each row."""
-        levels = tuple(columns[:, place].astype(np.intp) for place in self.protected)
+        levels = tuple(columns[:, place].astype(int) for place in self.protected)
         sizes = [self.sizes[place] for place in self.protected]
         return np.ravel_multi_index(levels, sizes)
 
@@ -104,7 +104,7 @@ def correlation_remover(fold: CodedFold) -> Codes:
         indicators, remover, fold.classifier.steps[-1][1]
     )
     model.fit(fold.columns, fold.outcomes)
-    return np.asarray(model.predict(fold.others), dtype=np.intp)
+    return np.asarray(model.predict(fold.others), dtype=int)
 
 
 FAIRLEARN: Mapping[str, Callable[[CodedFold], Codes]] = {

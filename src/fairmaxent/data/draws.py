@@ -8,7 +8,7 @@ from numpy.random import Generator
 
 from fairmaxent.data.quotas import quota
 from fairmaxent.data.table import Codes, Indices, Reals, tally
-from fairmaxent.errors import InputError, Option
+from fairmaxent.errors import InputError, unfit
 
 RandomState = int | Generator | None
 _MOST_ROWS = 10**12
@@ -182,10 +182,7 @@ def is_whole(value: Any, least: int = 0, most: float = np.inf) -> bool:
 def check_seed(seed: object) -> None:
     """Refuse what is not a non-negative whole number or None."""
     if seed is not None and not is_whole(seed):
-        raise InputError(
-            Option("random_state"),
-            f" is {seed!r}; pass a whole number that is not negative",
-        )
+        raise unfit("random_state", seed, "pass a whole number that is not negative")
 
 
 def check_count(n: Any) -> int:

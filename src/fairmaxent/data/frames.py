@@ -134,7 +134,7 @@ def columns_of(data: Any, backend: Any) -> list[Column]:
 
 def take(column: Column, rows: Codes) -> Column:
     """Return the values at these positions, missing ones too, of the same dtype."""
-    return column[rows.astype(np.int64, copy=False)]
+    return column[rows.astype(int, copy=False)]
 
 
 def gather(columns: Mapping[str, tuple[Column, Codes]]) -> Any:
@@ -248,9 +248,8 @@ def checked_progress(progress: Progress | None) -> Progress:
     if progress is None:
         return silent
     if not callable(progress):
-        raise InputError(
-            errors.Option("progress"),
-            f" is {errors.shown(progress)}; pass a function of a stage and a share",
+        raise errors.unfit(
+            "progress", progress, "pass a function of a stage and a share"
         )
     return progress
 
@@ -308,7 +307,7 @@ def to_numbers(column: Column) -> Reals:
             return _floats(column.dt.total_microseconds()) / _MICROSECONDS
         # narwhals takes pandas' by way of seconds, and loses a microsecond at times
         durations = column.to_native().astype("timedelta64[us]").to_numpy()
-        whole = durations.astype(np.int64)
+        whole = durations.astype(int)
         return np.where(np.isnat(durations), np.nan, whole) / _MICROSECONDS
     return numbers_of(column.to_list())
 

@@ -242,7 +242,7 @@ def _are_handed_out(numbers: Reals, rows: int, different: int) -> bool:
     """
     # amounts are often round, and repeat less than their range says
     if float(np.abs(numbers).max()) <= 2**53:
-        numbers = numbers / max(int(np.gcd.reduce(numbers.astype(np.int64))), 1)
+        numbers = numbers / max(int(np.gcd.reduce(numbers.astype(int))), 1)
     span = float(numbers.max()) - float(numbers.min()) + 1
     # repetitions, if numbers were drawn from their range
     expected = rows + span * math.expm1(-rows / span)

@@ -28,6 +28,7 @@ from fairmaxent.errors import (
     did_you_mean,
     did_you_mean_level,
     shown,
+    unfit,
 )
 
 Kind = Literal["categorical", "ordered", "boolean", "numeric", "date"]
@@ -71,9 +72,7 @@ class ColumnOptions:
         for name, number in (("bins", self.bins), ("max_levels", self.max_levels)):
             if isinstance(number, bool) or not isinstance(number, int | Mapping):
                 also = ", or bins by column" if name == "bins" else ""
-                raise InputError(
-                    Option(name), f" is {number!r}; give a whole number{also}"
-                )
+                raise unfit(name, number, f"give a whole number{also}")
         for by_column in (self.kinds, self.bins, self.order, self.features):
             if isinstance(by_column, Mapping):
                 self._check_names(by_column)

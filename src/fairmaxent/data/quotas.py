@@ -112,7 +112,7 @@ def quotas(
     if table.size > _MOST_CELLS or _network(table.shape).holds(sums):
         return _along_chains(wanted, count, draws, rng)
     walk = _Walk.to_hold(wanted, count, sums)
-    counts = np.empty((draws, table.size), dtype=np.intp)
+    counts = np.empty((draws, table.size), dtype=int)
     waiting = np.arange(draws)  # those that have taken no whole table yet
     for _ in range(_MOST_STEPS):
         if not len(waiting):
@@ -354,7 +354,7 @@ def _along_chains(
     if running[-1] > 0:
         running *= (count - int(whole.sum())) / running[-1]
     # differences add up to the total, and zeros stay zero
-    bits = np.rint(running * (1 << _BITS)).astype(np.int64)
+    bits = np.rint(running * (1 << _BITS)).astype(int)
     cells = np.diff(bits, prepend=0).reshape(wanted.shape)
     sums = [cells.sum(axis=axes).ravel() for axes in network.summed]
     flows = np.tile(np.concatenate([cells.ravel(), *sums]), (draws, 1))

@@ -344,22 +344,13 @@ def effective_rows(total: ArrayLike, squares: ArrayLike) -> Reals:
 
     NaN if there is no weight.
     """
-    squares = np.asarray(squares, dtype=float)
-    worth = np.full(squares.shape, np.nan)
-    np.divide(
-        np.square(total),
-        squares,
-        out=worth,
-        where=squares > 0,
-    )
-    return worth
+    total = np.asarray(total, dtype=float)
+    return ratio(total**2, np.asarray(squares, dtype=float), np.nan)
 
 
 def tally(cells: Codes, weights: Reals | None, size: int) -> Reals:
     """Total weight of each of ``size`` cells."""
-    return np.bincount(cells, weights=weights, minlength=size).astype(
-        np.float64, copy=False
-    )
+    return np.bincount(cells, weights=weights, minlength=size).astype(float, copy=False)
 
 
 def marginal(table: Reals, axes: Sequence[int]) -> Reals:
@@ -434,7 +425,7 @@ def row_keys(codes: Codes, sizes: Sizes) -> tuple[Indices, int]:
 
     Equal rows have equal ones.
     """
-    keys = np.zeros(len(codes), dtype=np.int64)
+    keys = np.zeros(len(codes), dtype=int)
     span = 1
     for column, size in zip(codes.T, sizes, strict=True):
         # the part packed so far becomes its rank, which keeps equality and order
@@ -504,11 +495,8 @@ class Spread:
     @classmethod
     def stacked(cls, spreads: Sequence[Spread]) -> Spread:
         """Put the cells of several along a new first axis."""
-        return cls(
-            total=np.stack([part.total for part in spreads]),
-            squares=np.stack([part.squares for part in spreads]),
-            largest=np.stack([part.largest for part in spreads]),
-        )
+        parts = zip(*(vars(spread).values() for spread in spreads), strict=True)
+        return cls(*map(np.stack, parts))
 
     @property
     def effective_rows(self) -> Reals:

@@ -207,7 +207,7 @@ def weigh_rows(
     coded, keys = with_keys(lazy, roles.domain, blocks, name)
 
     def weighed(frame: Any) -> Any:  # of one partition, a pandas frame
-        codes = unpacked([frame[key].to_numpy(dtype=np.int64) for key in keys], blocks)
+        codes = unpacked([frame[key].to_numpy(dtype=int) for key in keys], blocks)
         scores = np.zeros(len(codes))
         for column, part in zip(codes.T, blocks.split(log_levels), strict=True):
             scores += part[column]

@@ -7,6 +7,7 @@ grouped and joined.
 
 import datetime
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -49,6 +50,8 @@ _EPOCH = datetime.datetime(1970, 1, 1)
 _DAY = 86_400_000_000  # microseconds
 # microseconds in those that columns of times may be counted in
 _UNITS = {"ms": 1000, "s": 1_000_000}
+# what is made of the design weights of each distinct row
+_SUMS = {"mass": "sum", "squares": "sum", "most": "max", "least": "min"}
 
 
 def key_parts(sizes: Sizes) -> list[range]:
@@ -261,9 +264,7 @@ class CountColumns:
 
     keys: list[str]
     rows: str
-    # how design weights are summed up, if there are any: the weights and their squares,
-    # to be added up, and the weights, to find the largest
-    weights: dict[str, str]
+    weights: dict[str, str]  # how design weights are summed up, if there are any
 
 
 def keyed(
@@ -275,25 +276,25 @@ def keyed(
     """Encode the rows: keys of each distinct row, and design weights with squares."""
     coded, keys = with_keys(lazy, domain, blocks)
     names = names_of(coded)
-    rows = fresh_name("rows", names)
+    weights, how = design_sums(weight, names)
+    columns = CountColumns(keys, fresh_name("rows", names), how)
+    return coded.select(*keys, *weights), columns
+
+
+def design_sums(
+    weight: str | None, taken: Sequence[str], scale: float = 1.0
+) -> tuple[list[Any], dict[str, str]]:
+    """Design weights and their squares as columns, and how each is summed up.
+
+    These are none without weights. Their names are not ``taken``.
+    """
     if weight is None:
-        return coded.select(*keys), CountColumns(keys, rows, {})
-    mass = fresh_name("mass", names)
-    squares = fresh_name("squares", names)
-    peak = fresh_name("peak", names)
-    design = nw.col(weight).cast(nw.Float64)
-    weighted = coded.select(
-        *keys,
-        design.alias(mass),
-        (design * design).alias(squares),
-        design.alias(peak),
-    )
-    how = {
-        mass: "sum",
-        squares: "sum",
-        peak: "max",
-    }
-    return weighted, CountColumns(keys, rows, how)
+        return [], {}
+    design = nw.col(weight).cast(nw.Float64) / scale
+    how = {fresh_name(name, taken): kind for name, kind in _SUMS.items()}
+    mass, squares, *others = how
+    columns = [design.alias(name) for name in others]
+    return [design.alias(mass), (design * design).alias(squares), *columns], how
 
 
 def declared_lazily(lazy: Lazy, domain: Domain, *, to_missing: bool) -> Lazy:
@@ -369,7 +370,7 @@ def table_of(counted: Any, columns: CountColumns, blocks: Blocks) -> Table:
     rows = numbers(counts, columns.rows)[order]
     if not columns.weights:
         return Table(codes, rows, rows, rows)
-    mass, squares, peaks = (numbers(counts, name)[order] for name in columns.weights)
+    mass, squares, peaks, _ = (numbers(counts, name)[order] for name in columns.weights)
     return Table(
         codes,
         mass,

@@ -9,7 +9,7 @@ import numpy as np
 from fairmaxent.data.draws import is_whole
 from fairmaxent.data.frames import checked_progress
 from fairmaxent.data.roles import ColumnNames
-from fairmaxent.errors import InputError, Option
+from fairmaxent.errors import unfit
 from fairmaxent.evaluation import attacks as risk
 from fairmaxent.evaluation.pooled import Nearest, Pooled, TableName, nearest, pool
 from fairmaxent.evaluation.quality import fidelity, utility
@@ -213,6 +213,4 @@ def _risks_of_nearest(
 
 def _check_whole(name: str, value: object, *, least: int) -> None:
     if not is_whole(value, least):
-        raise InputError(
-            Option(name), f" is {value!r}; give a whole number, at least {least}"
-        )
+        raise unfit(name, value, f"give a whole number, at least {least}")

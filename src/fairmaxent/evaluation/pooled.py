@@ -228,7 +228,7 @@ def _pooled(columns: Mapping[TableName, frames.Column]) -> PooledColumn:
         numbers = np.concatenate([_numbers(series) for series in columns.values()])
         present = ~np.isnan(numbers)
         if np.abs(numbers[present]).max(initial=0.0) < _EXACT:
-            codes = np.zeros(len(numbers), dtype=np.intp)
+            codes = np.zeros(len(numbers), dtype=int)
             codes[present] = np.unique(numbers[present], return_inverse=True)[1] + 1
             return PooledColumn(name, codes, (), numbers)
     return _categories(name, list(columns.values()))
@@ -257,7 +257,7 @@ def _categories(name: str, columns: Sequence[frames.Column]) -> PooledColumn:
         for key, value in zip(keys, values.to_list(), strict=True):
             texts.setdefault(key, value_text(value))
         numbers = {key: number for number, key in enumerate(texts, start=1)}
-        numbered = np.array([*(numbers[key] for key in keys), 0], dtype=np.intp)
+        numbered = np.array([*(numbers[key] for key in keys), 0], dtype=int)
         codes.append(numbered[positions])
     return PooledColumn(
         name=name,
@@ -331,7 +331,7 @@ def nearest(
     ]
     distance = np.empty(len(people), np.int32)
     linked = np.zeros(len(people))
-    by_others = np.empty((len(people), len(others)), np.intp)
+    by_others = np.empty((len(people), len(others)), int)
     without = np.empty(len(candidates), np.int32)
     for at, person in enumerate(people.tolist()):
         apart = [column(person) for column in columns]

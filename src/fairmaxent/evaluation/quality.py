@@ -5,14 +5,6 @@ and real rows. The total variation of two tables p and q is ½ Σ |p − q|, ave
 all columns, pairs and triples of columns, as levels: numbers in the bins that `debias`
 would use. Beside it stands that of rows drawn at random from the real table.
 
-Quality is as SDMetrics defines it (version 0.32). Column shapes: 1 minus the
-Kolmogorov–Smirnov statistic for numbers and dates, 1 minus the total variation for
-other columns, missing values aside; the mean over the columns. Pair trends: 1 − |r −
-r'| / 2 for the correlations r, r' of two columns of numbers, otherwise 1 minus the
-total variation of the table of both columns, in which numbers are in ten bins between
-the least and the greatest of their own table; the mean over pairs with |r| > 0.5 or
-Cramér's V > 0.3 in the real table. The score is the mean of both.
-
 Utility: a model learns from the new rows and decides about real people. Beside it
 stands the same model trained on the real table. Both are judged on the control rows,
 which neither has seen. Without control rows they are judged on three in ten of the real
@@ -21,20 +13,18 @@ them, so that the first has an unfair advantage if rows were copied.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.random import Generator
 
 from fairmaxent.data.roles import ColumnNames, Roles, read_columns
-from fairmaxent.data.table import Codes, Indices, Mask, Reals, cramers_v
+from fairmaxent.data.table import Codes, Mask, Reals
 from fairmaxent.errors import InputError, Option
 from fairmaxent.evaluation.pooled import (
     Pooled,
-    PooledColumn,
     Rows,
     cell_numbers,
     column_sets,
@@ -54,9 +44,6 @@ from fairmaxent.relabelling.labellers import Labeller, choose_labeller, name_of
 from fairmaxent.relabelling.people import People
 
 MOST_SETS = 1000  # triples of columns; of more, so many are drawn at random
-CORRELATED = 0.5
-ASSOCIATED = 0.3
-_BINS = 10
 JUDGED = 0.3  # of the real rows, if there is no control
 FEWEST = 10  # rows to learn from, and to be judged on
 MOST_JUDGED = 20_000  # people; more would only make the intervals narrower
@@ -78,18 +65,17 @@ class Fidelity:
 
     total_variation: tuple[TotalVariation, ...]
     by_column: dict[str, float]  # total variation of each column
-    quality: "Quality"
 
 
 def fidelity(pooled: Pooled, *, rng: Generator) -> Fidelity:
     """Compare the new rows with the real table."""
     domain, encoded = pooled.learned
-    codes = encoded.codes.astype(np.int64)
+    codes = encoded.codes.astype(int)
     real = codes[pooled.parts["real"]]
     new = codes[pooled.parts["new"]]
     people = len(real)
     # How often each is among as many rows drawn at random from the real table.
-    times = rng.multinomial(len(new), np.full(people, 1 / people)).astype(np.float64)
+    times = rng.multinomial(len(new), np.full(people, 1 / people)).astype(float)
     width = len(domain.sizes)
     means: list[TotalVariation] = []
     by_column: dict[str, float] = {}
@@ -114,7 +100,7 @@ def fidelity(pooled: Pooled, *, rng: Generator) -> Fidelity:
         )
         if size == 1:
             by_column = dict(zip(pooled.names, apart, strict=True))
-    return Fidelity(tuple(means), by_column, quality(pooled))
+    return Fidelity(tuple(means), by_column)
 
 
 def _shares(cells: Codes, span: int, times: Reals | None = None) -> Reals:
@@ -124,122 +110,6 @@ def _shares(cells: Codes, span: int, times: Reals | None = None) -> Reals:
 
 def _variation(first: Reals, second: Reals) -> float:
     return float(np.abs(first - second).sum() / 2)
-
-
-@dataclass(frozen=True)
-class PairTrend:
-    """Two columns that belong together, and how much they do so in the new rows."""
-
-    first: str
-    second: str
-    score: float
-
-
-@dataclass(frozen=True)
-class Quality:
-    """SDMetrics' quality; None if there is nothing to take a mean of."""
-
-    score: float | None
-    shapes: float | None
-    trends: float | None
-    by_column: dict[str, float | None]
-    # of the pairs that belong together in the real table
-    by_pair: tuple[PairTrend, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class _Side:
-    """A column in one of the tables."""
-
-    codes: Indices
-    numbers: Reals | None
-    binned: Indices
-
-    @classmethod
-    def of(cls, column: PooledColumn, part: slice) -> "_Side":
-        codes = column.codes[part]
-        if column.numbers is None:
-            return cls(codes, None, codes)
-        numbers = column.numbers[part]
-        present = numbers[~np.isnan(numbers)]
-        binned = codes
-        if len(present):
-            binned = np.digitize(numbers, np.histogram_bin_edges(present, _BINS))
-        return cls(codes, numbers, binned)
-
-
-def quality(pooled: Pooled) -> Quality:
-    """Score the new rows."""
-    parts = pooled.parts["real"], pooled.parts["new"]
-    sides = {
-        column.name: tuple(_Side.of(column, part) for part in parts)
-        for column in pooled.columns
-    }
-    by_column = {name: _shape(*pair) for name, pair in sides.items()}
-    by_pair = []
-    for first, second in combinations(sides, 2):
-        score = _trend(sides[first], sides[second])
-        if score is not None:
-            by_pair.append(PairTrend(first, second, score))
-    shapes = _mean(by_column.values())
-    trends = _mean(pair.score for pair in by_pair)
-    return Quality(
-        score=_mean([shapes, trends]),
-        shapes=shapes,
-        trends=trends,
-        by_column=by_column,
-        by_pair=tuple(by_pair),
-    )
-
-
-def _mean(scores: Iterable[float | None]) -> float | None:
-    present = [score for score in scores if score is not None]
-    return float(np.mean(present)) if present else None
-
-
-def _shape(real: _Side, new: _Side) -> float | None:
-    if not real.codes.any() or not new.codes.any():
-        return None
-    size = int(max(real.codes.max(), new.codes.max()))
-    first, second = (
-        _shares(side.codes[side.codes > 0] - 1, size) for side in (real, new)
-    )
-    if real.numbers is None:
-        return 1 - _variation(first, second)
-    return float(1 - np.abs(np.cumsum(first) - np.cumsum(second)).max())
-
-
-def _trend(first: tuple[_Side, ...], second: tuple[_Side, ...]) -> float | None:
-    """The score of a pair; None if its columns have little to do with each other."""
-    real, new = first
-    other_real, other_new = second
-    if real.numbers is not None and other_real.numbers is not None:
-        correlation = _correlation(real.numbers, other_real.numbers)
-        if correlation is None or abs(correlation) <= CORRELATED:
-            return None
-        again = _correlation(new.numbers, other_new.numbers)
-        if again is None:
-            return None
-        return 1 - abs(correlation - again) / 2
-    height = int(max(side.binned.max() for side in first)) + 1
-    width = int(max(side.binned.max() for side in second)) + 1
-    table, another = (
-        _shares(side.binned * width + other.binned, height * width).reshape(height, -1)
-        for side, other in zip(first, second, strict=True)
-    )
-    if cramers_v(table) <= ASSOCIATED:
-        return None
-    return 1 - _variation(table, another)
-
-
-def _correlation(first: Any, second: Any) -> float | None:
-    """Pearson's correlation over rows with both values; None if one is constant."""
-    both = ~(np.isnan(first) | np.isnan(second))
-    if not both.any():
-        return None
-    first, second = (values[both] - values[both].mean() for values in (first, second))
-    spread = math.sqrt(float(first @ first) * float(second @ second))
-    return float(first @ second) / spread if spread > 0 else None
 
 
 @dataclass(frozen=True)
@@ -385,21 +255,21 @@ class _School:
 
         Also returns its AUC, on these and on other people.
         """
-        members = np.zeros(len(self.people.row), dtype=np.int64)
+        members = np.zeros(len(self.people.row), dtype=int)
         members[rows] = 1
         decide = self.model.learn(self.people.lesson(members))
         chances = decide(self.people.inputs.take(judged))
         # Of everybody together and of each protected column: the group that each
         # combination of levels is in.
         shape = self.roles.blocks.shape(0)[1:]
-        cells = np.arange(int(np.prod(shape, dtype=np.int64)))
+        cells = np.arange(int(np.prod(shape, dtype=int)))
         levels = np.unravel_index(cells, shape) if shape else ()
         columns = dict(zip(self.roles.names[1:], levels, strict=True))
         trial = Trial(
             self.people.outcome[judged],
             self.people.group[judged],
             np.ones(len(judged)),
-            [Run(np.zeros(len(judged), dtype=np.intp), chances)],
+            [Run(np.zeros(len(judged), dtype=int), chances)],
             self.favourable,
             {"": 0 * cells} | columns,
         )

@@ -456,17 +456,6 @@ def _fidelity_blocks(measured: Evaluation) -> Iterator[Block]:
         "Share of rows that would have to change (total variation); by chance: the same"
         f" for rows drawn at random from the real table. Farthest apart: {farthest}."
     )
-    quality = measured.fidelity.quality
-    if quality.score is not None:
-        trends = ""
-        if quality.trends is not None:
-            trends = f", pair trends {quality.trends:.3f}"
-        shapes = ""
-        if quality.shapes is not None:
-            shapes = f"column shapes {quality.shapes:.3f}{trends}; "
-        yield Paragraph(
-            f"Quality as SDMetrics defines it: {quality.score:.3f} ({shapes}1 is best)."
-        )
 
 
 def _notes(measured: Evaluation) -> Iterator[str]:

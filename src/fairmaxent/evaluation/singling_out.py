@@ -171,7 +171,7 @@ def at_size(counts: Indices, rows: int, wanted: int) -> float:
     exactly one of n people (Giomi et al. 2023). N and W are fitted to the expected
     successes in parts of the rows.
     """
-    seen = counts[counts > 0].astype(np.float64)
+    seen = counts[counts > 0].astype(float)
     if wanted == rows or not len(seen):
         return float((counts == 1).sum())
     if wanted < rows:

@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from fairmaxent.data.table import Mask, Reals
-from fairmaxent.errors import InputError, Option, shown
+from fairmaxent.errors import unfit
 
 SmallestGroupOption = int | str | None
 
@@ -47,9 +47,10 @@ class SmallGroups:
             return cls(rows=asked)
         percent = _PERCENT.fullmatch(asked) if isinstance(asked, str) else None
         if percent is None or not float(percent[1]) < 100:
-            raise InputError(
-                Option("smallest_group"),
-                f" is {shown(asked)}; it takes a number of rows, e.g. 30, or a share of"
+            raise unfit(
+                "smallest_group",
+                asked,
+                "it takes a number of rows, e.g. 30, or a share of"
                 ' the people compared, e.g. "2%"',
             )
         return cls(share=float(percent[1]) / 100)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from fairmaxent.errors import InputError, Option
+from fairmaxent.errors import unfit
 from fairmaxent.files.excel_archive import column_letters, column_number
 
 Rows = Mapping[int, Mapping[int, Any]]  # the values of cells, by row and column
@@ -63,9 +63,8 @@ def read_range(text: str) -> Block:
         )
         if 0 <= block.top <= block.bottom and block.left <= block.right:
             return block
-    raise InputError(
-        Option("range"),
-        f" is {text!r}; name the first and the last cell of the table, such as A5:L945",
+    raise unfit(
+        "range", text, "name the first and the last cell of the table, such as A5:L945"
     )
 
 

@@ -20,7 +20,7 @@ from fairmaxent.data.frames import is_foreign, load_library
 from fairmaxent.data.levels import Notes
 from fairmaxent.data.limits import LONGEST_CELL
 from fairmaxent.document.words import counted
-from fairmaxent.errors import InputError, LimitError, Option, StorageError
+from fairmaxent.errors import LimitError, Option, StorageError, unfit
 from fairmaxent.files.cells import typed_table
 from fairmaxent.files.content import need_room
 from fairmaxent.files.encodings import guessed, unknown_encoding
@@ -188,10 +188,7 @@ def possible_separators(*given: str | None) -> str:
         return DELIMITERS
     separator = {"\\t": "\t", "tab": "\t"}.get(first, first)
     if len(separator) != 1 or separator in '"\n' or ord(separator) > 127:
-        raise InputError(
-            Option("delimiter"),
-            f" is {first!r}; pass one character, such as , or ; or \\t",
-        )
+        raise unfit("delimiter", first, "pass one character, such as , or ; or \\t")
     return separator
 
 

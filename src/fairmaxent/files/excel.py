@@ -19,7 +19,14 @@ from xml.parsers import expat
 from fairmaxent.data.declaration import at_midnight
 from fairmaxent.data.frames import library_errors, load_library
 from fairmaxent.document.words import counted
-from fairmaxent.errors import InputError, Option, StorageError, cut, did_you_mean
+from fairmaxent.errors import (
+    InputError,
+    Option,
+    StorageError,
+    cut,
+    did_you_mean,
+    first_of,
+)
 from fairmaxent.files.block import Block, Found, find_table, is_table, read_range
 from fairmaxent.files.cells import Typed, missing_remarks, typed_table
 from fairmaxent.files.excel_archive import plain_archive
@@ -188,12 +195,9 @@ def _choose(
 
     others = [repr(cut(name)) for name in names if name != chosen]
     if others and wanted is None:
-        shown = ", ".join(others[:_SHOWN])
-        if len(others) > _SHOWN:
-            shown += f" and {len(others) - _SHOWN} more"
         what = (
             f"{path} has {len(names)} sheets, and {cut(chosen)!r} was read; to read"
-            f" {shown}, set "
+            f" {first_of(others, _SHOWN)}, set "
         )
         remarks.append((what, Option("sheet")))
 
@@ -363,9 +367,7 @@ def _table_in(
 def _remarks_beside(table: Found, sheet: _SheetCells, path: str) -> Iterator[Remark]:
     """Say what was left out of the sheet, and what was not though it may be another."""
     if table.apart:
-        shown = ", ".join(map(str, table.apart[:_SHOWN]))
-        if len(table.apart) > _SHOWN:
-            shown += f" and {len(table.apart) - _SHOWN} more"
+        shown = first_of([*map(str, table.apart)], _SHOWN)
         what = (
             f"the table in {path} is in {table.block}, and what stands apart from it"
             f" was left out ({shown})"

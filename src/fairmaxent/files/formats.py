@@ -18,7 +18,14 @@ import numpy as np
 from fairmaxent.data.declaration import Declaration, declared_rows
 from fairmaxent.data.frames import library_errors
 from fairmaxent.data.levels import Notes
-from fairmaxent.errors import InputError, Option, StorageError, did_you_mean, shown
+from fairmaxent.errors import (
+    InputError,
+    Option,
+    StorageError,
+    did_you_mean,
+    shown,
+    unfit,
+)
 from fairmaxent.files.content import read_content
 from fairmaxent.files.reading import (
     STANDARD,
@@ -297,7 +304,7 @@ def _format_suffix(path: Name) -> str:
 
 def _check_format(option: str, name: str) -> None:
     if name not in FORMATS:
-        raise InputError(Option(option), f" is {name!r}; {did_you_mean(name, FORMATS)}")
+        raise unfit(option, name, did_you_mean(name, FORMATS))
 
 
 def output_format(

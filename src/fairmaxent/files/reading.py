@@ -9,7 +9,14 @@ from fairmaxent.data.declaration import DateOrder, DecimalMark
 from fairmaxent.data.frames import load_library
 from fairmaxent.data.levels import Notes
 from fairmaxent.data.table import Names
-from fairmaxent.errors import ColumnError, InputError, Option, check_choice, spelled
+from fairmaxent.errors import (
+    ColumnError,
+    InputError,
+    Option,
+    check_choice,
+    spelled,
+    unfit,
+)
 from fairmaxent.options import documented, option
 
 MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL")
@@ -164,7 +171,7 @@ class FileReading:
 
 def _check_count(name: str, count: int | None, what: str) -> None:
     if count is not None and count < 0:
-        raise InputError(Option(name), f" is {count}; give the number of {what}")
+        raise unfit(name, count, f"give the number of {what}")
 
 
 def _check_levels(column: str, names: Mapping[str, str], known: Iterable[str]) -> None:

@@ -1,6 +1,6 @@
 """What was seen in a table, as facts and as text.
 
-Columns, groups, rates, proposals, hints, and costs; `look` finds them.
+Columns, groups, rates, proposals and hints; `look` finds them.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,7 +12,6 @@ from fairmaxent.document import Block, Note, Paragraph, Section, Table
 from fairmaxent.document.text import sections_text, table_lines
 from fairmaxent.document.words import counted, percent
 from fairmaxent.errors import Option, cut, spelled
-from fairmaxent.inspection.cost import Cost
 from fairmaxent.inspection.hints import NOTABLE, Hint, Proxy
 from fairmaxent.inspection.proposals import Proposal, Role
 from fairmaxent.inspection.verdict import Verdict
@@ -91,7 +90,6 @@ class Inspection:
     groupings: tuple[GroupingRates, ...] = ()
     proxies: tuple[Proxy, ...] = ()
     empty_cells: tuple[str, ...] = ()
-    cost: Cost | None = None
     within: tuple[str, ...] = ()  # whose strata groups are compared within
     cluster: str | None = None  # the column that says who belongs together
 
@@ -166,7 +164,6 @@ class Inspection:
             "verdicts": verdicts,
             "groupings": groupings,
             "hints": hints,
-            "cost": self.cost and self.cost.to_dict(),
             "representation_rate": self.representation_rate,
         }
         plain: dict[str, Any] = plain_json(facts)
@@ -185,8 +182,6 @@ def inspection_text(
     """
     parts: list[Iterable[Block]] = [map(Paragraph, answers(inspection, spell))]
     parts += [section.blocks for section in inspection_sections(inspection, spell)]
-    if inspection.cost is not None:
-        parts.append([Paragraph(inspection.cost.sentence)])
     warned = (*notes, *cautions(inspection, spell))
     parts.append([Note(f"Note: {line}") for line in warned])
     return sections_text(parts)

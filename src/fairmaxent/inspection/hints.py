@@ -81,7 +81,7 @@ def predictors(
     for other in range(len(sizes)):
         if other == wanted:
             continue
-        pairs = codes[:, wanted].astype(np.intp) * sizes[other] + codes[:, other]
+        pairs = codes[:, wanted].astype(int) * sizes[other] + codes[:, other]
         table = tally(pairs, design, sizes[wanted] * sizes[other])
         joint = table.reshape(sizes[wanted], sizes[other])
         yield other, predicted_share(joint, rows)

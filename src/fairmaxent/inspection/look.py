@@ -22,7 +22,6 @@ from fairmaxent.data.roles import (
 )
 from fairmaxent.data.table import Codes, Reals, tally
 from fairmaxent.fairness.small_groups import SmallestGroupOption
-from fairmaxent.inspection.cost import cost
 from fairmaxent.inspection.findings import ColumnSummary, GroupingRates, Inspection
 from fairmaxent.inspection.hints import column_hints, proxies, role_hints
 from fairmaxent.inspection.proposals import (
@@ -134,7 +133,6 @@ def inspect(
         groupings=_groupings(frame, compared, confidence),
         proxies=tuple(proxies(roles, codes, design)),
         empty_cells=tuple(_empty_cells(roles, codes)),
-        cost=cost(roles, codes),
     )
 
 

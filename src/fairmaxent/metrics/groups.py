@@ -28,6 +28,7 @@ from fairmaxent.errors import (
     check_choice,
     did_you_mean,
     did_you_mean_level,
+    unfit,
 )
 from fairmaxent.fairness.rates import MissingOption
 from fairmaxent.fairness.small_groups import SmallestGroupOption, SmallGroups
@@ -67,9 +68,10 @@ class MeasuredRows:
         if level is not None:
             codes = favourable_codes(self.levels[1], level)
         if len(codes) != 1:
-            raise InputError(
-                Option("favourable"),
-                f" is {level!r}; name the one outcome that the probabilities refer to",
+            raise unfit(
+                "favourable",
+                level,
+                "name the one outcome that the probabilities refer to",
             )
         return codes[0]
 
@@ -289,7 +291,7 @@ class Comparison:
         """
         cluster = self._clusters_of(frame)
         if self.outcome is None or outcome_is is None:
-            none: Levels = (np.zeros(len(frame), dtype=np.intp), [None])
+            none: Levels = (np.zeros(len(frame), dtype=int), [None])
             return MeasuredRows(frame, weights, none, exact, cluster=cluster)
         column = outcome_column(frame, self.outcome, what=outcome_is)
         codes, outcomes = levels_of(column, self.domain)

@@ -181,7 +181,7 @@ class Trial:
         sums = []
         for run, features in zip(self.runs, self._features, strict=True):
             members = run.fold == np.arange(self.folds)[:, None]
-            sums.append(self._total(features, members.astype(np.float64)))
+            sums.append(self._total(features, members.astype(float)))
         by_fold = self.scores(np.concatenate(sums))
         # Replicates vary with the table's people too, by 1/n; folds by one fold's
         # people only, by folds/n.
@@ -249,7 +249,7 @@ class Trial:
                     below,
                 ]
                 kinds.append(kind)
-            columns = np.array(kinds, dtype=np.float64)  # (outcomes, kinds, people)
+            columns = np.array(kinds, dtype=float)  # (outcomes, kinds, people)
             by_person = columns.transpose(2, 1, 0).reshape(len(self.truth), -1)
             features.append(by_person * self.weights[:, None])
         return features
@@ -290,7 +290,7 @@ def _multiplicities(share: float | None) -> Reals:
         chances = np.array([poisson(share * k) for k in range(_MOST_TIMES)]).T @ chances
     middle = (np.arange(_FINE) + 0.5) / _FINE
     times = np.searchsorted(np.cumsum(chances), middle)
-    return np.minimum(times, _MOST_TIMES - 1).astype(np.float64)
+    return np.minimum(times, _MOST_TIMES - 1).astype(float)
 
 
 def _placements(positive: Mask, score: Reals, weights: Reals) -> tuple[Reals, Reals]:

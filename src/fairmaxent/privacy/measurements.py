@@ -109,7 +109,7 @@ class OpenDP:
     def counts(self, table: Reals, scale: float) -> Reals:
         """Whole counts with discrete Gaussian noise."""
         dp = self._dp
-        whole = np.round(table).astype(np.int64)
+        whole = np.round(table).astype(int)
         counted = dp.domains.vector_domain(dp.domains.atom_domain(T="i64"))
         distance = dp.metrics.l2_distance(T="f64")
         measure = dp.measurements.make_gaussian(counted, distance, scale=scale)

@@ -25,6 +25,7 @@ from fairmaxent.data.table import (
     Reals,
     Sizes,
     Table,
+    ratio,
     tally,
 )
 from fairmaxent.errors import InfeasibleError, Option
@@ -135,7 +136,7 @@ def column_counts(
         noise = variance * len(cells) / shape[axis] * (1 - 1 / shape[axis])
         seen = cells_of.sum(axis=others, keepdims=True)
         moved = shrunk(seen, expected, noise, column)
-        table = table * _factor(np.maximum(moved, FLOOR), expected)
+        table = table * ratio(np.maximum(moved, FLOOR), expected, 1.0)
         table = agreeing(table.reshape(roots, -1), root, column).reshape(*shape, -1)
 
     table = table.reshape(roots, -1)
@@ -231,11 +232,11 @@ def three_way(
     for _ in range(_ROUNDS):
         if pairs is not None:
             parts = table.reshape(len(pairs), -1, *pairs.shape[1:])
-            moved = parts * _factor(pairs, parts.sum(axis=1))[:, None]
+            moved = parts * ratio(pairs, parts.sum(axis=1), 1.0)[:, None]
             table = moved.reshape(table.shape)
         children = table.sum(axis=1)
-        table = table * _factor(with_child, children)[:, None, :]
-        table = table * _factor(with_parent, table.sum(axis=2))[:, :, None]
+        table = table * ratio(with_child, children, 1.0)[:, None, :]
+        table = table * ratio(with_parent, table.sum(axis=2), 1.0)[:, :, None]
         if np.abs(children - with_child).max() <= _CLOSE * with_child.sum():
             break
     return table
@@ -251,18 +252,9 @@ def with_margin(table: Reals, above: Reals, column: Reals) -> Reals:
         reached = np.tensordot(above, table, axes=2)
         if np.abs(reached - column).max() <= _CLOSE * column.sum():
             break
-        table = table * _factor(column, reached)
+        table = table * ratio(column, reached, 1.0)
         table = table / table.sum(axis=2, keepdims=True)
     return table
-
-
-def _factor(wanted: Reals, reached: Reals) -> Reals:
-    return np.divide(
-        wanted,
-        reached,
-        out=np.ones_like(reached),
-        where=reached > 0,
-    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ from fairmaxent.errors import (
     Option,
     StorageError,
     check_flag,
+    unfit,
 )
 from fairmaxent.privacy.budget import Privacy
 
@@ -24,10 +25,7 @@ def check_private(privacy: object, release: object) -> None:
     """Refuse what is no budget, and what does not say whether rows are to be shared."""
     check_flag("release", release)
     if privacy is not None and not isinstance(privacy, Privacy):
-        raise InputError(
-            Option("privacy"),
-            f" is {privacy!r}; pass fairmaxent.Privacy(epsilon=1), or None",
-        )
+        raise unfit("privacy", privacy, "pass fairmaxent.Privacy(epsilon=1), or None")
 
 
 def check_declared(domain: object) -> None:

@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from fairmaxent.errors import InputError, Option, StorageError, first_line, shown
+from fairmaxent.errors import InputError, Option, StorageError, first_line, unfit
 from fairmaxent.files.write import Staging, write_whole
 from fairmaxent.privacy.budget import Privacy, epsilon_of, rho_of
 
@@ -88,10 +88,7 @@ class Spending:
         """The ledger that a fit is to be written in."""
         asked = privacy.ledger
         if not isinstance(asked, cls | str | os.PathLike | None):
-            raise InputError(
-                Option("ledger"),
-                f" is {shown(asked)}; pass the path of a file, or None",
-            )
+            raise unfit("ledger", asked, "pass the path of a file, or None")
 
         if isinstance(asked, str | os.PathLike):
             return Spending(os.fspath(asked))

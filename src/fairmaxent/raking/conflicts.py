@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from fairmaxent.data.table import Codes, Mask, Reals, tally
-from fairmaxent.errors import ConflictError, Option
+from fairmaxent.errors import ConflictError, Option, first_of
 from fairmaxent.fit.certificate import Remark
 from fairmaxent.raking.problem import Bounds, RakingProblem
 
@@ -152,12 +152,10 @@ def _alone(problem: RakingProblem, level: int) -> Remark:
 def _together(problem: RakingProblem, levels: Sequence[int]) -> Remark:
     """Why levels of several margins cannot have their shares together."""
     names = " and ".join(margin.name for margin in problem.margins)
-    shares = ", ".join(
-        f"{problem.describe(level)} ({problem.wanted[level]:.4g})"
-        for level in levels[:_SHOWN]
-    )
-    if len(levels) > _SHOWN:
-        shares += f" and {len(levels) - _SHOWN} more"
+    named = [
+        f"{problem.describe(level)} ({problem.wanted[level]:.4g})" for level in levels
+    ]
+    shares = first_of(named, _SHOWN)
     within = ""
     reason = "These shares contradict each other"
     widen: Remark = ()

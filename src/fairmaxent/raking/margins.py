@@ -29,6 +29,7 @@ from fairmaxent.errors import (
     LevelError,
     TargetError,
     did_you_mean,
+    first_of,
     shown,
 )
 
@@ -421,12 +422,8 @@ def _with_missing(
     missing = (present == np.array(no_value)).any(axis=1)
     unknown = np.flatnonzero(unlisted & ~missing)
     if len(unknown):
-        listed = ", ".join(
-            _labels(present[position].tolist(), attributes)
-            for position in unknown[:_SHOWN]
-        )
-        if len(unknown) > _SHOWN:
-            listed += f" and {len(unknown) - _SHOWN} more"
+        labels = [_labels(row, attributes) for row in present[unknown].tolist()]
+        listed = first_of(labels, _SHOWN)
         instead = ""
         if absent:
             instead = f", but {', '.join([*absent][:_SHOWN])}, which no row has"

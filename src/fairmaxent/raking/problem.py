@@ -28,7 +28,7 @@ from fairmaxent.data.table import (
     highest,
     tally,
 )
-from fairmaxent.engines.lazy_counts import average_weight
+from fairmaxent.engines.lazy_counts import average_weight, design_sums
 from fairmaxent.engines.lazy_frame import (
     Lazy,
     check_column,
@@ -38,7 +38,7 @@ from fairmaxent.engines.lazy_frame import (
     numbers,
     open_lazy,
 )
-from fairmaxent.errors import ColumnError, InputError, Option
+from fairmaxent.errors import ColumnError, InputError, Option, unfit
 from fairmaxent.maxent.dual import SearchPoint
 from fairmaxent.maxent.priors.rows import Rows, pair_weights
 from fairmaxent.raking.margins import MarginTarget
@@ -198,34 +198,17 @@ def _cell_sums(
     These are its rows, their design weights, the squares of these, the largest and the
     smallest of them.
     """
-    sums = ("rows", "mass", "squares", "most", "least")
-    rows, mass, squares, most, least = names = [
-        fresh_name(name, columns) for name in sums
-    ]
+    rows = fresh_name("rows", columns)
+    weights, how = design_sums(weight, columns, scale)
     totals = [nw.len().alias(rows)]
-    copies = []
-    if weight is not None:
-        design = nw.col(weight).cast(nw.Float64) / scale
-        copies = [
-            design.alias(mass),
-            (design * design).alias(squares),
-            design.alias(most),
-            design.alias(least),
-        ]
-        totals += [
-            nw.col(mass).sum(),
-            nw.col(squares).sum(),
-            nw.col(most).max(),
-            nw.col(least).min(),
-        ]
-
-    chosen = lazy.select(*columns, *copies)
+    totals += [getattr(nw.col(name), kind)() for name, kind in how.items()]
+    chosen = lazy.select(*columns, *weights)
     counted = collect(chosen.group_by(*columns).agg(*totals))
     if not len(counted):
         raise InputError("the table has no rows; pass at least one")
-    if weight is not None:
-        return counted, [numbers(counted, name) for name in names]
     of_cells = numbers(counted, rows)
+    if weight is not None:
+        return counted, [of_cells, *(numbers(counted, name) for name in how)]
     ones = np.ones(len(counted))
     return counted, [of_cells, of_cells, of_cells, ones, ones]
 
@@ -286,9 +269,7 @@ def read_bounds(bounds: Sequence[float | None] | None) -> Bounds:
         low = 0.0 if low is None else float(low)
         high = math.inf if high is None else float(high)
     except (TypeError, ValueError) as problem:
-        raise InputError(
-            Option("bounds"), f" is {bounds!r}; give two numbers, such as (0.3, 3)"
-        ) from problem
+        raise unfit("bounds", bounds, "give two numbers, such as (0.3, 3)") from problem
 
     if not (0 <= low <= 1 <= high and low < high):
         raise InputError(

@@ -39,7 +39,7 @@ from fairmaxent.errors import (
     Option,
     WeightError,
     did_you_mean,
-    shown,
+    unfit,
 )
 from fairmaxent.fit.certificate import Remark
 from fairmaxent.fit.distribution import Distribution, Evidence
@@ -381,9 +381,8 @@ def _relaxed(relax: Relax, asked: Sequence[Margin]) -> frozenset[int]:
     if not isinstance(wishes, list | tuple) or not all(
         isinstance(wish, str | list | tuple) for wish in wishes
     ):
-        raise InputError(
-            Option("relax"),
-            f" is {relax!r}; pass 'all', or a list of margins such as ['region']",
+        raise unfit(
+            "relax", relax, "pass 'all', or a list of margins such as ['region']"
         )
 
     columns = [margin.columns for margin in asked]
@@ -406,10 +405,7 @@ def _relaxed(relax: Relax, asked: Sequence[Margin]) -> frozenset[int]:
 def _check_replicates(replicates: int, survey: Survey) -> None:
     """Refuse what cannot be drawn."""
     if not is_whole(replicates, most=2**31 - 1):
-        raise InputError(
-            Option("replicates"),
-            f" is {shown(replicates)}; give a whole number, 200 is usual",
-        )
+        raise unfit("replicates", replicates, "give a whole number, 200 is usual")
 
     if replicates and (survey.table.size < 2 or not survey.table.keeps_rows):
         raise InputError(

@@ -91,7 +91,7 @@ class Classifier:
         if not len(rows):
             return np.zeros((0, len(self.classes)))
         chances = self._answer(take(rows), len(rows))
-        places = np.unique(np.linspace(0, len(rows) - 1, _AGAIN).astype(np.intp))
+        places = np.unique(np.linspace(0, len(rows) - 1, _AGAIN).astype(int))
         places = places[::-1]
         again = self._answer(take(rows[places]), len(places))
         if np.abs(again - chances[places]).max() > _NOISE:
@@ -112,13 +112,13 @@ class Classifier:
         try:
             chances = np.asarray(found)
             if chances.dtype.kind not in "fiub":  # complex numbers are not cut
-                chances = np.asarray(chances, dtype=object).astype(np.float64)
+                chances = np.asarray(chances, dtype=object).astype(float)
         except Exception as problem:
             raise self._refused(f"returned no numbers ({_said(problem)})") from problem
         wanted = (rows, len(self.classes))
         if chances.shape != wanted:
             raise self._refused(f"returned the shape {chances.shape}, not {wanted}")
-        return self._probabilities(chances.astype(np.float64))
+        return self._probabilities(chances.astype(float))
 
     def _probabilities(self, chances: Reals) -> Reals:
         """Refuse numbers that are not between 0 and 1 or do not sum to 1."""

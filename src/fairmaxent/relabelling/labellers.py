@@ -252,9 +252,9 @@ class ScikitLabeller:
 
         # In single precision: a boosting's rules can turn on the last digit, which
         # differs between kinds of machines.
-        weights = lesson.weights[person, outcome].astype(np.float32).astype(np.float64)
+        weights = lesson.weights[person, outcome].astype(np.float32).astype(float)
         learned = Classifier.trained(model, matrix[person], outcome, weights)
-        classes = np.asarray(learned.classes, dtype=np.intp)
+        classes = np.asarray(learned.classes, dtype=int)
 
         def predict(inputs: Inputs) -> Reals:
             result = np.zeros((len(inputs), outcomes))
@@ -343,7 +343,7 @@ class Classroom:
         weights: Reals,
     ) -> "Trained":
         """Train a fresh copy of the model on rows with the good or the bad outcome."""
-        labels = np.concatenate(self.labels)[good.astype(np.intp)]
+        labels = np.concatenate(self.labels)[good.astype(int)]
         learned = Classifier.trained(
             fresh_copy(self.model),
             self.take(rows),
@@ -431,6 +431,6 @@ def timestamps(dates: Any) -> Reals:
     columns = nw.from_native(dates, eager_only=True).iter_columns()
     for number, column in enumerate(columns):
         moments = column.to_numpy().astype("datetime64[s]")
-        seconds[:, number] = moments.astype(np.int64)
+        seconds[:, number] = moments.astype(int)
         seconds[np.isnat(moments), number] = np.nan
     return seconds

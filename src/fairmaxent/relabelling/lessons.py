@@ -21,7 +21,7 @@ from typing import Literal
 
 import numpy as np
 
-from fairmaxent.data.table import Mask, Reals, tally
+from fairmaxent.data.table import Mask, Reals, ratio, tally
 from fairmaxent.relabelling.task import Rows, Student, Task, log_odds, probability
 
 SURE = 0.01  # of a teacher's probabilities whose logarithm is taken
@@ -45,7 +45,7 @@ class Teaching:
 def lesson(task: Task, likely: Reals | None, offsets: Reals) -> Teaching:
     """Teach these offsets; ``likely`` is η of everybody, if outcomes are softened."""
     weight = task.weight * task.factor[task.group]
-    good = task.good.astype(np.float64)
+    good = task.good.astype(float)
     offset = offsets[task.group]  # λ_z of each person
     if not offsets.any():
         return Teaching("none", weight, good)
@@ -70,13 +70,7 @@ def tilt(
     tilted = weight * np.exp(good * offsets[group])
     before = tally(group, weight, len(offsets))
     after = tally(group, tilted, len(offsets))
-    kept = np.divide(
-        before,
-        after,
-        out=np.ones_like(before),
-        where=after > 0,
-    )
-    return tilted * kept[group]
+    return tilted * ratio(before, after, 1.0)[group]
 
 
 def soft_tilt(likely: Reals, offset: Reals) -> Reals:
@@ -113,7 +107,7 @@ def likely_outcomes(task: Task, unseen: Reals, seen: Reals) -> Reals | None:
     students do if they know better.
     """
     own = task.mean_of_profile(probability(unseen))
-    outcomes = task.good.astype(np.intp)
+    outcomes = task.good.astype(int)
     boosted = task.foretold(outcomes, 2)[:, 1]
     surprise_of_boosting = surprise(task.good, boosted, task.weight)
     surprise_of_students = surprise(task.good, own, task.weight)

@@ -86,13 +86,13 @@ class Profiles:
             codes=merged.codes,
             counts=summed,
             profile_of_row=merged.inverse,
-            outcomes=outcome.astype(np.intp),
+            outcomes=outcome.astype(int),
         )
 
     @property
     def groups(self) -> Indices:
         """The group z of each profile, as one code for all protected attributes."""
-        return self.codes[:, 0].astype(np.intp)
+        return self.codes[:, 0].astype(int)
 
     @property
     def mass(self) -> Reals:
@@ -204,9 +204,7 @@ class Inputs:
                 centre, spread = _centre_and_spread(attribute)
                 columns.append(np.nan_to_num((numbers - centre) / spread)[:, None])
                 if attribute.missing is not None:
-                    columns.append(
-                        (level == attribute.missing)[:, None].astype(np.float64)
-                    )
+                    columns.append((level == attribute.missing)[:, None].astype(float))
         return np.concatenate(columns, axis=1)
 
 
@@ -263,12 +261,12 @@ class People:
         if table.keeps_rows:
             row = table.inverse
             weight = weight_of_rows(table, counts, design) * scale
-            size = np.ones(len(row), dtype=np.int64)
+            size = np.ones(len(row), dtype=int)
         else:
             row = np.arange(len(counts))
             positions = None
             weight = counts * scale
-            size = np.round(table.rows).astype(np.int64)
+            size = np.round(table.rows).astype(int)
         codes = profiles.codes[profiles.profile_of_row[row]]
         inputs = Inputs.of(roles, codes, positions)
         return cls(
@@ -320,7 +318,7 @@ class People:
             (rng.random(len(self.row)), shuffled, self.outcome, self.group)
         )
         # the number of each record's first card
-        first = np.empty(len(order), dtype=np.int64)
+        first = np.empty(len(order), dtype=int)
         first[order] = np.cumsum(self.size[order]) - self.size[order]
         rounds, rest = np.divmod(self.size, folds)
         gets_one_more = (np.arange(folds) - first[:, None]) % folds < rest[:, None]
@@ -365,7 +363,7 @@ def one_by_one(members: Counts, most: int) -> Indices:
     if total <= most:
         return np.repeat(np.arange(len(members)), members)
     steps = np.arange(most) + np.random.default_rng([_STREAM, 0]).random(most)
-    chosen = (steps * (total / most)).astype(np.int64)
+    chosen = (steps * (total / most)).astype(int)
     return np.searchsorted(np.cumsum(members), chosen, side="right")
 
 

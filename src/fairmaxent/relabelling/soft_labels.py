@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 
 from fairmaxent.data.table import Mask, Reals
 from fairmaxent.errors import InfeasibleError, Option
+from fairmaxent.maxent.dual import SearchPoint
 from fairmaxent.maxent.logspace import log_sum_exp
+from fairmaxent.maxent.solvers import backtrack
 
 Labels = NDArray[np.intp]
 
@@ -64,18 +66,11 @@ def tilt(
 
 
 @dataclass(frozen=True, eq=False)
-class _DualPoint:
-    """The dual at offsets μ."""
+class _DualPoint(SearchPoint):
+    """The dual at offsets μ; the gradient is the mean of g minus the wanted mean."""
 
-    offsets: Reals
     labels: Reals  # g
-    value: float
-    gradient: Reals  # mean of g minus the wanted mean
     curvature: Reals  # second derivatives
-
-    @property
-    def miss(self) -> float:
-        return float(np.abs(self.gradient).max())
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,10 +106,10 @@ class _Means:
         curvature = np.diag(mean) - (labels * self.share[:, None]).T @ labels
         value = float(self.share @ logs - self.wanted[self.kept] @ offsets[self.kept])
         return _DualPoint(
-            offsets=offsets,
-            labels=labels,
+            multipliers=offsets,
             value=value,
             gradient=mean - self.wanted,
+            labels=labels,
             curvature=curvature,
         )
 
@@ -123,40 +118,30 @@ def _match_mean(means: _Means) -> _DualPoint:
     """Solve for μ with Σ share·g = wanted, by Newton's method on the convex dual."""
     point = means.start()
     for _ in range(_ITERATIONS):
-        if point.miss <= _TOLERANCE:
+        if point.residual <= _TOLERANCE:
             break
-        better = _newton_step(means, point)
+        better = backtrack(means.at, point, _direction(means, point))
         if better is None:
             break
         point = better
-    if point.miss > _ROUNDING:
+    if point.residual > _ROUNDING:
         raise InfeasibleError(
-            f"no labels have the wanted outcomes, the closest are {point.miss:.3g}"
+            f"no labels have the wanted outcomes, the closest are {point.residual:.3g}"
             " away; lower ",
             Option("statistical_rate"),
         )
     return point
 
 
-def _newton_step(means: _Means, point: _DualPoint) -> _DualPoint | None:
-    """Go along Newton's direction as far as it helps; None if rounding hides a gain."""
+def _direction(means: _Means, point: _DualPoint) -> Reals:
+    """Newton's direction, not too far for any outcome."""
     kept = means.kept
     ridge = max(1e-14 * float(np.trace(point.curvature)), 1e-13)
     matrix = point.curvature[np.ix_(kept, kept)] + ridge * np.eye(kept.sum())
     newton, *_ = np.linalg.lstsq(matrix, point.gradient[kept], rcond=None)
     direction = np.zeros(len(kept))
     direction[kept] = np.clip(-newton, -10.0, 10.0)
-    slope = float(point.gradient @ direction)
-    for halvings in range(50):
-        length = 0.5**halvings
-        trial = means.at(point.offsets + length * direction)
-        if trial.value < point.value + 1e-4 * length * slope:
-            return trial
-        # Near the end rounding hides the gain in the value, but the mean still shows
-        # it; far from the end, judging by the mean would go in circles.
-        if trial.value <= point.value + 1e-12 and trial.miss <= 0.9 * point.miss:
-            return trial
-    return None
+    return direction
 
 
 # ---------------------------------------------------------------- decisions

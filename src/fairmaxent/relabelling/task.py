@@ -135,7 +135,7 @@ class Task:
         rng = np.random.default_rng([_STREAM, number])
         shuffled = rng.permutation(len(self.good))
         order = np.lexsort((shuffled, self.good, self.group))
-        fold = np.empty(len(order), dtype=np.intp)
+        fold = np.empty(len(order), dtype=int)
         fold[order] = np.arange(len(order)) % folds
         return [
             (np.flatnonzero(fold != held), np.flatnonzero(fold == held))
