@@ -28,7 +28,6 @@ from fairmaxent.document.words import (
     rounded,
     short_name,
     shortened,
-    times,
 )
 from fairmaxent.errors import cut
 from fairmaxent.fit.groups import GroupChange
@@ -282,31 +281,12 @@ def _costs(report: Report) -> Iterator[Block]:
 
 
 def _cost_lines(report: Report) -> Iterator[str]:
-    if len(report.costs.outcomes) == 1:
-        yield from outcome_lines(report.costs.outcomes)
-    most = report.counting["most"]
-    least = report.counting["least"]
-    if report.changed:
-        for change in _first(report.changed, "group"):
-            yield f"Outcomes were changed for {change}"
-    elif _factor(most.times) == _factor(least.times):
-        yield "Everyone counts the same as in the data."
-    else:
-        yield (
-            f"Those with {short_name(most.name)} count most: {_factor(most.times)}"
-            f" times their share of the data. Those with {short_name(least.name)} count"
-            f" least: {_factor(least.times)} times."
-        )
+    yield from _first([*outcome_lines(report.costs.outcomes)], "outcome")
+    for change in _first(report.changed, "group"):
+        yield f"Outcomes were changed for {change}"
     yield from filled_lines(report.costs.filled)
     if not report.costs.groups:
         yield "What the result costs each group is not known for this fit."
-
-
-def _factor(multiple: float) -> str:
-    """Write how many times as large a share is; below one with two digits."""
-    if multiple >= 0.995:
-        return times(multiple)
-    return f"{rounded(multiple, 2):.2f}"
 
 
 def _model(report: Report) -> Iterator[Block]:

@@ -41,9 +41,7 @@ from fairmaxent.report.delivered import (
     deliver,
 )
 from fairmaxent.report.rates import (
-    CellCount,
     Reached,
-    counting,
     outcomes_compared,
     reached,
     wishes,
@@ -125,14 +123,12 @@ class Report:
     # for how many people of each group the outcome was changed, and in which direction
     changed: Notes
     costs: DeliveredCosts
-    counting: dict[str, CellCount]
     wishes: Notes
     rates: tuple[Reached, ...]
     warnings: Notes  # everything else that a careful reader should know
     certificate: Certificate
     # as they were delivered; those of each protected column come first
     groups: tuple[GroupChange, ...]
-    moves: tuple[shares.Move, ...]
     marginals: tuple[shares.Marginal, ...]
     associations: shares.Associations
     trade_off: TradeOff
@@ -300,7 +296,6 @@ def _collected(
     certificate = fit.certificate
     source = request.source or Source()
     door = source.front_door
-    columns = shares.marginals(fit)
     trades = TradeOff((), "it was not asked for")
     if request.trade_off:
         trades = trade_off(fit, spell=door.spell)
@@ -319,7 +314,6 @@ def _collected(
         alerts=tuple(map(door.text_of, cost_remarks(certificate))),
         changed=tuple(changed_lines(certificate.costs)),
         costs=costs_of(fit, delivered, data),
-        counting=counting(fit, delivered.table),
         wishes=tuple(wishes(fit)),
         rates=tuple(reached(fit, delivered)),
         warnings=(
@@ -328,8 +322,7 @@ def _collected(
         ),
         certificate=certificate,
         groups=changes_by_column(fit, delivered.table),
-        moves=shares.largest_moves(columns),
-        marginals=columns,
+        marginals=shares.marginals(fit),
         associations=shares.associations(fit),
         trade_off=trades,
         mode=request.mode,

@@ -31,7 +31,6 @@ from fairmaxent.report.report import Report
 from fairmaxent.report.shares import (
     column_blocks,
     group_blocks,
-    move_blocks,
     pair_blocks,
 )
 
@@ -357,12 +356,6 @@ _SECTIONS: tuple[tuple[str, str, str, Callable[[Report], Iterable[Block]]], ...]
         lambda report: group_blocks(report.groups),
     ),
     ("model", "A model trained on this", "A model trained on this", _model),
-    (
-        "moved",
-        "What changed most",
-        "What changed",
-        lambda report: move_blocks(report.moves),
-    ),
     (
         "columns",
         "Every column",

@@ -9,15 +9,13 @@ import numpy as np
 from fairmaxent.data.table import Names, Reals, cramers_v, tally
 from fairmaxent.document import Block, Heading, Paragraph, Picture, Table
 from fairmaxent.document.html import heat_map
-from fairmaxent.document.words import counted, more, percent, rounded, short_name
+from fairmaxent.document.words import counted, more, percent, short_name
 from fairmaxent.errors import BASE_SHARE
 from fairmaxent.fit.certified import Certified
 from fairmaxent.fit.groups import GroupChange
 from fairmaxent.report.delivered import unless_nan
 from fairmaxent.report.source import FrontDoor
 
-_MOVES = 12
-_NOTABLE = 0.0005  # a change of a share that shows in percentage points with one digit
 _RATES = attrgetter("rate_before", "rate_after", "rate_before_low", "rate_before_high")
 # shown one by one in a page; the JSON report has all
 _COLUMNS = 40
@@ -64,16 +62,6 @@ class Marginal:
     shifts: tuple[Shift, ...]
 
 
-@dataclass(frozen=True)
-class Move:
-    """One level of one column, before and after."""
-
-    column: str
-    level: str
-    before: float
-    after: float
-
-
 def marginals(fit: Certified) -> tuple[Marginal, ...]:
     """Every column: outcome and protected ones first, then those that changed most."""
     codes = fit.roles.blocks.unpool(fit.distinct_rows.codes)
@@ -97,19 +85,6 @@ def marginals(fit: Certified) -> tuple[Marginal, ...]:
         *(columns[index] for index in roles.root),
         *sorted(others, key=lambda column: -column.distance),
     )
-
-
-def largest_moves(columns: Sequence[Marginal]) -> tuple[Move, ...]:
-    """The levels whose share changed most, and visibly, among all columns."""
-    moves = [
-        Move(one.name, shift.label, shift.before, shift.after)
-        for one in columns
-        for shift in one.shifts
-    ]
-    moved = [move for move in moves if abs(move.after - move.before) >= _NOTABLE]
-    # Rounded, so that ties stay in the order of the columns whatever the last bit says.
-    moved.sort(key=lambda move: -round(abs(move.after - move.before), 12))
-    return tuple(moved[:_MOVES])
 
 
 @dataclass(frozen=True)
@@ -295,27 +270,6 @@ def outcome_table(label: str, changes: Sequence[GroupChange], about: str) -> Tab
         ranges=ranges,
         about=about,
     )
-
-
-def move_blocks(moves: Sequence[Move]) -> Iterator[Block]:
-    """What changed most."""
-    if not moves:
-        yield Paragraph(
-            "No level of any column changed its share of the rows by a tenth of a"
-            " percentage point."
-        )
-        return
-    yield Paragraph(
-        "The levels whose share of the rows changed most, among all columns."
-    )
-    rows = []
-    for move in moves:
-        points = rounded(100 * (move.after - move.before), 1)
-        change = f"{points:+.1f}".replace("-", "−")
-        shares = (percent(move.before), percent(move.after))
-        rows.append((move.column, move.level, *shares, change))
-    heads = ("Column", "Level", "Before", "After", "Change, points")
-    yield Table("What changed most", heads, tuple(rows))
 
 
 def column_blocks(columns: Sequence[Marginal]) -> Iterator[Block]:
