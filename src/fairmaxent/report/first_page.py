@@ -33,7 +33,6 @@ from fairmaxent.errors import cut
 from fairmaxent.fit.groups import GroupChange
 from fairmaxent.fit.statements import (
     FEWEST_KINDS,
-    Depth,
     cost_blocks,
     decision_blocks,
     estimate_blocks,
@@ -231,17 +230,19 @@ def _reached(report: Report) -> Iterator[Block]:
     yield Paragraph(report.verdict())
     asked = [rate for rate in report.rates if rate.wanted is not None]
     by_need = sorted(asked or report.rates, key=lambda rate: bool(rate.met))
-    yield rates_table(report, by_need, Depth.FIRST_PAGE)
+    yield rates_table(report, by_need)
     apart = small_group_lines(report.certificate.set_apart)
     if apart:
         yield Listing(_first(apart, "group"))
     yield from mean_blocks(report.certificate.means)
 
 
-def rates_table(report: Report, rates: Sequence[Reached], depth: Depth) -> Table:
-    """Each rate wanted, before and as it was delivered; all that there is has more."""
+def rates_table(
+    report: Report, rates: Sequence[Reached], *, in_detail: bool = False
+) -> Table:
+    """Each rate wanted, before and as it was delivered; in detail, there is more."""
     heads = ["1 means equal", "Wanted", "Before", report.delivered_name, "State"]
-    if depth is Depth.ALL:
+    if in_detail:
         heads += ["Achieved", "Worst before"]
         if report.mode == "rows":
             heads.append("Independent draws")

@@ -19,7 +19,6 @@ from fairmaxent.document import (
 from fairmaxent.errors import BASE_SHARE
 from fairmaxent.fit import statements
 from fairmaxent.fit.facts import ModelEstimate
-from fairmaxent.fit.statements import Depth
 from fairmaxent.report.first_page import (
     EFFECTIVE,
     copy_lines,
@@ -120,7 +119,7 @@ def _rates(report: Report) -> Blocks:
             " be below the exact one."
         )
     yield Paragraph(about)
-    yield rates_table(report, report.rates, Depth.ALL)
+    yield rates_table(report, report.rates, in_detail=True)
     yield from statements.mean_blocks(report.certificate.means)
     if report.warnings:
         yield Note(
