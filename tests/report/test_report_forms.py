@@ -175,8 +175,8 @@ def test_bars_are_as_long_as_the_shares(report):
     )
 
 
-def test_pictures_show_every_pair_and_every_point(page, report):
-    names, points = report.associations.names, report.trade_off.points
+def test_pictures_show_every_pair_and_every_group(page, report):
+    names = report.associations.names
     classes = Counter(
         value
         for tag, name, value in page.attributes
@@ -184,8 +184,6 @@ def test_pictures_show_every_pair_and_every_point(page, report):
     )
     assert classes == {
         "cell": 2 * len(names) * (len(names) - 1),
-        "own": 2 * sum(point.is_this_fit for point in points),
-        "dot": 2 * sum(not point.is_this_fit for point in points),
         "old": len(report.groups) * 3 // 2,  # the first page shows one of two outcomes
         "new": len(report.groups) * 3 // 2,
     }

@@ -71,14 +71,11 @@ class Note:
 
 @dataclass(frozen=True)
 class Picture:
-    """A drawing as SVG that we made.
-
-    Forms without pictures show its numbers, if they stand nowhere else.
-    """
+    """A drawing as SVG that we made; forms without pictures show its numbers."""
 
     caption: str
     svg: str
-    numbers: Table | None = None
+    numbers: Table
 
 
 @dataclass(frozen=True)

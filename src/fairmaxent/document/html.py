@@ -35,12 +35,6 @@ _LETTER = 6.2  # about the width of a letter of the small text, in pixels
 _LONGEST = 26  # letters of a name
 # pixels: if narrower, names in a large map could not be read, so it is scrolled
 _READABLE = 460
-_WIDTH = 320.0
-_HEIGHT = 190.0
-_LEFT = 52.0
-_RIGHT = 14.0
-_TOP = 14.0
-_BOTTOM = 40.0
 
 
 def to_page(document: Document, *, paper: str | None = None) -> str:
@@ -135,7 +129,7 @@ def _side_by_side(block: Block) -> str | None:
     if isinstance(block, Table) and block.shares:
         return {3: "cards", 4: "cards two"}.get(len(block.heads), "cards one")
     if isinstance(block, Picture):
-        return "cards two" if block.numbers is None else "pair"
+        return "pair"
     return None
 
 
@@ -171,11 +165,6 @@ def _figure(picture: Picture) -> str:
     """A large map is scrolled sideways on a phone."""
     about = escaped(picture.caption.lower())
     caption = escaped(picture.caption)
-    if picture.numbers is None:
-        return (
-            '<figure class="card curve">\n'
-            f"<figcaption>{caption}</figcaption>\n{picture.svg}\n</figure>"
-        )
     return (
         f"<figure>\n<figcaption>{caption}</figcaption>\n"
         '<p class="hint">Scroll sideways to see every column.</p>\n'
@@ -359,46 +348,6 @@ def heat_map(
     return _svg(
         size, size, title, parts, f' style="min-width:{min(size, _READABLE):.0f}px"'
     )
-
-
-def curve(
-    points: Sequence[tuple[float, float]],
-    this_fit: float | None,
-    *,
-    title: str,
-    across: str,
-    unit: str = "",
-) -> str:
-    """Draw values over a share from 0 to 1, and mark the point of this fit."""
-    top = _round_above(max(0.0, *(value for _, value in points)) or 1.0)
-
-    def place(share: float, part: float) -> tuple[float, float]:
-        x = _LEFT + share * (_WIDTH - _LEFT - _RIGHT)
-        y = _HEIGHT - _BOTTOM - part * (_HEIGHT - _TOP - _BOTTOM)
-        return x, y
-
-    parts = []
-    for part in (0.0, 0.5, 1.0):
-        x, y = place(part, part)
-        parts += [
-            (
-                f'<line x1="{_LEFT:.1f}" x2="{_WIDTH - _RIGHT:.1f}" y1="{y:.1f}"'
-                f' y2="{y:.1f}" class="grid" />'
-            ),
-            _text(f"{_number(part * top)}{unit}", _LEFT - 6, y + 4, "end"),
-            _text(f"{part:g}", x, _HEIGHT - _BOTTOM + 16),
-        ]
-    parts.append(_text(across, (_LEFT + _WIDTH - _RIGHT) / 2, _HEIGHT - 6))
-    placed = [place(share, value / top) for share, value in points]
-    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in placed)
-    parts.append(f'<polyline points="{line}" class="line" />')
-    for (share, value), (x, y) in zip(points, placed, strict=True):
-        look = 'r="6.0" class="own"' if share == this_fit else 'r="3.5" class="dot"'
-        about = escaped(f"{across} {share:g}: {_number(value)}{unit}")
-        parts.append(
-            f'<circle cx="{x:.1f}" cy="{y:.1f}" {look}><title>{about}</title></circle>'
-        )
-    return _svg(_WIDTH, _HEIGHT, title, parts)
 
 
 def _round_above(highest: float) -> float:

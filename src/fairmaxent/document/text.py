@@ -47,8 +47,7 @@ def _lines(block: Block, width: int | None) -> Iterator[str]:
         case Table():
             yield from table_lines(block.heads, block.rows)
         case Picture(_, _, numbers):
-            if numbers is not None:
-                yield from table_lines(numbers.heads, numbers.rows)
+            yield from table_lines(numbers.heads, numbers.rows)
         case Code(text):
             yield from (f"    {visible(line)}" for line in text.splitlines())
 
@@ -134,8 +133,6 @@ def _markdown(block: Block) -> str:
                 shown += f"\n\n{_listing(items)}"
             return shown
         case Picture(caption, _, numbers):
-            if numbers is None:
-                return ""
             return f"{escaped(f'{caption}:')}\n\n{_table(numbers)}"
         case Code(text):  # indented, which no content can end
             return "\n".join(f"    {line}" for line in visible(text).splitlines())
