@@ -306,7 +306,7 @@ def test_title_author_purpose_and_date_are_shown_and_kept(tmp_path):
     for name in ("report.html", "report.md", "report.json"):
         write_report(fit, tmp_path / name, mode="weights", date=date, **given)
         text = (tmp_path / name).read_text(encoding="utf-8")
-        assert "4 March 2026, 07:05 UTC" in text
+        assert "2026-03-04, 07:05 UTC" in text
         assert "For the auditors" in text
     assert "<h1>Hiring &lt;b&gt;2026&lt;/b&gt;</h1>" in (
         tmp_path / "report.html"

@@ -1,7 +1,6 @@
 """The report: every number that is shown, and the sentences that all its parts have."""
 
 import platform
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from importlib.metadata import version
@@ -53,12 +52,6 @@ _DELIVERED = {
     "rows": "Drawn rows",
     "weights": "Weighted rows",
     "top-up": "Old and added rows",
-}
-# by how many rates were asked for
-_ALL_MET = {
-    0: "No rate was asked for",
-    1: "The rate asked for is met",
-    2: "Both rates asked for are met",
 }
 
 
@@ -203,38 +196,15 @@ class Report:
     def verdict(self) -> str:
         """Say what was reached, and remind of the cost if too few people bear it."""
         asked = [rate for rate in self.rates if rate.met is not None]
-        reminder = ""
-        if self.alerts and asked:
-            reminder = " The warning above names the cost."
-        return f"{self._reached(asked)}.{reminder}"
-
-    def _reached(self, asked: Sequence[Reached]) -> str:
-        short = [rate for rate in asked if not rate.met]
-        rows = self.delivered_name.lower()
+        if not asked:
+            return "No rate was asked for."
         exactly = sum(rate.met_exactly is True for rate in asked)
-        is_incomparable = any(
-            rate.from_target or rate.gap is None
-            for rate in short
-            if not rate.nearly_met
-        )
-        if exactly < len(asked) or is_incomparable:
-            return (
-                f"{exactly} of {len(asked)} rates asked for are met by the"
-                f" distribution, {len(asked) - len(short)} by the {rows}"
-            )
-        met = _ALL_MET.get(len(asked), f"All {len(asked)} rates are met")
-        if not short:
-            return met
-        gap = max(rate.gap or 0.0 for rate in short)
-        why = ", because a row cannot be split" if short[0].rounded else ""
-        if all(rate.nearly_met for rate in short):
-            return (
-                f"{met}: exactly by the distribution, and to within {gap:.4f} by the"
-                f" {rows}{why}"
-            )
+        delivered = sum(bool(rate.met) or rate.nearly_met for rate in asked)
+        reminder = " The warning above names the cost." if self.alerts else ""
+        rows = self.delivered_name.lower()
         return (
-            f"{met} by the distribution, but the {rows} fall short by up to"
-            f" {gap:.4f}{why}"
+            f"Rates asked for: {len(asked)}. Met by the distribution: {exactly}; by"
+            f" the {rows}: {delivered}.{reminder}"
         )
 
     def state(self, rate: Reached) -> tuple[str, str]:
