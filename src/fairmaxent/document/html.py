@@ -1,4 +1,4 @@
-"""Documents as HTML, and their pictures as SVG: no script, no network, no markup."""
+"""Documents as HTML: no script, no network, no markup."""
 
 import html
 import math
@@ -15,7 +15,6 @@ from fairmaxent.document import (
     Listing,
     Note,
     Paragraph,
-    Picture,
     Section,
     Table,
 )
@@ -30,11 +29,6 @@ _KEY = (
     '<ul class="key"><li><span></span>Before</li><li><span'
     ' class="new"></span>After</li></ul>'
 )
-# Pictures, in pixels.
-_LETTER = 6.2  # about the width of a letter of the small text, in pixels
-_LONGEST = 26  # letters of a name
-# pixels: if narrower, names in a large map could not be read, so it is scrolled
-_READABLE = 460
 
 
 def to_page(document: Document, *, paper: str | None = None) -> str:
@@ -111,7 +105,7 @@ def _section(section: Section, key: str, *, is_answer: bool = False) -> str:
 
 
 def to_html(blocks: Iterable[Block]) -> str:
-    """Write blocks, with pictures and tables with bars side by side."""
+    """Write blocks, with tables with bars side by side."""
     parts: list[str] = []
     for kind, group in groupby(blocks, key=_side_by_side):
         members = list(group)
@@ -128,8 +122,6 @@ def _side_by_side(block: Block) -> str | None:
     """The class of the place that a block shares with others; None: it stands alone."""
     if isinstance(block, Table) and block.shares:
         return {3: "cards", 4: "cards two"}.get(len(block.heads), "cards one")
-    if isinstance(block, Picture):
-        return "pair"
     return None
 
 
@@ -150,8 +142,6 @@ def _block(block: Block) -> str:
             if items:
                 shown += f"\n{_listing(items)}"
             return f'<div class="note" role="note">\n{shown}\n</div>'
-        case Picture():
-            return _figure(block)
         case Code(text):
             return f"<pre><code>{escaped(text)}</code></pre>"
 
@@ -159,18 +149,6 @@ def _block(block: Block) -> str:
 def _listing(items: Sequence[str]) -> str:
     lines = "\n".join(f"<li>{_sentence(item)}</li>" for item in items)
     return f"<ul>\n{lines}\n</ul>"
-
-
-def _figure(picture: Picture) -> str:
-    """A large map is scrolled sideways on a phone."""
-    about = escaped(picture.caption.lower())
-    caption = escaped(picture.caption)
-    return (
-        f"<figure>\n<figcaption>{caption}</figcaption>\n"
-        '<p class="hint">Scroll sideways to see every column.</p>\n'
-        '<div class="scroll" tabindex="0" role="region"'
-        f' aria-label="Relations, {about}">{picture.svg}</div>\n</figure>'
-    )
 
 
 def _grid(table: Table) -> str:
@@ -298,91 +276,9 @@ def escaped(text: str) -> str:
     return html.escape(isolated(text))
 
 
-def heat_map(
-    names: Sequence[str], matrix: Sequence[Sequence[float]], *, title: str
-) -> str:
-    """Draw a square of cells, as deep as they are strong, with values to point at."""
-    cell = max(18, min(30, 460 // len(names)))
-    shown = [
-        name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…" for name in names
-    ]
-    margin = 10 + _LETTER * max(map(len, shown))
-    size = margin + cell * len(names) + 4
-    parts = []
-    for row, values in enumerate(matrix):
-        y = margin + cell * row
-        middle = y + cell * 0.5 + 4
-        turned = f' transform="rotate(-90 {middle:.1f} {margin - 6:.1f})"'
-        parts.append(
-            _text(
-                shown[row],
-                margin - 6,
-                middle,
-                "end",
-                full=names[row],
-            )
-        )
-        parts.append(
-            _text(
-                shown[row],
-                middle,
-                margin - 6,
-                "start",
-                turned,
-                full=names[row],
-            )
-        )
-        for column, value in enumerate(values):
-            x = margin + cell * column
-            if row != column:
-                title_of_pair = escaped(f"{names[row]}, {names[column]}: {value:.3f}")
-                parts.append(
-                    f'<rect x="{x + 0.5:.1f}" y="{y + 0.5:.1f}" width="{cell - 1:.1f}"'
-                    f' height="{cell - 1:.1f}" class="cell"'
-                    f' style="--strength:{0.04 + 0.96 * value:.2f}">'
-                    f"<title>{title_of_pair}</title></rect>"
-                )
-            if row != column and cell >= 24:
-                shown_value = f"{100 * value:.0f}"
-                parts.append(_text(shown_value, x + cell / 2, y + cell / 2 + 3.5))
-    return _svg(
-        size, size, title, parts, f' style="min-width:{min(size, _READABLE):.0f}px"'
-    )
-
-
 def _round_above(highest: float) -> float:
     power = 10.0 ** math.floor(math.log10(highest))
     return power * math.ceil(highest / power - 1e-9)
-
-
-def _svg(
-    width: float,
-    height: float,
-    title: str,
-    parts: Sequence[str],
-    more: str = "",
-) -> str:
-    box = (
-        f'viewBox="0 0 {width:.0f} {height:.0f}" role="img"'
-        f' aria-label="{escaped(title)}" width="{width:.0f}"'
-    )
-    return f"<svg {box}{more}>{''.join(parts)}</svg>"
-
-
-def _text(
-    text: str,
-    x: float,
-    y: float,
-    anchor: str = "middle",
-    more: str = "",
-    *,
-    full: str | None = None,
-) -> str:
-    shown = escaped(text)
-    if full is not None and full != text:
-        shown += f"<title>{escaped(full)}</title>"
-    place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
-    return f"<text {place}{more}>{shown}</text>"
 
 
 def _number(value: float) -> str:

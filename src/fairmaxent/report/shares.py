@@ -7,8 +7,7 @@ from operator import attrgetter
 import numpy as np
 
 from fairmaxent.data.table import Names, Reals, cramers_v, tally
-from fairmaxent.document import Block, Heading, Paragraph, Picture, Table
-from fairmaxent.document.html import heat_map
+from fairmaxent.document import Block, Heading, Paragraph, Table
 from fairmaxent.document.words import counted, more, percent, short_name
 from fairmaxent.errors import BASE_SHARE
 from fairmaxent.fit.certified import Certified
@@ -21,7 +20,7 @@ _RATES = attrgetter("rate_before", "rate_after", "rate_before_low", "rate_before
 _COLUMNS = 40
 _LEVELS = 16
 _GROUPS = 24
-LARGEST_MAP = 25  # columns; more do not fit into a heat map that anyone reads
+LARGEST_MAP = 25  # columns of which all pairs are compared
 # of a column that is compared with others: a table of each pair is made
 MOST_LEVELS = 1000
 _SHIFTS = 10
@@ -29,8 +28,8 @@ _ABOUT_PAIRS = (
     (
         "How strongly two columns are related, measured by Cramér's V: 0 means"
         " independent, 1 means that one determines the other. The outcome should no"
-        " longer be related to the protected columns; the rest should look the same on"
-        " both sides. The larger "
+        " longer be related to the protected columns; the rest should stay as it is."
+        " The larger "
     ),
     BASE_SHARE,
     (
@@ -103,7 +102,7 @@ class Associations:
     """Cramér's V of each pair of columns in the data and in p*, one on the diagonal."""
 
     names: Names
-    left_out: int  # columns that the map has no room for
+    left_out: int  # columns that are not compared
     before: Matrix
     after: Matrix
     shifts: tuple[AssociationShift, ...]  # that are more than chance
@@ -332,16 +331,13 @@ def pair_blocks(pairs: Associations, door: FrontDoor) -> Iterator[Block]:
             f" {pairs.left_out} columns that are least related to the outcome and the"
             " groups, or that have more than 1,000 levels, are left out."
         )
-    yield Paragraph(f"{about} Cells of a picture show 100·V if there is room.")
-    yield _map("Before", pairs.names, pairs.before, "in the data")
-    yield _map("After", pairs.names, pairs.after, "after the fit")
-    yield Heading("Pairs that changed most")
+    yield Paragraph(about)
     none = "" if pairs.shifts else " No pair changed by more than that."
     yield Paragraph(
-        "Pairs are listed if their Cramér's V changed by more than chance alone can"
-        " explain. By chance: about how related such columns would seem to be if they"
-        " were not, because many levels share few rows, or because few rows count"
-        f" often.{none}"
+        "The JSON report has all pairs. Those are listed here whose Cramér's V changed"
+        " by more than chance alone can explain. By chance: about how related such"
+        " columns would seem to be if they were not, because many levels share few"
+        f" rows, or because few rows count often.{none}"
     )
     if pairs.shifts:
         rows = tuple(
@@ -355,18 +351,3 @@ def pair_blocks(pairs: Associations, door: FrontDoor) -> Iterator[Block]:
         )
         heads = ("Columns", "Cramér's V before", "After", "By chance")
         yield Table("Pairs that changed most", heads, rows)
-
-
-def _map(
-    heading: str,
-    names: Sequence[str],
-    matrix: Matrix,
-    where: str,
-) -> Picture:
-    rows = tuple(
-        (name, *(f"{value:.2f}" for value in row))
-        for name, row in zip(names, matrix, strict=True)
-    )
-    title = f"Cramér's V of each pair of columns, {where}"
-    drawn = heat_map(names, matrix, title=title)
-    return Picture(heading, drawn, Table(heading, ("", *names), rows))
