@@ -29,7 +29,7 @@ def test_demo_leaves_data_rows_model_and_report(tmp_path, monkeypatch):
         "report.html",
     }
     assert "$ fairmaxent debias" in done.stdout
-    assert "statistical rate of sex, income = >50K" in done.stdout
+    assert "statistical rate of sex " in done.stdout
     *_, why, command = done.stdout.splitlines()
     assert why.startswith(f"Next: open {folder / 'report.html'} in a browser.")
     assert command == "  fairmaxent inspect your-table.csv"

@@ -136,17 +136,19 @@ def test_an_unknown_outcome_is_asked_for_with_a_command_that_runs(folder):
     run(*follows, *QUICK)
 
 
-def test_without_a_good_outcome_each_has_its_headline_and_one_is_proposed(folder):
+def test_without_a_good_outcome_the_worst_is_shown_and_one_is_proposed(folder):
     shown = run("debias", "data.csv", *ROLES, *QUICK).stdout
     table = biased_table().to_pandas()
+    ratios = []
     for level in (">50K", "<=50K"):
         rates = (table["income"] == level).groupby(table["sex"]).mean()
-        (line,) = [
-            line
-            for line in shown.splitlines()
-            if f"statistical rate of sex, income = {level} " in line
-        ]
-        assert line.split()[-2] == f"{rates.min() / rates.max():.4f}"
+        ratios.append(rates.min() / rates.max())
+    (line,) = [
+        line
+        for line in shown.splitlines()
+        if line.startswith("statistical rate of sex ")
+    ]
+    assert line.split()[-2] == f"{min(ratios):.4f}"
     assert (
         "the good one is probably '>50K' (more income is better): add --favourable"
         " '>50K'" in shown

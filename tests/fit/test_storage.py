@@ -30,7 +30,6 @@ from modelfiles import (
     saved,
     sealed,
     small_file,
-    with_header,
     zipped,
 )
 from tables import EQUAL_PROBABILITIES
@@ -186,26 +185,6 @@ def test_plans_come_back_without_their_models(tmp_path):
     named = replace(fit.request, estimate=Estimate(output="rows", student="tree"))
     replace(fit, request=named).save(tmp_path / "named")
     assert load(tmp_path / "named").request == named
-
-
-def test_files_from_before_relabelling_was_for_a_model(tmp_path):
-    path = tmp_path / "fit"
-    fit = debias(pandas_frame()[["hired", "sex", "age"]], "hired", "sex")
-    fit.save(path)
-    content = path.read_bytes()
-    path.write_bytes(
-        with_header(content, lambda header: header["request"].update(relabel=None))
-    )
-    assert load(path).request == fit.request
-    path.write_bytes(
-        with_header(
-            content, lambda header: header["request"].update(relabel="probabilities")
-        )
-    )
-    with pytest.raises(
-        StorageError, match="made with relabel=, which is gone; fit and"
-    ):
-        load(path)
 
 
 def fingerprints():

@@ -102,7 +102,6 @@ REPORT = (
         "points",
         "rates",
         "groups",
-        "moves",
         "marginals",
         "associations",
     ),

@@ -91,9 +91,7 @@ def test_rates_and_worst_pairs_are_those_of_group_by(report, frame, sample):
     )
 
 
-def test_marginals_are_value_counts_before_and_exact_after_and_moves_the_largest_of_them(
-    report, fit, frame
-):
+def test_marginals_are_value_counts_before_and_exact_after(report, fit, frame):
     assert [own.name for own in report.marginals[:3]] == ["y", "z0", "z1"]
     assert [own.role for own in report.marginals] == [
         "outcome",
@@ -116,13 +114,6 @@ def test_marginals_are_value_counts_before_and_exact_after_and_moves_the_largest
             assert {shift.label: shift.before for shift in own.shifts} == pytest.approx(
                 before.to_dict()
             )
-    every = sorted(
-        (abs(s.after - s.before) for own in report.marginals for s in own.shifts),
-        reverse=True,
-    )
-    assert [abs(move.after - move.before) for move in report.moves] == pytest.approx(
-        every[: len(report.moves)]
-    )
 
 
 def test_intersections_are_named_and_one_that_nobody_has_is_not_listed():
@@ -262,26 +253,15 @@ def test_what_chance_makes_of_unrelated_columns_is_simulated(first, second, weig
     assert np.mean(seen) == pytest.approx(chance[0, 1] ** 2, rel=0.2)
 
 
-def test_a_level_that_did_not_change_is_not_among_those_that_changed_most():
+def test_a_pair_that_did_not_change_is_not_among_those_that_changed_most():
     frame = plain_frame()
     fit = fairmaxent.debias(
         frame, "y", "sex", statistical_rate=None, base_share=0, estimate=None
     )
     report = build_report(fit, trade_off=False)
-    assert (report.moves, report.associations.shifts) == ((), ())
+    assert report.associations.shifts == ()
     for text in (markdown_report(report), html_report(report)):
         assert "No pair changed by more than that." in text
-        assert (
-            "No level of any column changed its share of the rows by a tenth of a"
-            " percentage point." in text
-        )
-        assert "Change, points" not in text
-    changed = build_report(
-        fairmaxent.debias(frame, "y", "sex", representation_rate=1.0, estimate=None),
-        trade_off=False,
-    )
-    assert changed.moves
-    assert all(abs(move.after - move.before) >= 0.0005 for move in changed.moves)
 
 
 def test_copies_by_brute_force():

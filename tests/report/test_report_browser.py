@@ -225,7 +225,6 @@ CUT = """
 const room = document.documentElement.clientWidth + 0.5, cut = [];
 for (const element of document.body.querySelectorAll('*')) {
   const box = element.getBoundingClientRect();
-  if (element.closest('.scroll svg') && !PAPER) continue;  // it is scrolled, visibly
   if (element.closest('.grid thead') && !PAPER && box.width <= 1) continue;
   if (box.width && (box.right > room || box.left < -0.5)) cut.push([element.outerHTML.slice(0, 100), box.right]);
 }

@@ -130,8 +130,7 @@ def test_the_page_is_accessible(page):
     assert set(page.values("aria-labelledby")) <= set(ids)
     assert ("html", "lang", "en") in page.attributes
     assert page.tags["main"] == page.tags["h1"] == 1
-    pictures = page.tags["svg"] - page.values("class").count("old")
-    assert page.values("role").count("img") == len(page.values("viewbox")) == pictures
+    assert page.tags["svg"] == page.values("class").count("old")
     assert all(page.values("aria-label"))
     scopes = [
         value for tag, name, value in page.attributes if tag == "th" and name == "scope"
@@ -175,38 +174,15 @@ def test_bars_are_as_long_as_the_shares(report):
     )
 
 
-def test_pictures_show_every_pair_and_every_point(page, report):
-    names, points = report.associations.names, report.trade_off.points
+def test_every_group_is_drawn_on_a_scale(page, report):
     classes = Counter(
         value
         for tag, name, value in page.attributes
         if tag in ("rect", "circle") and name == "class"
     )
-    assert classes == {
-        "cell": 2 * len(names) * (len(names) - 1),
-        "own": 2 * sum(point.is_this_fit for point in points),
-        "dot": 2 * sum(not point.is_this_fit for point in points),
-        "old": len(report.groups) * 3 // 2,  # the first page shows one of two outcomes
-        "new": len(report.groups) * 3 // 2,
-    }
-    styles = [
-        value
-        for tag, name, value in page.attributes
-        if tag == "rect" and name == "style"
-    ]
-    opacity = [float(value.removeprefix("--strength:")) for value in styles]
-    strength = [
-        v
-        for m in (report.associations.before, report.associations.after)
-        for row in m
-        for v in row
-    ]
-    drawn = [
-        value
-        for place, value in enumerate(strength)
-        if place % len(names) ** 2 % (len(names) + 1)
-    ]
-    assert opacity == pytest.approx([0.04 + 0.96 * value for value in drawn], abs=0.006)
+    # the first page shows one of two outcomes
+    marks = len(report.groups) * 3 // 2
+    assert classes == {"old": marks, "new": marks}
 
 
 def test_markdown_has_the_same_numbers_and_no_markup_of_the_data(report):
@@ -360,7 +336,7 @@ def test_contrast_is_that_of_wcag():
 
 
 @pytest.mark.parametrize("theme", THEMES)
-def test_text_bars_edges_and_numbers_in_the_heat_map_can_be_seen(theme):
+def test_text_bars_and_edges_can_be_seen(theme):
     colours = THEMES[theme]
     marks = dict.fromkeys(("before", "edge", "note-edge"), GRAPHICS)
     for name, least in (
@@ -372,17 +348,6 @@ def test_text_bars_edges_and_numbers_in_the_heat_map_can_be_seen(theme):
                 ground,
             )
     assert contrast(rgb(colours["ink"]), rgb(colours["note"])) >= TEXT
-    ink, page, after = (rgb(colours[name]) for name in ("ink", "page", "after"))
-    for strength in np.linspace(0, 1, 101):
-        part = strength * float(colours["strongest"])
-        cell = [
-            part * over + (1 - part) * under
-            for over, under in zip(after, page, strict=True)
-        ]
-        assert contrast(ink, cell) >= TEXT, strength
-    assert "fill-opacity: calc(var(--strength) * var(--strongest))" in CSS
-    # all of it has the colour that is tried here
-    assert not re.search(r"svg text\.", CSS)
 
 
 def test_a_sixteenth_looks_the_same_everywhere():

@@ -36,7 +36,7 @@ from fairmaxent.report.source import written_file
 from fairmaxent.report.writer import save_report
 
 _SHOWN = 12  # notes before the rest is counted
-_FEW = 3  # outcomes that each have a line of their own, or are named
+_FEW = 3  # outcomes that are named
 _LESS_EXACT = (
     "the model was tried with weights, and rows are less exact; to train it, use --mode"
     " weights"
@@ -347,27 +347,12 @@ def _not_estimated(result: Result, wanted: OutputOptions) -> Iterator[str]:
 
 
 def _rate_lines(result: Result) -> Iterator[statements.RateLine]:
-    """The rates wanted, before and after, with a line for each of a few outcomes."""
-    fit = result.fit
-    certificate = fit.certificate
-    before = deliveries.outcome_ratios(fit, fit.problem.data_table)
-    after = deliveries.outcome_ratios(fit, result.table)
-    written = deliveries.delivered_rates(fit, result.table)
-    for kind, name in certificate.rates_shown:
-        what = certificate.measure.rate_name(kind, name)
-        wanted = certificate.wanted[kind][name]
-        old = certificate.before[kind][name]
-        lines = {what: (old, written[kind][name])}
-        outcomes = list(before[name])
-        if kind == "statistical_rate" and len(outcomes) > _FEW:
-            lines = {f"{what}, worst of {len(outcomes)} outcomes": lines[what]}
-        elif kind == "statistical_rate":
-            lines = {
-                f"{what}, {outcome}": (before[name][outcome], after[name][outcome])
-                for outcome in outcomes
-            }
-        for label, values in lines.items():
-            yield statements.RateLine(label, wanted, *values)
+    """The rates wanted, before, and of what is written."""
+    certificate = result.fit.certificate
+    written = deliveries.delivered_rates(result.fit, result.table)
+    shown = zip(certificate.rate_lines, certificate.rates_shown, strict=True)
+    for line, (kind, name) in shown:
+        yield replace(line, reached=written[kind][name], slack=None)
 
 
 def _costs(result: Result, wanted: OutputOptions) -> list[Block]:

@@ -1,6 +1,6 @@
 """One document, several renderers, each of which alone knows how its format looks.
 
-Whoever has facts makes blocks of them: seven kinds, without layout; a block that would
+Whoever has facts makes blocks of them: six kinds, without layout; a block that would
 need an option is two blocks. `text` and `html` write them. All text is data: a renderer
 escapes whatever its format would take for markup. `words` writes numbers and cuts
 names.
@@ -70,25 +70,13 @@ class Note:
 
 
 @dataclass(frozen=True)
-class Picture:
-    """A drawing as SVG that we made.
-
-    Forms without pictures show its numbers, if they stand nowhere else.
-    """
-
-    caption: str
-    svg: str
-    numbers: Table | None = None
-
-
-@dataclass(frozen=True)
 class Code:
     """What can be typed, line by line."""
 
     text: str
 
 
-Block = Heading | Paragraph | Listing | Table | Note | Picture | Code
+Block = Heading | Paragraph | Listing | Table | Note | Code
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Documents as HTML, and their pictures as SVG: no script, no network, no markup."""
+"""Documents as HTML: no script, no network, no markup."""
 
 import html
 import math
@@ -15,7 +15,6 @@ from fairmaxent.document import (
     Listing,
     Note,
     Paragraph,
-    Picture,
     Section,
     Table,
 )
@@ -30,17 +29,6 @@ _KEY = (
     '<ul class="key"><li><span></span>Before</li><li><span'
     ' class="new"></span>After</li></ul>'
 )
-# Pictures, in pixels.
-_LETTER = 6.2  # about the width of a letter of the small text, in pixels
-_LONGEST = 26  # letters of a name
-# pixels: if narrower, names in a large map could not be read, so it is scrolled
-_READABLE = 460
-_WIDTH = 320.0
-_HEIGHT = 190.0
-_LEFT = 52.0
-_RIGHT = 14.0
-_TOP = 14.0
-_BOTTOM = 40.0
 
 
 def to_page(document: Document, *, paper: str | None = None) -> str:
@@ -117,7 +105,7 @@ def _section(section: Section, key: str, *, is_answer: bool = False) -> str:
 
 
 def to_html(blocks: Iterable[Block]) -> str:
-    """Write blocks, with pictures and tables with bars side by side."""
+    """Write blocks, with tables with bars side by side."""
     parts: list[str] = []
     for kind, group in groupby(blocks, key=_side_by_side):
         members = list(group)
@@ -134,8 +122,6 @@ def _side_by_side(block: Block) -> str | None:
     """The class of the place that a block shares with others; None: it stands alone."""
     if isinstance(block, Table) and block.shares:
         return {3: "cards", 4: "cards two"}.get(len(block.heads), "cards one")
-    if isinstance(block, Picture):
-        return "cards two" if block.numbers is None else "pair"
     return None
 
 
@@ -156,8 +142,6 @@ def _block(block: Block) -> str:
             if items:
                 shown += f"\n{_listing(items)}"
             return f'<div class="note" role="note">\n{shown}\n</div>'
-        case Picture():
-            return _figure(block)
         case Code(text):
             return f"<pre><code>{escaped(text)}</code></pre>"
 
@@ -165,23 +149,6 @@ def _block(block: Block) -> str:
 def _listing(items: Sequence[str]) -> str:
     lines = "\n".join(f"<li>{_sentence(item)}</li>" for item in items)
     return f"<ul>\n{lines}\n</ul>"
-
-
-def _figure(picture: Picture) -> str:
-    """A large map is scrolled sideways on a phone."""
-    about = escaped(picture.caption.lower())
-    caption = escaped(picture.caption)
-    if picture.numbers is None:
-        return (
-            '<figure class="card curve">\n'
-            f"<figcaption>{caption}</figcaption>\n{picture.svg}\n</figure>"
-        )
-    return (
-        f"<figure>\n<figcaption>{caption}</figcaption>\n"
-        '<p class="hint">Scroll sideways to see every column.</p>\n'
-        '<div class="scroll" tabindex="0" role="region"'
-        f' aria-label="Relations, {about}">{picture.svg}</div>\n</figure>'
-    )
 
 
 def _grid(table: Table) -> str:
@@ -309,131 +276,9 @@ def escaped(text: str) -> str:
     return html.escape(isolated(text))
 
 
-def heat_map(
-    names: Sequence[str], matrix: Sequence[Sequence[float]], *, title: str
-) -> str:
-    """Draw a square of cells, as deep as they are strong, with values to point at."""
-    cell = max(18, min(30, 460 // len(names)))
-    shown = [
-        name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…" for name in names
-    ]
-    margin = 10 + _LETTER * max(map(len, shown))
-    size = margin + cell * len(names) + 4
-    parts = []
-    for row, values in enumerate(matrix):
-        y = margin + cell * row
-        middle = y + cell * 0.5 + 4
-        turned = f' transform="rotate(-90 {middle:.1f} {margin - 6:.1f})"'
-        parts.append(
-            _text(
-                shown[row],
-                margin - 6,
-                middle,
-                "end",
-                full=names[row],
-            )
-        )
-        parts.append(
-            _text(
-                shown[row],
-                middle,
-                margin - 6,
-                "start",
-                turned,
-                full=names[row],
-            )
-        )
-        for column, value in enumerate(values):
-            x = margin + cell * column
-            if row != column:
-                title_of_pair = escaped(f"{names[row]}, {names[column]}: {value:.3f}")
-                parts.append(
-                    f'<rect x="{x + 0.5:.1f}" y="{y + 0.5:.1f}" width="{cell - 1:.1f}"'
-                    f' height="{cell - 1:.1f}" class="cell"'
-                    f' style="--strength:{0.04 + 0.96 * value:.2f}">'
-                    f"<title>{title_of_pair}</title></rect>"
-                )
-            if row != column and cell >= 24:
-                shown_value = f"{100 * value:.0f}"
-                parts.append(_text(shown_value, x + cell / 2, y + cell / 2 + 3.5))
-    return _svg(
-        size, size, title, parts, f' style="min-width:{min(size, _READABLE):.0f}px"'
-    )
-
-
-def curve(
-    points: Sequence[tuple[float, float]],
-    this_fit: float | None,
-    *,
-    title: str,
-    across: str,
-    unit: str = "",
-) -> str:
-    """Draw values over a share from 0 to 1, and mark the point of this fit."""
-    top = _round_above(max(0.0, *(value for _, value in points)) or 1.0)
-
-    def place(share: float, part: float) -> tuple[float, float]:
-        x = _LEFT + share * (_WIDTH - _LEFT - _RIGHT)
-        y = _HEIGHT - _BOTTOM - part * (_HEIGHT - _TOP - _BOTTOM)
-        return x, y
-
-    parts = []
-    for part in (0.0, 0.5, 1.0):
-        x, y = place(part, part)
-        parts += [
-            (
-                f'<line x1="{_LEFT:.1f}" x2="{_WIDTH - _RIGHT:.1f}" y1="{y:.1f}"'
-                f' y2="{y:.1f}" class="grid" />'
-            ),
-            _text(f"{_number(part * top)}{unit}", _LEFT - 6, y + 4, "end"),
-            _text(f"{part:g}", x, _HEIGHT - _BOTTOM + 16),
-        ]
-    parts.append(_text(across, (_LEFT + _WIDTH - _RIGHT) / 2, _HEIGHT - 6))
-    placed = [place(share, value / top) for share, value in points]
-    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in placed)
-    parts.append(f'<polyline points="{line}" class="line" />')
-    for (share, value), (x, y) in zip(points, placed, strict=True):
-        look = 'r="6.0" class="own"' if share == this_fit else 'r="3.5" class="dot"'
-        about = escaped(f"{across} {share:g}: {_number(value)}{unit}")
-        parts.append(
-            f'<circle cx="{x:.1f}" cy="{y:.1f}" {look}><title>{about}</title></circle>'
-        )
-    return _svg(_WIDTH, _HEIGHT, title, parts)
-
-
 def _round_above(highest: float) -> float:
     power = 10.0 ** math.floor(math.log10(highest))
     return power * math.ceil(highest / power - 1e-9)
-
-
-def _svg(
-    width: float,
-    height: float,
-    title: str,
-    parts: Sequence[str],
-    more: str = "",
-) -> str:
-    box = (
-        f'viewBox="0 0 {width:.0f} {height:.0f}" role="img"'
-        f' aria-label="{escaped(title)}" width="{width:.0f}"'
-    )
-    return f"<svg {box}{more}>{''.join(parts)}</svg>"
-
-
-def _text(
-    text: str,
-    x: float,
-    y: float,
-    anchor: str = "middle",
-    more: str = "",
-    *,
-    full: str | None = None,
-) -> str:
-    shown = escaped(text)
-    if full is not None and full != text:
-        shown += f"<title>{escaped(full)}</title>"
-    place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
-    return f"<text {place}{more}>{shown}</text>"
 
 
 def _number(value: float) -> str:

@@ -13,7 +13,6 @@ from fairmaxent.document import (
     Listing,
     Note,
     Paragraph,
-    Picture,
     Table,
 )
 from fairmaxent.document.words import numeric_columns
@@ -46,9 +45,6 @@ def _lines(block: Block, width: int | None) -> Iterator[str]:
             yield _wrapped(" ".join([lead, *items]), width, "  ")
         case Table():
             yield from table_lines(block.heads, block.rows)
-        case Picture(_, _, numbers):
-            if numbers is not None:
-                yield from table_lines(numbers.heads, numbers.rows)
         case Code(text):
             yield from (f"    {visible(line)}" for line in text.splitlines())
 
@@ -133,10 +129,6 @@ def _markdown(block: Block) -> str:
             if items:
                 shown += f"\n\n{_listing(items)}"
             return shown
-        case Picture(caption, _, numbers):
-            if numbers is None:
-                return ""
-            return f"{escaped(f'{caption}:')}\n\n{_table(numbers)}"
         case Code(text):  # indented, which no content can end
             return "\n".join(f"    {line}" for line in visible(text).splitlines())
 

@@ -17,8 +17,8 @@ from fairmaxent.data.levels import Notes
 from fairmaxent.data.quotas import quotas
 from fairmaxent.document import Block, Paragraph
 from fairmaxent.document.text import to_text
-from fairmaxent.document.words import first, more, percent, times
-from fairmaxent.errors import KEEP_COLUMNS, Option, cut, spelled
+from fairmaxent.document.words import first, percent, times
+from fairmaxent.errors import KEEP_COLUMNS, Option, spelled
 from fairmaxent.fairness.rates import rates_of_many
 from fairmaxent.fit import statements
 from fairmaxent.fit.costs import FEWEST_ROWS, MOST_TIMES, GroupCost
@@ -31,7 +31,6 @@ from fairmaxent.fit.facts import (
 from fairmaxent.fit.solved import Solved
 from fairmaxent.fit.statements import (
     REACHED,
-    Depth,
     RateLine,
     outcome_lines,
     rates_table,
@@ -45,11 +44,10 @@ Remark = tuple[object, ...]
 
 # how far below the wanted rate a model's decisions may stay without a remark
 SLACK = 0.1
-_LINES = 12  # warnings, rates, outcomes or means shown before the rest is counted
+_LINES = 12  # warnings shown before the rest is counted
 # likewise, strata in one sentence, and groups warned about one by one
 _STRATA = 6
 _GROUPS = 3
-_NOTABLE = 1.05  # times the average weight
 _DRAWS = 2000
 _QUOTAS = 100, 2000  # fewest and most simulated quotas
 _CELLS = 200_000  # which have this many cells together, as they take some time
@@ -162,36 +160,34 @@ class Certificate(Facts):
                 slack=REACHED,
             )
 
-    def blocks(self, depth: Depth = Depth.ALL) -> Iterator[Block]:
-        """What it states: what it costs first, then what was reached and what to know.
-
-        A headline has the sentences alone, and the rates with those of a model; all
-        that there is has every table, how the solution was found, and every remark.
-        """
-        is_headline = depth is Depth.HEADLINE
+    def headline(self) -> Iterator[Block]:
+        """The first of it: for whom it is, what it promises, and what to beware of."""
         yield from map(Paragraph, statements.beyond_lines(self.decisions))
         yield from map(Paragraph, statements.privacy_lines(self.privacy))
         yield from statements.warnings_about(self._spelled(cost_remarks(self)))
+
+    def rates(self) -> Iterator[Block]:
+        """The rates of the table, and those of a model if they are known."""
+        yield rates_table([*self.rate_lines], _HEADS)
+        yield from map(Paragraph, statements.small_group_lines(self.set_apart))
+        yield from statements.mean_blocks(self.means)
+        yield from statements.decision_blocks(self.decisions)
+        yield from statements.estimate_blocks(self.estimate)
+
+    def blocks(self) -> Iterator[Block]:
+        """What it states: what it costs first, then what was reached, and the rest."""
+        yield from self.headline()
         yield from statements.changed_blocks(self.costs)
-        outcomes = [*outcome_lines(self.compared(self.outcome_shares))]
-        if is_headline:
-            outcomes = first(outcomes, _LINES, "outcome")
-        yield from map(Paragraph, outcomes)
+        shares = self.compared(self.outcome_shares)
+        yield from map(Paragraph, outcome_lines(shares))
         if self.privacy is None:
             yield Paragraph(
                 "the fair weights carry as much information as"
                 f" {self.effective_rows:,.0f} equally weighted rows (of {self.rows:,})"
             )
         yield from map(Paragraph, statements.filled_lines(sum(self.filled_shares)))
-        if is_headline:
-            yield from self._headline_blocks()
-            return
         yield from self._cost_blocks()
-        yield rates_table([*self.rate_lines], _HEADS)
-        yield from map(Paragraph, statements.small_group_lines(self.set_apart))
-        yield from statements.mean_blocks(self.means)
-        yield from statements.decision_blocks(self.decisions)
-        yield from statements.estimate_blocks(self.estimate)
+        yield from self.rates()
         yield Paragraph(
             f"{self.method}: {self.iterations} iterations, residual"
             f" {self.residual:.1e}; distance to prior {self.distance['to_prior']:.4f},"
@@ -203,21 +199,6 @@ class Certificate(Facts):
     def __str__(self) -> str:
         return to_text(self.blocks())
 
-    def _headline_blocks(self) -> Iterator[Block]:
-        """Who counts most, and the rates, with those of a model if they are known."""
-        if self.costs is not None and self.costs.worst_cell.most_weight >= _NOTABLE:
-            worst = self.costs.worst_cell
-            yield Paragraph(
-                f"one row counts up to {times(worst.most_weight)} times as much as the"
-                f" average row ({worst.name})"
-            )
-        rates = [*self.rate_lines, *self._model_rates()]
-        shown = [replace(rate, label=cut(rate.label)) for rate in rates[:_LINES]]
-        yield rates_table(shown, _HEADS)
-        yield from map(Paragraph, more(len(rates), _LINES, "rate"))
-        apart = statements.small_group_lines(self.set_apart)
-        yield from map(Paragraph, first(apart, _LINES, "group"))
-
     def _cost_blocks(self) -> Iterator[Block]:
         """What each group rests on, and how many drawn rows are copies."""
         if self.costs is None:
@@ -228,27 +209,6 @@ class Certificate(Facts):
         if self.copied_share:
             drawn = f"About {percent(self.copied_share)} of drawn rows"
             yield Paragraph(statements.copies_sentence(drawn, self.redrawn))
-
-    def _model_rates(self) -> Iterator[RateLine]:
-        """Rates of the decisions of a student, and of a model, if they are known."""
-        if self.decisions is not None:
-            for rate in self.decisions.rates:
-                yield RateLine(
-                    f"a model's decisions for {rate.grouping}, expected",
-                    wanted=rate.wanted,
-                    before=None,
-                    reached=rate.rate,
-                    slack=SLACK,
-                )
-        if self.estimate is not None:
-            for name, before in self.estimate.before.by_predictions.items():
-                yield RateLine(
-                    f"a model's decisions for {name}, estimated",
-                    wanted=self.wanted_of_decisions.get(name),
-                    before=before,
-                    reached=self.estimate.after.by_predictions[name],
-                    slack=SLACK,
-                )
 
     def _spelled(self, remarks: Iterable[Remark]) -> Iterator[str]:
         return (spelled(remark, str) for remark in remarks)

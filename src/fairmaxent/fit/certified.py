@@ -36,7 +36,6 @@ from fairmaxent.fit.solved import (
     weigh_rows,
     with_design,
 )
-from fairmaxent.fit.statements import Depth
 from fairmaxent.fit.uncertainty import Uncertainty, measure_uncertainty
 from fairmaxent.options.refusals import refuse
 from fairmaxent.progress import Progress, silent
@@ -54,10 +53,7 @@ _NEXT = (
     'fit.report("report.html"): a report to file',
     "print(fit.certificate): everything",
 )
-_NEXT_WITH_ROWS = _NEXT[1:3]  # a private fit hides the rows that they need
-_NEXT_WITH_ESTIMATE = (
-    "; after debias(..., estimate='rows') also how a model will treat people"
-)
+_NEXT_WITH_ROWS = slice(1, 3)  # a private fit hides the rows that they need
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -78,15 +74,12 @@ class Certified(Solved):
         groups = list(self.roles.protected_names)
         rows = self.certificate.rows
         yield Heading(f"<Fit of {outcomes!r} by {groups}, {rows:,} rows>")
-        yield from self.certificate.blocks(Depth.HEADLINE)
+        yield from self.certificate.headline()
+        yield from self.certificate.rates()
         yield Paragraph("next:")
         calls = list(_NEXT)
         if self.certificate.privacy is not None:
-            calls = [call for call in calls if call not in _NEXT_WITH_ROWS]
-        if self.certificate.decisions is not None:
-            calls.insert(0, "fit.model(): the trained model")
-        elif not self.roles.others:  # an estimate is of a single outcome
-            calls[-1] += _NEXT_WITH_ESTIMATE
+            del calls[_NEXT_WITH_ROWS]
         yield Listing(tuple(calls))
 
     @property

@@ -12,7 +12,7 @@ from itertools import permutations
 
 import numpy as np
 
-from fairmaxent.data.table import Reals, Spread, ratio, tally
+from fairmaxent.data.table import Axes, Reals, Spread, ratio, tally
 from fairmaxent.engines.rows import RowWeights, row_prior, row_spread, tilted_rows
 from fairmaxent.fairness.rates import group_shares, group_table
 from fairmaxent.fit.distribution import asked_of_rows
@@ -23,6 +23,7 @@ from fairmaxent.maxent.optimum import default_solver
 from fairmaxent.maxent.priors.protocol import Tilted
 from fairmaxent.maxent.priors.rows import TiltedRows
 from fairmaxent.maxent.solvers import Status
+from fairmaxent.plain_text import Values
 from fairmaxent.relabelling.people import root_shape
 
 FEWEST_ROWS = 30  # effective rows that a group should rest on
@@ -118,24 +119,22 @@ def measure_costs(solved: Solved, *, filled: bool) -> Costs:
     worst = tuple(
         int(level) for level in np.unravel_index(int(np.argmax(ties)), table.shape)
     )
-    measured = _Measured(
-        people=problem.cells("rows"),
-        before=problem.data_table,
-        after=table,
-        effective_rows=cells.effective_rows,
-        most_weight=cells.largest,
-        most_copies=cell_copies.largest,
-    )
     changed: tuple[ChangedOutcome, ...] = ()
     if solved.soft is not None:
         changed = tuple(_changed(problem, fair, solved.design_weights))
     everybody = groups.over(tuple(range(groups.total.ndim)))
     return Costs(
         groups=tuple(_group_costs(problem, table, groups, group_copies)),
-        worst_cell=measured.cost(
+        worst_cell=_cost(
             problem.roles.grouping_name(range(table.ndim)),
             problem.roles.describe_cell(worst),
             worst,
+            rows=problem.cells("rows"),
+            before=problem.data_table,
+            after=table,
+            effective_rows=cells.effective_rows,
+            most_weight=cells.largest,
+            most_copies=cell_copies.largest,
         ),
         effective_rows=float(everybody.effective_rows),
         changed=changed,
@@ -251,49 +250,25 @@ def _group_costs(
         # groups have no outcome
         merged = tuple(axis - 1 for axis in range(1, fair.ndim) if axis not in axes)
         own = weights.over(merged)
-        measured = _Measured(
-            people=group_table(rows, axes).sum(axis=0),
-            before=group_shares(problem.data_table, axes),
-            after=group_shares(fair, axes),
-            effective_rows=own.effective_rows,
-            most_weight=own.largest,
-            most_copies=copies.over(merged).largest,
-        )
+        measured = {
+            "rows": group_table(rows, axes).sum(axis=0),
+            "before": group_shares(problem.data_table, axes),
+            "after": group_shares(fair, axes),
+            "effective_rows": own.effective_rows,
+            "most_weight": own.largest,
+            "most_copies": copies.over(merged).largest,
+        }
         targeted = any(axis in problem.root_targets for axis in axes)
-        present = (measured.people > 0) | (measured.after > 0)
+        present = (measured["rows"] > 0) | (measured["after"] > 0)
         for group in map(tuple, np.argwhere(present).tolist()):
-            cost = measured.cost(
-                columns, problem.roles.describe_group(axes, group), group
-            )
+            name = problem.roles.describe_group(axes, group)
+            cost = _cost(columns, name, group, **measured)
             compared = problem.measure.is_compared(axes, group)
             yield replace(cost, targeted=targeted, compared=compared)
 
 
-@dataclass(frozen=True, eq=False)
-class _Measured:
-    """What is known of all groups of a grouping, or all cells: arrays of one shape."""
-
-    people: Reals
-    before: Reals
-    after: Reals
-    effective_rows: Reals
-    most_weight: Reals
-    most_copies: Reals
-
-    def cost(
-        self,
-        columns: str,
-        name: str,
-        group: tuple[int, ...],
-    ) -> GroupCost:
-        """The numbers of one of them."""
-        return GroupCost(
-            grouping=columns,
-            name=name,
-            rows=int(self.people[group]),
-            before=float(self.before[group]),
-            after=float(self.after[group]),
-            effective_rows=float(self.effective_rows[group]),
-            most_weight=float(self.most_weight[group]),
-            most_copies=float(self.most_copies[group]),
-        )
+def _cost(columns: str, name: str, group: Axes, **measured: Reals) -> GroupCost:
+    """The numbers of one group of a grouping, or one cell, from arrays of them all."""
+    rows = measured.pop("rows")
+    own: Values = {key: float(values[group]) for key, values in measured.items()}
+    return GroupCost(grouping=columns, name=name, rows=int(rows[group]), **own)

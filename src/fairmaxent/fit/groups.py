@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any, Literal
 
 import narwhals as nw
@@ -31,6 +31,13 @@ _KINDS: dict[Any, Any] = {
     float: nw.Float64,
 }
 Plotted = Literal["rates", "shares"]
+# before and after, and the interval before, if it has one
+_DRAWN = {
+    "rates": attrgetter(
+        "rate_before", "rate_after", "rate_before_low", "rate_before_high"
+    ),
+    "shares": attrgetter("share_before", "share_after"),
+}
 MOST_LINES = 40  # of a picture
 _LONGEST_LABEL = 40
 _LONGEST_TITLE = 100
@@ -240,8 +247,9 @@ def draw_groups(
     Of many groups, those that change most are drawn.
     """
     check_choice("what", what, Plotted)
-    lines = _shares(changes) if what == "shares" else _rates(fit, changes)
-    moved = np.nan_to_num(np.abs(lines.numbers[:, 1] - lines.numbers[:, 0]), nan=np.inf)
+    title, lines = _lines(fit, changes, what)
+    numbers = np.array([_DRAWN[what](change) for change in lines.values()])
+    moved = np.nan_to_num(np.abs(numbers[:, 1] - numbers[:, 0]), nan=np.inf)
     shown = np.sort(np.argsort(-moved, kind="stable")[:MOST_LINES])
     axes = ax
     if ax is None:
@@ -250,10 +258,11 @@ def draw_groups(
 
         size = (7.0, 1.5 + 0.4 * len(shown))
         _, axes = pyplot.subplots(figsize=size, layout="constrained")
-    _draw_numbers(axes, lines.numbers[shown])
-    labels = [visible(cut(lines.labels[index], _LONGEST_LABEL)) for index in shown]
+    _draw_numbers(axes, numbers[shown])
+    names = [label for _, label in lines]
+    labels = [visible(cut(names[index], _LONGEST_LABEL)) for index in shown]
     axes.set_yticks(np.arange(len(shown)), labels, **_PLAIN)
-    title = visible(cut(lines.title, _LONGEST_TITLE))
+    title = visible(cut(title, _LONGEST_TITLE))
     more = len(moved) - len(shown)
     if more:
         title += f" ({more} groups with smaller changes are not shown)"
@@ -261,56 +270,32 @@ def draw_groups(
     return axes
 
 
-@dataclass(frozen=True, eq=False)
-class _Lines:
-    """What is drawn: a line for each group, and each outcome if there are several."""
-
-    title: str
-    labels: list[str]
-    numbers: (
-        Reals  # of each line: before, after, and the interval before, if it has one
-    )
-
-
-def _shares(changes: Sequence[GroupChange]) -> _Lines:
-    groups = {(change.column, change.group): change for change in changes}
-    return _Lines(
-        title="Share of each group",
-        labels=[change.group for change in groups.values()],
-        numbers=np.array(
-            [[change.share_before, change.share_after] for change in groups.values()]
-        ),
-    )
-
-
-def _rates(fit: Solved, changes: Sequence[GroupChange]) -> _Lines:
+def _lines(
+    fit: Solved, changes: Sequence[GroupChange], what: Plotted
+) -> tuple[str, dict[tuple[str, str], GroupChange]]:
+    """The title, and a line for each group, by its columns and its label."""
+    if what == "shares":
+        groups = {(change.column, change.group): change for change in changes}
+        return "Share of each group", groups
     # Who is not compared has no interval, and is not drawn.
-    if fit.request.privacy is None:
-        changes = [
-            change
-            for change in changes
-            if np.isnan(change.rate_before) or change.rate_before_low >= 0
-        ]
-    abouts = {change.about for change in changes}
-    what = f"each of {', '.join(fit.roles.outcome_names)}"
-    labels = [f"{change.group}: {change.outcome}" for change in changes]
+    compared = [
+        change
+        for change in changes
+        if fit.request.privacy is not None
+        or np.isnan(change.rate_before)
+        or change.rate_before_low >= 0
+    ]
+    abouts = {change.about for change in compared}
     if len(abouts) == 1:
-        what = abouts.pop()
-        labels = [change.group for change in changes]
-    return _Lines(
-        title=f"How often each group has {what}",
-        labels=labels,
-        numbers=np.array(
-            [
-                [
-                    change.rate_before,
-                    change.rate_after,
-                    change.rate_before_low,
-                    change.rate_before_high,
-                ]
-                for change in changes
-            ]
-        ),
+        lines = {(change.column, change.group): change for change in compared}
+        return f"How often each group has {abouts.pop()}", lines
+    lines = {
+        (change.column, f"{change.group}: {change.outcome}"): change
+        for change in compared
+    }
+    return (
+        f"How often each group has each of {', '.join(fit.roles.outcome_names)}",
+        lines,
     )
 
 
@@ -318,46 +303,17 @@ def _draw_numbers(axes: Any, numbers: Reals) -> None:
     """Draw a line below the other, with the look of the report."""
     heights = np.arange(len(numbers))
     before, after, *interval = numbers.T
-    axes.plot(
-        before,
-        heights,
-        "o",
-        color=_BEFORE,
-        markersize=7,
-        zorder=3,
-        label="before",
-    )
-    axes.plot(
-        after,
-        heights,
-        "D",
-        color=_AFTER,
-        markersize=7,
-        zorder=4,
-        label="after",
-    )
+    axes.plot(before, heights, "o", color=_BEFORE, label="before")
+    axes.plot(after, heights, "D", color=_AFTER, label="after")
     if interval:
-        axes.hlines(
-            heights,
-            *interval,
-            color=_BEFORE,
-            linewidth=2,
-            zorder=2,
-            label="95 % interval before",
-        )
+        axes.hlines(heights, *interval, color=_BEFORE, label="95 % interval before")
     axes.set(ylim=(len(heights) - 0.4, -0.6), xlim=(0, None))
     axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g} %")
     axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.grid(
-        axis="x",
-        color="#dcdfe4",
-        linewidth=0.6,
-        zorder=-1,
-    )
+    axes.grid(axis="x", color="#dcdfe4", zorder=-1)
     axes.legend(
         ncols=3,
         frameon=False,
-        fontsize="small",
         loc="upper left",
         bbox_to_anchor=(0, 0),
         borderaxespad=2.5,

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum, auto
 from itertools import groupby
 from typing import NamedTuple
 
@@ -79,14 +78,6 @@ _MEANINGS = {
 # what is shown if there is little room, and if there is less
 _MAIN = ("accuracy", "auc", "by_predictions", "by_probabilities")
 FEWEST_KINDS = ("accuracy", "by_predictions")
-
-
-class Depth(Enum):
-    """How much is told: what a fit shows of itself, what fits a sheet, or all."""
-
-    HEADLINE = auto()
-    FIRST_PAGE = auto()
-    ALL = auto()
 
 
 # ---------------------------------------------------------------- rates

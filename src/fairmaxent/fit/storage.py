@@ -157,7 +157,6 @@ def load(
             " again"
         )
 
-    _drop_relabel(path, record.get("request"))
     try:
         with np.errstate(all="ignore"):  # of numbers that are refused below
             stated = record.pop("certificate")
@@ -181,15 +180,6 @@ def load(
         if not isinstance(problem, Exception) and not frames.is_foreign(problem):
             raise
         raise damaged(path, problem) from problem
-
-
-def _drop_relabel(path: object, request: Any) -> None:
-    """Read files of the time when relabelling was an option of its own."""
-    if isinstance(request, dict) and request.pop("relabel", None) is not None:
-        raise StorageError(
-            f"{path} was made with relabel=, which is gone; fit and save again with"
-            " model=Model('boosting', parity='probabilities')"
-        )
 
 
 def _restored(stored: _Model) -> Solved:

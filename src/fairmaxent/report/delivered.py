@@ -35,7 +35,6 @@ from fairmaxent.fairness.rates import (
     Rates,
     group_shares,
     group_table,
-    outcome_axis,
     worst_ratio,
 )
 from fairmaxent.fit.certified import Certified
@@ -207,25 +206,14 @@ def delivered_rates(fit: Certified, table: Reals) -> Rates:
         is_absent = np.isnan(shares) & ~np.isnan(fitted)
         shares = np.where(is_absent, 0.0, shares)
         rates["representation_rate"][name] = worst_ratio(shares, measure.strata)
-    for name, ratios in outcome_ratios(fit, table).items():
-        rates["statistical_rate"][name] = min(
-            (rate for rate in ratios.values() if rate is not None), default=None
-        )
+        of_outcomes = measure.rates_compared(table, axes)
+        ratios = [
+            worst_ratio(of_outcomes[level], measure.strata, if_nothing=np.nan)
+            for level in measure.favourable_of(axes)
+        ]
+        known = [ratio for ratio in ratios if not np.isnan(ratio)]
+        rates["statistical_rate"][name] = min(known, default=None)
     return rates
-
-
-def outcome_ratios(fit: Certified, table: Reals) -> dict[str, dict[str, float | None]]:
-    """The statistical rate of each outcome, by grouping; None: nothing to compare."""
-    measure = fit.certificate.measure
-    found: dict[str, dict[str, float | None]] = {}
-    for name, axes in measure.named_groupings:
-        outcome = fit.roles.attributes[outcome_axis(axes)]
-        rates = measure.rates_compared(table, axes)
-        found[name] = {}
-        for level in measure.favourable_of(axes):
-            worst = worst_ratio(rates[level], measure.strata, if_nothing=np.nan)
-            found[name][outcome.describe(level)] = unless_nan(worst)
-    return found
 
 
 def absences(fit: Certified, table: Reals) -> Iterator[str]:

@@ -28,13 +28,11 @@ from fairmaxent.document.words import (
     rounded,
     short_name,
     shortened,
-    times,
 )
 from fairmaxent.errors import cut
 from fairmaxent.fit.groups import GroupChange
 from fairmaxent.fit.statements import (
     FEWEST_KINDS,
-    Depth,
     cost_blocks,
     decision_blocks,
     estimate_blocks,
@@ -232,17 +230,19 @@ def _reached(report: Report) -> Iterator[Block]:
     yield Paragraph(report.verdict())
     asked = [rate for rate in report.rates if rate.wanted is not None]
     by_need = sorted(asked or report.rates, key=lambda rate: bool(rate.met))
-    yield rates_table(report, by_need, Depth.FIRST_PAGE)
+    yield rates_table(report, by_need)
     apart = small_group_lines(report.certificate.set_apart)
     if apart:
         yield Listing(_first(apart, "group"))
     yield from mean_blocks(report.certificate.means)
 
 
-def rates_table(report: Report, rates: Sequence[Reached], depth: Depth) -> Table:
-    """Each rate wanted, before and as it was delivered; all that there is has more."""
+def rates_table(
+    report: Report, rates: Sequence[Reached], *, in_detail: bool = False
+) -> Table:
+    """Each rate wanted, before and as it was delivered; in detail, there is more."""
     heads = ["1 means equal", "Wanted", "Before", report.delivered_name, "State"]
-    if depth is Depth.ALL:
+    if in_detail:
         heads += ["Achieved", "Worst before"]
         if report.mode == "rows":
             heads.append("Independent draws")
@@ -282,31 +282,12 @@ def _costs(report: Report) -> Iterator[Block]:
 
 
 def _cost_lines(report: Report) -> Iterator[str]:
-    if len(report.costs.outcomes) == 1:
-        yield from outcome_lines(report.costs.outcomes)
-    most = report.counting["most"]
-    least = report.counting["least"]
-    if report.changed:
-        for change in _first(report.changed, "group"):
-            yield f"Outcomes were changed for {change}"
-    elif _factor(most.times) == _factor(least.times):
-        yield "Everyone counts the same as in the data."
-    else:
-        yield (
-            f"Those with {short_name(most.name)} count most: {_factor(most.times)}"
-            f" times their share of the data. Those with {short_name(least.name)} count"
-            f" least: {_factor(least.times)} times."
-        )
+    yield from _first([*outcome_lines(report.costs.outcomes)], "outcome")
+    for change in _first(report.changed, "group"):
+        yield f"Outcomes were changed for {change}"
     yield from filled_lines(report.costs.filled)
     if not report.costs.groups:
         yield "What the result costs each group is not known for this fit."
-
-
-def _factor(multiple: float) -> str:
-    """Write how many times as large a share is; below one with two digits."""
-    if multiple >= 0.995:
-        return times(multiple)
-    return f"{rounded(multiple, 2):.2f}"
 
 
 def _model(report: Report) -> Iterator[Block]:

@@ -1,4 +1,4 @@
-"""What was asked for and reached, and who counts more, and who less."""
+"""What was asked for and reached."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -252,28 +252,3 @@ def _worst(
         return f"{lowest} against {highest}"
     outcome = fit.roles.attributes[outcome_axis(axes)]
     return f"{lowest} against {highest}, {outcome.describe(pair.outcome)}"
-
-
-@dataclass(frozen=True)
-class CellCount:
-    """A combination of outcome and groups: how many times its share it has now."""
-
-    name: str
-    times: float
-
-
-def counting(fit: Certified, table: Reals) -> dict[str, CellCount]:
-    """The cells that count most and least in the table of what was delivered."""
-    before = fit.problem.data_table
-    # Rounded, so that ties stay in the order of the cells whatever the last bit says.
-    counted = [
-        CellCount(
-            fit.roles.describe_cell(cell), round(float(table[cell] / before[cell]), 12)
-        )
-        for cell in np.ndindex(before.shape)
-        if before[cell] > 0
-    ]
-    return {
-        "most": max(counted, key=lambda cell: cell.times),
-        "least": min(counted, key=lambda cell: cell.times),
-    }

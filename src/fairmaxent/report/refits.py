@@ -11,8 +11,7 @@ import numpy as np
 from fairmaxent.data import frames
 from fairmaxent.data.levels import Notes
 from fairmaxent.data.table import Names
-from fairmaxent.document import Block, Note, Paragraph, Picture, Table
-from fairmaxent.document.html import curve
+from fairmaxent.document import Block, Note, Paragraph, Table
 from fairmaxent.document.words import percent
 from fairmaxent.engines.lazy_frame import open_lazy
 from fairmaxent.errors import BASE_SHARE, FairMaxEntError, Spell
@@ -40,11 +39,6 @@ RATES = (0.25, 0.5, 0.8, 1.0)
 LARGEST_TABLE = 1_000_000
 # levels of all columns: a fit solves equations in that many unknowns
 LARGEST_WIDTH = 500
-_DISTANCE = ("Distance from the data", "distance", 1, "")
-_CURVES = {
-    "base_share": (_DISTANCE, ("Seen combinations", "seen", 100, " %")),
-    "rates": (_DISTANCE, ("Effective rows", "effective_rows", 1, "")),
-}
 _ABOUT_TRADE_OFF = (
     "The same request with other shares of the base (",
     BASE_SHARE,
@@ -153,39 +147,14 @@ def trade_off_blocks(trade_off: TradeOff, door: FrontDoor) -> Iterator[Block]:
     if trade_off.skipped is not None:
         yield Paragraph(f"The trade-off was not computed: {trade_off.skipped}.")
         return
-    about = door.text_of(_ABOUT_TRADE_OFF)
-    yield Paragraph(f"{about} The open point of a picture is this fit.")
+    yield Paragraph(door.text_of(_ABOUT_TRADE_OFF))
     varied = {"base_share": door.spell(BASE_SHARE), "rates": "rates asked for"}
-    for option, across in varied.items():
-        yield from _curves(trade_off, option, across)
     heads = ["Varied", "Distance", "Effective rows", "Seen combinations"]
     if any(point.problem is not None for point in trade_off.points):
         heads.append("Note")
     rows = [_trade_off_row(point, varied[point.varied]) for point in trade_off.points]
     shown = tuple(row[: len(heads)] for row in rows)
     yield Table("Trade-off", tuple(heads), shown)
-
-
-def _curves(trade_off: TradeOff, option: str, across: str) -> Iterator[Picture]:
-    fitted = [
-        point
-        for point in trade_off.points
-        if point.varied == option and point.problem is None
-    ]
-    this_fit = next((point.value for point in fitted if point.is_this_fit), None)
-    for heading, quantity, scale, unit in _CURVES[option]:
-        values = [(point.value, getattr(point, quantity)) for point in fitted]
-        drawn = [(share, scale * value) for share, value in values if value is not None]
-        title = f"{heading} over {across}"
-        if len(drawn) > 1:
-            svg = curve(
-                drawn,
-                this_fit,
-                title=title,
-                across=across,
-                unit=unit,
-            )
-            yield Picture(title, svg)
 
 
 def _trade_off_row(point: TradeOffPoint, option: str) -> tuple[str, ...]:

@@ -1,7 +1,6 @@
 """The report: every number that is shown, and the sentences that all its parts have."""
 
 import platform
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from importlib.metadata import version
@@ -41,9 +40,7 @@ from fairmaxent.report.delivered import (
     deliver,
 )
 from fairmaxent.report.rates import (
-    CellCount,
     Reached,
-    counting,
     outcomes_compared,
     reached,
     wishes,
@@ -55,12 +52,6 @@ _DELIVERED = {
     "rows": "Drawn rows",
     "weights": "Weighted rows",
     "top-up": "Old and added rows",
-}
-# by how many rates were asked for
-_ALL_MET = {
-    0: "No rate was asked for",
-    1: "The rate asked for is met",
-    2: "Both rates asked for are met",
 }
 
 
@@ -125,14 +116,12 @@ class Report:
     # for how many people of each group the outcome was changed, and in which direction
     changed: Notes
     costs: DeliveredCosts
-    counting: dict[str, CellCount]
     wishes: Notes
     rates: tuple[Reached, ...]
     warnings: Notes  # everything else that a careful reader should know
     certificate: Certificate
     # as they were delivered; those of each protected column come first
     groups: tuple[GroupChange, ...]
-    moves: tuple[shares.Move, ...]
     marginals: tuple[shares.Marginal, ...]
     associations: shares.Associations
     trade_off: TradeOff
@@ -207,38 +196,15 @@ class Report:
     def verdict(self) -> str:
         """Say what was reached, and remind of the cost if too few people bear it."""
         asked = [rate for rate in self.rates if rate.met is not None]
-        reminder = ""
-        if self.alerts and asked:
-            reminder = " The warning above names the cost."
-        return f"{self._reached(asked)}.{reminder}"
-
-    def _reached(self, asked: Sequence[Reached]) -> str:
-        short = [rate for rate in asked if not rate.met]
-        rows = self.delivered_name.lower()
+        if not asked:
+            return "No rate was asked for."
         exactly = sum(rate.met_exactly is True for rate in asked)
-        is_incomparable = any(
-            rate.from_target or rate.gap is None
-            for rate in short
-            if not rate.nearly_met
-        )
-        if exactly < len(asked) or is_incomparable:
-            return (
-                f"{exactly} of {len(asked)} rates asked for are met by the"
-                f" distribution, {len(asked) - len(short)} by the {rows}"
-            )
-        met = _ALL_MET.get(len(asked), f"All {len(asked)} rates are met")
-        if not short:
-            return met
-        gap = max(rate.gap or 0.0 for rate in short)
-        why = ", because a row cannot be split" if short[0].rounded else ""
-        if all(rate.nearly_met for rate in short):
-            return (
-                f"{met}: exactly by the distribution, and to within {gap:.4f} by the"
-                f" {rows}{why}"
-            )
+        delivered = sum(bool(rate.met) or rate.nearly_met for rate in asked)
+        reminder = " The warning above names the cost." if self.alerts else ""
+        rows = self.delivered_name.lower()
         return (
-            f"{met} by the distribution, but the {rows} fall short by up to"
-            f" {gap:.4f}{why}"
+            f"Rates asked for: {len(asked)}. Met by the distribution: {exactly}; by"
+            f" the {rows}: {delivered}.{reminder}"
         )
 
     def state(self, rate: Reached) -> tuple[str, str]:
@@ -300,7 +266,6 @@ def _collected(
     certificate = fit.certificate
     source = request.source or Source()
     door = source.front_door
-    columns = shares.marginals(fit)
     trades = TradeOff((), "it was not asked for")
     if request.trade_off:
         trades = trade_off(fit, spell=door.spell)
@@ -319,7 +284,6 @@ def _collected(
         alerts=tuple(map(door.text_of, cost_remarks(certificate))),
         changed=tuple(changed_lines(certificate.costs)),
         costs=costs_of(fit, delivered, data),
-        counting=counting(fit, delivered.table),
         wishes=tuple(wishes(fit)),
         rates=tuple(reached(fit, delivered)),
         warnings=(
@@ -328,8 +292,7 @@ def _collected(
         ),
         certificate=certificate,
         groups=changes_by_column(fit, delivered.table),
-        moves=shares.largest_moves(columns),
-        marginals=columns,
+        marginals=shares.marginals(fit),
         associations=shares.associations(fit),
         trade_off=trades,
         mode=request.mode,

@@ -19,7 +19,6 @@ from fairmaxent.document import (
 from fairmaxent.errors import BASE_SHARE
 from fairmaxent.fit import statements
 from fairmaxent.fit.facts import ModelEstimate
-from fairmaxent.fit.statements import Depth
 from fairmaxent.report.first_page import (
     EFFECTIVE,
     copy_lines,
@@ -31,7 +30,6 @@ from fairmaxent.report.report import Report
 from fairmaxent.report.shares import (
     column_blocks,
     group_blocks,
-    move_blocks,
     pair_blocks,
 )
 
@@ -121,7 +119,7 @@ def _rates(report: Report) -> Blocks:
             " be below the exact one."
         )
     yield Paragraph(about)
-    yield rates_table(report, report.rates, Depth.ALL)
+    yield rates_table(report, report.rates, in_detail=True)
     yield from statements.mean_blocks(report.certificate.means)
     if report.warnings:
         yield Note(
@@ -357,12 +355,6 @@ _SECTIONS: tuple[tuple[str, str, str, Callable[[Report], Iterable[Block]]], ...]
         lambda report: group_blocks(report.groups),
     ),
     ("model", "A model trained on this", "A model trained on this", _model),
-    (
-        "moved",
-        "What changed most",
-        "What changed",
-        lambda report: move_blocks(report.moves),
-    ),
     (
         "columns",
         "Every column",

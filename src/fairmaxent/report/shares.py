@@ -7,23 +7,20 @@ from operator import attrgetter
 import numpy as np
 
 from fairmaxent.data.table import Names, Reals, cramers_v, tally
-from fairmaxent.document import Block, Heading, Paragraph, Picture, Table
-from fairmaxent.document.html import heat_map
-from fairmaxent.document.words import counted, more, percent, rounded, short_name
+from fairmaxent.document import Block, Heading, Paragraph, Table
+from fairmaxent.document.words import counted, more, percent, short_name
 from fairmaxent.errors import BASE_SHARE
 from fairmaxent.fit.certified import Certified
 from fairmaxent.fit.groups import GroupChange
 from fairmaxent.report.delivered import unless_nan
 from fairmaxent.report.source import FrontDoor
 
-_MOVES = 12
-_NOTABLE = 0.0005  # a change of a share that shows in percentage points with one digit
 _RATES = attrgetter("rate_before", "rate_after", "rate_before_low", "rate_before_high")
 # shown one by one in a page; the JSON report has all
 _COLUMNS = 40
 _LEVELS = 16
 _GROUPS = 24
-LARGEST_MAP = 25  # columns; more do not fit into a heat map that anyone reads
+LARGEST_MAP = 25  # columns of which all pairs are compared
 # of a column that is compared with others: a table of each pair is made
 MOST_LEVELS = 1000
 _SHIFTS = 10
@@ -31,8 +28,8 @@ _ABOUT_PAIRS = (
     (
         "How strongly two columns are related, measured by Cramér's V: 0 means"
         " independent, 1 means that one determines the other. The outcome should no"
-        " longer be related to the protected columns; the rest should look the same on"
-        " both sides. The larger "
+        " longer be related to the protected columns; the rest should stay as it is."
+        " The larger "
     ),
     BASE_SHARE,
     (
@@ -64,16 +61,6 @@ class Marginal:
     shifts: tuple[Shift, ...]
 
 
-@dataclass(frozen=True)
-class Move:
-    """One level of one column, before and after."""
-
-    column: str
-    level: str
-    before: float
-    after: float
-
-
 def marginals(fit: Certified) -> tuple[Marginal, ...]:
     """Every column: outcome and protected ones first, then those that changed most."""
     codes = fit.roles.blocks.unpool(fit.distinct_rows.codes)
@@ -99,19 +86,6 @@ def marginals(fit: Certified) -> tuple[Marginal, ...]:
     )
 
 
-def largest_moves(columns: Sequence[Marginal]) -> tuple[Move, ...]:
-    """The levels whose share changed most, and visibly, among all columns."""
-    moves = [
-        Move(one.name, shift.label, shift.before, shift.after)
-        for one in columns
-        for shift in one.shifts
-    ]
-    moved = [move for move in moves if abs(move.after - move.before) >= _NOTABLE]
-    # Rounded, so that ties stay in the order of the columns whatever the last bit says.
-    moved.sort(key=lambda move: -round(abs(move.after - move.before), 12))
-    return tuple(moved[:_MOVES])
-
-
 @dataclass(frozen=True)
 class AssociationShift:
     """Cramér's V of two columns, and what it is by chance if they are unrelated."""
@@ -128,7 +102,7 @@ class Associations:
     """Cramér's V of each pair of columns in the data and in p*, one on the diagonal."""
 
     names: Names
-    left_out: int  # columns that the map has no room for
+    left_out: int  # columns that are not compared
     before: Matrix
     after: Matrix
     shifts: tuple[AssociationShift, ...]  # that are more than chance
@@ -297,27 +271,6 @@ def outcome_table(label: str, changes: Sequence[GroupChange], about: str) -> Tab
     )
 
 
-def move_blocks(moves: Sequence[Move]) -> Iterator[Block]:
-    """What changed most."""
-    if not moves:
-        yield Paragraph(
-            "No level of any column changed its share of the rows by a tenth of a"
-            " percentage point."
-        )
-        return
-    yield Paragraph(
-        "The levels whose share of the rows changed most, among all columns."
-    )
-    rows = []
-    for move in moves:
-        points = rounded(100 * (move.after - move.before), 1)
-        change = f"{points:+.1f}".replace("-", "−")
-        shares = (percent(move.before), percent(move.after))
-        rows.append((move.column, move.level, *shares, change))
-    heads = ("Column", "Level", "Before", "After", "Change, points")
-    yield Table("What changed most", heads, tuple(rows))
-
-
 def column_blocks(columns: Sequence[Marginal]) -> Iterator[Block]:
     """The share of each level of every column."""
     yield Paragraph(
@@ -378,16 +331,13 @@ def pair_blocks(pairs: Associations, door: FrontDoor) -> Iterator[Block]:
             f" {pairs.left_out} columns that are least related to the outcome and the"
             " groups, or that have more than 1,000 levels, are left out."
         )
-    yield Paragraph(f"{about} Cells of a picture show 100·V if there is room.")
-    yield _map("Before", pairs.names, pairs.before, "in the data")
-    yield _map("After", pairs.names, pairs.after, "after the fit")
-    yield Heading("Pairs that changed most")
+    yield Paragraph(about)
     none = "" if pairs.shifts else " No pair changed by more than that."
     yield Paragraph(
-        "Pairs are listed if their Cramér's V changed by more than chance alone can"
-        " explain. By chance: about how related such columns would seem to be if they"
-        " were not, because many levels share few rows, or because few rows count"
-        f" often.{none}"
+        "The JSON report has all pairs. Those are listed here whose Cramér's V changed"
+        " by more than chance alone can explain. By chance: about how related such"
+        " columns would seem to be if they were not, because many levels share few"
+        f" rows, or because few rows count often.{none}"
     )
     if pairs.shifts:
         rows = tuple(
@@ -401,18 +351,3 @@ def pair_blocks(pairs: Associations, door: FrontDoor) -> Iterator[Block]:
         )
         heads = ("Columns", "Cramér's V before", "After", "By chance")
         yield Table("Pairs that changed most", heads, rows)
-
-
-def _map(
-    heading: str,
-    names: Sequence[str],
-    matrix: Matrix,
-    where: str,
-) -> Picture:
-    rows = tuple(
-        (name, *(f"{value:.2f}" for value in row))
-        for name, row in zip(names, matrix, strict=True)
-    )
-    title = f"Cramér's V of each pair of columns, {where}"
-    drawn = heat_map(names, matrix, title=title)
-    return Picture(heading, drawn, Table(heading, ("", *names), rows))

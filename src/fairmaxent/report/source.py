@@ -21,25 +21,6 @@ from fairmaxent.report.delivered import Delivered
 # characters of a line, and of what may take several
 _LINE = 100
 _LONGEST = 440
-_MONTHS = (
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-)
-_DROP = {
-    "pandas": "columns=",
-    "polars": "",
-    "pyarrow": "",
-}
 
 
 @dataclass(frozen=True)
@@ -68,9 +49,8 @@ class Filing:
 
     @property
     def pairs(self) -> tuple[tuple[str, str], ...]:
-        """What it is filed under, with a date as people write it, in any locale."""
-        time = datetime.fromisoformat(self.written)
-        date = f"{time.day} {_MONTHS[time.month - 1]} {time.year}, {time:%H:%M} UTC"
+        """What it is filed under, with a date that reads the same in any locale."""
+        date = f"{datetime.fromisoformat(self.written):%Y-%m-%d, %H:%M} UTC"
         author = cut(self.author or "not stated", _LINE)
         purpose = shortened(self.purpose or "not stated", _LONGEST)
         return ("Author", author), ("Written", date), ("Purpose", purpose)
@@ -216,7 +196,8 @@ def reading_lines(fit: Certified, source: Source) -> Iterator[str]:
 
 
 def _without(fit: Certified, names: list[str]) -> str:
-    return f"frame.drop({_DROP.get(fit.domain.library, '')}{names!r})"
+    columns = "columns=" if fit.domain.library == "pandas" else ""
+    return f"frame.drop({columns}{names!r})"
 
 
 def _drawing(fit: Certified, delivered: Delivered) -> str:

@@ -216,19 +216,9 @@ def _raking_summary(certificate: RakingCertificate) -> str:
     names = ", ".join(margin.name for margin in certificate.margins)
     if certificate.missed:
         missed = ", ".join(certificate.missed)
-        held = [
-            margin.name
-            for margin in certificate.margins
-            if margin.name not in certificate.missed
-        ]
-        met = ""
-        if held:
-            met = f" The others are met ({', '.join(held)})."
         return (
             f"Known margins are missed ({missed}): {certificate.conflict}. The"
-            f" {certificate.rows:,} rows have the weights that come closest to them;"
-            f" the largest error of a share is {100 * certificate.largest_error:.2g}"
-            f" percentage points.{met}"
+            f" {certificate.rows:,} rows have the weights that come closest to them."
         )
     within = "" if certificate.bounds is None else " within the bounds"
     return (
