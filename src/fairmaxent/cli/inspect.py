@@ -251,8 +251,8 @@ def _private_next(
     files = [word for word in outputs(data, form) if word != "--like-input"]
     private = ["--domain", domain, "--epsilon", "1"]
     return next_step(
-        f"read {on_one_line(domain)}, change what is not public, and remove its"
-        " line 'draft = true'; then make the table fair and private, with a report",
+        "read the draft, change what is not public, and remove its line 'draft = true';"
+        " then make the table fair and private, with a report",
         ["debias", data, *given, *private, *files],
     )
 
