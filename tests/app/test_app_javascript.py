@@ -10,7 +10,7 @@ import pytest
 SCRIPT = """
 import { moved, rounded } from "./shares.js";
 import { dotCounts } from "./charts.js";
-import { sentence } from "./format.js";
+import { joined, sentence } from "./format.js";
 import { keptRates } from "./form.js";
 const set = [[0, 450], [1, 450], [2, 60], [3, 40], [3, 50]], held = [];
 let parts = [400, 300, 200, 100];
@@ -28,7 +28,9 @@ const one = { protected: ["sex"], rate: 0.8, sizes: null }, both = ["sex", "race
 const wishes = [[one, both], [{ ...one, rate: 1 }, both], [{ ...one, groups: "joint", protected: both }, ["race"]],
   [{ protected: both, rate: { sex: 0.8, race: 0.7 }, sizes: { sex: 0.5, race: null } }, ["race", "age"]]];
 const kept = wishes.map(([options, columns]) => keptRates(forms, options, columns));
-console.log(JSON.stringify([parts, rounded([1, 1, 1]), dotCounts(people[0]), told, kept]));
+const same = [[undefined, { "sí": "Sí", constructor: "Constructor" }],
+  [{ 1: "yes ", 2: "no" }, { "yes ": "Yes", NO: "no" }]].map(([given, names]) => joined(given, names));
+console.log(JSON.stringify([parts, rounded([1, 1, 1]), dotCounts(people[0]), told, kept, same]));
 process.exit();
 """
 
@@ -42,7 +44,14 @@ def test_shares_dots_and_the_sentence(tmp_path):
     done = subprocess.run(
         [node, "run.js"], cwd=tmp_path, capture_output=True, text=True, check=True
     )
-    parts, thirds, dots, (told, same, coded, of_many), kept = json.loads(done.stdout)
+    parts, thirds, dots, (told, same, coded, of_many), kept, one_name = json.loads(
+        done.stdout
+    )
+    # a level that was renamed before is known by its code
+    assert one_name == [
+        {"sí": "Sí", "constructor": "Constructor"},
+        {"1": "Yes", "2": "no", "NO": "no"},
+    ]
     # the wish of a column stays with it
     assert kept == [
         {"rate": {"sex": 0.8, "race": 1}, "sizes": None},

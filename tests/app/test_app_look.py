@@ -134,6 +134,45 @@ def test_roles_stay_when_levels_get_names_and_an_example_speaks_of_sex_first(cli
     ]
 
 
+def written_twice():
+    """Promotions written by two hands: Sí and sí, NO and no."""
+    rng = np.random.default_rng(3)
+    sex = rng.choice(["Hombre", "Mujer", "mujer "], 300, p=[0.6, 0.3, 0.1])
+    good = rng.random(300) < np.where(sex == "Hombre", 0.5, 0.3)
+    hand = rng.random(300) < 0.8
+    words = np.where(good, np.where(hand, "Sí", "sí"), np.where(hand, "no", "NO"))
+    return polars.DataFrame({"Sexo": sex, "Ascenso": words})
+
+
+def test_levels_that_are_written_in_two_ways_can_be_made_one(client):
+    frame = written_twice()
+    state, _ = opened(client, frame=frame)
+    alike = state["look"]["alike"]
+    assert alike == {
+        "Ascenso": {"sí": "Sí", "NO": "no"},
+        "Sexo": {"mujer": "Mujer"},
+    }
+    for column in alike:  # as the button of each column asks
+        given = client.get("/api/state")[1]["table"]["reading"].get("levels", {})
+        levels = {**given, column: alike[column]}
+        asked = {"table": client.present()["table"], "options": {"levels": levels}}
+        client.done("/api/read", asked)
+    state = client.get("/api/state")[1]
+    assert state["look"]["alike"] == {}
+    assert state["options"]["favourable"] == ["Sí"]
+    by_hand = frame.to_pandas().apply(lambda cells: cells.str.strip().str.lower())
+    shares = {
+        name: dict(column["shares"])
+        for column in state["look"]["columns"]
+        if (name := column["name"]) in alike
+    }
+    for name, of_levels in shares.items():
+        counted = by_hand[name].value_counts(normalize=True)
+        assert {level.lower(): share for level, share in of_levels.items()} == (
+            pytest.approx(counted.to_dict())
+        )
+
+
 def test_the_page_names_every_format_that_is_read(client):
     state = client.get("/api/state")[1]
     for format in FORMATS.values():

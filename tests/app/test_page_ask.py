@@ -256,6 +256,26 @@ def test_columns_and_the_file_are_read_as_asked(page, people_app):
     assert page.problems == []
 
 
+def test_levels_that_are_written_in_two_ways_are_made_one(page, tmp_path):
+    lines = ["f,Sí", "f,no", "m,Sí", "m,sí", "m,NO", "m,no", "f,no"] * 20
+    data = tmp_path / "staff.csv"
+    data.write_text("\n".join(["sex,Ascenso", *lines]), encoding="utf-8")
+    with running(tmp_path, data=data) as client:
+        enter(page, client)
+        button = page.get_by_role("button", name="Make the levels of Ascenso one")
+        assert button.inner_text() == "Make them one"
+        said = "Perhaps the same in Ascenso: “NO” and “no”; “sí” and “Sí”."
+        assert said in page.locator("#look").inner_text()
+        button.click()
+        button.wait_for(state="detached")
+        state = client.get("/api/state")[1]
+        assert state["table"]["reading"]["levels"] == {
+            "Ascenso": {"sí": "Sí", "NO": "no"}
+        }
+        assert "“sí”" not in page.locator("#look").inner_text()
+    assert page.problems == []
+
+
 def test_a_file_that_cannot_be_guessed_at_is_read_with_help(page, tmp_path):
     text = "a remark\n" + "f|n|1,5|yes\nm|s|2,5|no\nm|n|3,5|yes\n" * 40 + "sum of all\n"
     with running(tmp_path) as client:

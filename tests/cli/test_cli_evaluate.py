@@ -3,6 +3,7 @@
 import json
 import shlex
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -30,10 +31,28 @@ def test_the_verdict_comes_first_and_the_next_step_last():
     said = run("real.csv", "new.csv", "--control", "control.csv", *QUICK)
     assert said.startswith("No attack")
     assert "240 real rows, 240 new rows, 240 control rows; 6 columns" in said
-    assert said.splitlines()[-1].startswith(
-        "Next: share the rows together with this evaluation"
-    )
-    assert max(map(len, said.splitlines())) <= 80
+    # copying and singling out are too close to call with so few rows
+    assert "It is too close to call for copying real rows" in " ".join(said.split())
+    assert said.splitlines()[-1].startswith("Next: it is too close to call")
+    assert max(map(len, said.split("\nNext")[0].splitlines())) <= 80
+
+
+def test_rows_are_to_be_shared_only_where_no_risk_is_too_close_to_call():
+    """Following the advice, more rows and more attacks, is what gets there."""
+    for name, seed in (("real", 1), ("new", 2), ("control", 3)):
+        cells = np.random.default_rng(seed).integers(0, 12, (1500, 8))
+        rows = pl.DataFrame(cells, schema=list("abcdefgh"))
+        rows.write_csv(f"{name}.csv")
+        rows.head(150).write_csv(f"few-{name}.csv")
+    more = ("--seed", "1", "--attacks", "1000")
+    for before, advised in (
+        ("few-", "too close to call"),
+        ("", "Next: share the rows"),
+    ):
+        files = (f"{before}real.csv", f"{before}new.csv")
+        said = run(*files, "--control", f"{before}control.csv", *more)
+        assert advised in said.splitlines()[-1]
+        assert ("uncertain" in said) == bool(before)
 
 
 def test_it_is_what_python_says():

@@ -72,9 +72,20 @@ def test_from_pipe_to_pipe(folder):
 
 
 @pytest.mark.process
-def test_ctrl_c_is_one_line_and_leaves_nothing(folder):
+@pytest.mark.parametrize("backtrace", ["0", "1", "full"])
+def test_ctrl_c_is_one_line_and_leaves_nothing(folder, backtrace):
+    """Neither Python nor Rust shows the way that led there."""
     before = listing(folder)
-    process = start("debias", "-", *ROLES, *QUIET, "-o", "fair.csv", folder=folder)
+    process = start(
+        "debias",
+        "-",
+        *ROLES,
+        *QUIET,
+        "-o",
+        "fair.csv",
+        folder=folder,
+        env={**os.environ, "RUST_BACKTRACE": backtrace},
+    )
     process.stdin.write(b"sex,income\n")
     process.stdin.flush()
     _wait_for_reading(process)
@@ -148,6 +159,43 @@ def test_ctrl_c_before_there_is_anything_to_interrupt_ends_it_quietly(folder):
         preexec_fn=heed_signals,
     )
     assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("said", ["", "ValueError"])
+def test_ctrl_c_where_python_cannot_raise_it_ends_it_all_the_same(folder, said):
+    """As while it cleans up after an import; other problems there are said."""
+    script = f"""
+import weakref
+from fairmaxent.cli import main
+from fairmaxent.cli.group import group
+
+class Noted: pass
+
+def clean_up(_):
+    raise {said or "KeyboardInterrupt"}
+
+def invoke(ctx):
+    noted = Noted()
+    reference = weakref.ref(noted, clean_up)
+    del noted
+    print("went on")
+
+group.invoke = invoke
+main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script, "inspect", "data.csv"],
+        capture_output=True,
+        cwd=folder,
+        text=True,
+        preexec_fn=heed_signals,
+    )
+    assert said in done.stderr
+    if said:
+        assert (done.returncode, done.stdout) == (0, "went on\n")
+    else:
+        assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
 @pytest.mark.process

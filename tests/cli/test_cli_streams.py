@@ -9,15 +9,17 @@ import resource
 import stat
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+import clifiles
 from clifiles import QUIET, ROLES, biased_table, listing
 from fairmaxent import debias
 from fairmaxent.cli.group import _explain, group
-from fairmaxent.cli.options import next_step
+from fairmaxent.cli.options import after_report, name_for, next_step
 
 COMMAND = f"{sys.executable} -m fairmaxent"
 R, Q = " ".join(ROLES), " ".join(QUIET)
@@ -82,9 +84,50 @@ def test_a_pipe_is_no_file_for_the_next_command(tmp_path):
     os.mkfifo(pipe)
     said = next_step("write a report", ["report", "model.fme", "--sample", str(pipe)])
     assert said == (
-        f"Next: write a report (run it again with a file instead of {pipe}, a pipe"
-        " that is gone)"
+        "Next: write a report (run it again with a file instead of the pipe, which is"
+        " gone)"
     )
+    assert after_report(str(pipe)).startswith("Next: open the report and read its")
+    assert name_for(str(pipe), "report.html") == "table-report.html"
+
+
+PIPED = ["--outcome", "income", "--protected", "sex", "--estimate", "none"]
+LOOKED = ["inspect", "data.csv", *PIPED[:4]]
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        ["debias", "data.csv", *PIPED, "-o", "PIPE"],
+        ["debias", "data.csv", *PIPED, "--report", "PIPE.html"],
+        ["debias", "data.csv", *PIPED, "--model", "PIPE"],
+        ["debias", "data.csv", *PIPED, "-o", "f.csv", "--report", "PIPE.md"],
+        ["debias", "data.csv", *PIPED, "-o", "PIPE", "--report", "r.md"],
+        [*LOOKED, "--report", "PIPE.md"],
+        [*LOOKED, "--write-config", "PIPE"],
+        [*LOOKED, "--write-domain", "PIPE"],
+        ["sample", "model.fme", "-n", "9", "-o", "PIPE"],
+        ["report", "model.fme", "-o", "PIPE.html"],
+        ["rake", "data.csv", "--margins", "margins.csv", "-o", "PIPE"],
+        ["rake", "data.csv", "--margins", "margins.csv", "--report", "PIPE.md"],
+    ],
+    ids=lambda typed: f"{typed[0]} {typed[-2]}",
+)
+def test_the_next_step_names_no_pipe(typed, tmp_path, monkeypatch):
+    """A shell's >(...) is a name such as /dev/fd/63, which is gone by then."""
+    monkeypatch.chdir(tmp_path)
+    data = biased_table()
+    data.write_csv("data.csv")
+    debias(data, "income", "sex", estimate=None).save("model.fme")
+    Path("margins.csv").write_text("columns,level,value\nsex,Female,1\nsex,Male,1\n")
+    pipe = next(word for word in typed if word.startswith("PIPE"))
+    os.mkfifo(pipe)
+    reading = threading.Thread(target=Path(pipe).read_bytes, daemon=True)
+    reading.start()
+    said = clifiles.run(*typed).output
+    reading.join(60)
+    following = said[said.index("Next: ") :] if "Next: " in said else ""
+    assert "PIPE" not in following
 
 
 @pytest.mark.process

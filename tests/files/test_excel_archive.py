@@ -5,16 +5,19 @@ calamine would make room for 549,755,813,888 bytes, and end the process.
 
 import functools
 import io
+import json
 import os
 import random
 import re
 import subprocess
 import sys
+import urllib.request
 import zipfile
+from pathlib import Path
 
 import pytest
 
-from cliprocesses import COMMAND
+from cliprocesses import COMMAND, start
 from fairmaxent.app.upload import read_upload
 from fairmaxent.errors import FairMaxEntError
 from fairmaxent.files.excel import _choose
@@ -180,6 +183,40 @@ def test_a_bomb_takes_little_memory_by_every_door(name, tmp_path):
     assert says in re.sub(r"\s+", " ", typed.stdout + typed.stderr)
     # in a child, which may not take much more than libraries reserve
     assert says in said_of(path, read_upload)
+
+
+@pytest.mark.process
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="needs Linux")
+@pytest.mark.parametrize("name", list(bombs())[:5])
+def test_an_app_that_is_started_with_a_bomb_says_so_on_its_page(name, tmp_path):
+    pytest.importorskip("uvicorn")
+    pytest.importorskip("starlette")
+    content, says = bombs()[name]
+    (tmp_path / "bomb.xlsx").write_bytes(content)
+    own = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONUNBUFFERED": "1"}
+    app = start("app", "bomb.xlsx", "--no-browser", folder=tmp_path, env=own)
+    try:
+        address = app.stdout.readline().decode().split()[1]
+        state = state_of(address)
+        took = Path(f"/proc/{app.pid}/status").read_text()
+    finally:
+        app.terminate()
+        _, problems = app.communicate(timeout=60)
+    assert state["table"] is None
+    assert says in state["problem"]
+    assert str(tmp_path) not in state["problem"]
+    assert problems == b""
+    assert int(re.search(r"VmHWM:\s*(\d+)", took)[1]) < MOST_KB
+
+
+def state_of(address):
+    """What the page of an app is told first."""
+    opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+    with opener.open(address, timeout=60) as first:
+        page = re.search(rb"#page=(\w+)", first.read())[1].decode()
+    opener.addheaders.append(("X-Fairmaxent-Page", page))
+    with opener.open(address.split("?")[0] + "api/state", timeout=60) as answer:
+        return json.load(answer)
 
 
 # ---------------------------------------------------------------- where cells are

@@ -109,7 +109,12 @@ def prepared(folder, monkeypatch):
 
 
 def run(arguments, folder, outputs=()):
-    """Run a command in the current folder, and return its exit code.
+    """Run a command in the current folder, and return its exit code."""
+    return ran(arguments, folder, outputs)[0].exit_code
+
+
+def ran(arguments, folder, outputs=()):
+    """Run a command in the current folder; return how it ended, and what it wrote.
 
     It has a meaning, failures are one line, nothing that was there changes, nothing
     else is left, and outputs are there exactly if it says so.
@@ -129,4 +134,4 @@ def run(arguments, folder, outputs=()):
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 < BYTES
     for name in done:
         os.remove(folder / name)
-    return result.exit_code
+    return result, done

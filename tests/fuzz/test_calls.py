@@ -14,6 +14,7 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 import pytest
+from by_hand import check_rates, compares_all_levels, is_plain, strata_by_hand
 from ends import SEED, ends_well, generated
 from frame_calls import (
     LEVELS,
@@ -39,72 +40,6 @@ from fairmaxent import (
     rake,
 )
 from fairmaxent.data.limits import max_memory
-
-
-def is_plain(cells):
-    """Whether values are groups as they stand: a few texts, none of them missing."""
-    return bool(cells) and all(
-        isinstance(cell, str) and len(cell) < 60 for cell in cells
-    )
-
-
-def strata_by_hand(table, weights, within):
-    """The rows of each stratum, of which those without weight are left out."""
-    rows = pd.DataFrame(
-        {name: pd.Series(cells, dtype=object) for name, cells in table.items()}
-    ).assign(weight=weights)
-    rows = rows[rows["weight"] > 0]
-    return (
-        [stratum for _, stratum in rows.groupby([rows[name] for name in within])]
-        if within
-        else [rows]
-    )
-
-
-def rates_by_hand(stratum, outcome, levels):
-    """Smallest over largest share of a group z, and of each level of the outcome, the
-    least, in a group z.
-    """
-    sums = stratum.groupby(["z", outcome])["weight"].sum().unstack(fill_value=0.0)
-    sizes = sums.sum(axis=1)
-    shares = sums.div(sizes, axis=0).reindex(columns=list(levels), fill_value=0.0)
-    most = shares.max()
-    ratios = (shares.min() / most)[most > 0]
-    return sizes.min() / sizes.max(), ratios.min() if len(ratios) else 1.0
-
-
-def check_rates(fit, table, weights):
-    """Compare what a certificate says with the rates of weighted rows, or cells, in the
-    worst stratum.
-    """
-    request, achieved = fit.request, fit.certificate.achieved
-    outcomes, within = [request.outcome, *request.also_names], request.within_names
-    ending = f" within {' × '.join(within)}" if within else ""
-    for outcome in outcomes:
-        name = f"{outcome} by z{ending}" if len(outcomes) > 1 else f"z{ending}"
-        named = (
-            request.favourable.get(outcome)
-            if isinstance(request.favourable, dict)
-            else request.favourable
-        )
-        levels = (
-            list(dict.fromkeys(table[outcome]))
-            if named is None
-            else named
-            if isinstance(named, list)
-            else [named]
-        )
-        rates = [
-            rates_by_hand(stratum, outcome, levels)
-            for stratum in strata_by_hand(table, weights, within)
-        ]
-        shares, outcome_rates = np.min(rates, axis=0)
-        assert achieved["representation_rate"][name] == pytest.approx(
-            shares, abs=1e-6
-        ), name
-        assert achieved["statistical_rate"][name] == pytest.approx(
-            outcome_rates, abs=1e-6
-        ), name
 
 
 @seed(SEED)
@@ -161,14 +96,6 @@ def test_strange_values(data, value, other):
         pass
 
 
-def compares_all_levels(fit):
-    """Whether groups are those of z alone, and no stratum is left out."""
-    within = fit.request.within
-    return fit.request.protected_names == ["z"] and not (
-        isinstance(within, dict) and any(within.values())
-    )
-
-
 def check_distribution(fit, asked):
     """The distribution has the rates that the certificate names, and those that were
     asked for.
@@ -179,14 +106,14 @@ def check_distribution(fit, asked):
         "z",
         *fit.request.within_names,
     ]
-    if not compares_all_levels(fit) or any(
+    if not compares_all_levels(fit.request) or any(
         fit.domain.attribute(name).missing is not None for name in names
     ):
         return
     cells = nw.from_native(fit.distribution.marginal(names), eager_only=True).to_dict(
         as_series=False
     )
-    check_rates(fit, cells, cells.pop("probability"))
+    check_rates(fit.request, fit.certificate.achieved, cells, cells.pop("probability"))
     for kind, by_name in (
         fit.certificate.wanted.items() if "largest_weight" not in asked else ()
     ):
@@ -204,7 +131,7 @@ def check_weights(fit, table, asked):
     if (
         weights.ndim > 1
         or {"weight", "forbid"} & set(asked)
-        or not compares_all_levels(fit)
+        or not compares_all_levels(fit.request)
     ):
         return
     if not all(is_plain(table[name]) for name in ("z", *strata)):
@@ -212,7 +139,7 @@ def check_weights(fit, table, asked):
     if all(
         is_plain(table[name]) for name in (fit.request.outcome, *fit.request.also_names)
     ):
-        check_rates(fit, table, weights)
+        check_rates(fit.request, fit.certificate.achieved, table, weights)
     are_numbers = table["y"] and all(
         type(cell) is int and abs(cell) < 10 for cell in table["y"]
     )

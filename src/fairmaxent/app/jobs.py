@@ -66,7 +66,9 @@ def explained(problem: BaseException, *, hide: str) -> tuple[str, int]:
             f" {problem}). Please report it."
         )
     text = re.sub(rf"{re.escape(hide + os.sep)}(\d+{re.escape(os.sep)})?", "", text)
-    return visible(f"{text[:1].upper()}{text[1:]}"), status
+    if text.partition(" ")[0].isalpha():  # not the name of a file
+        text = f"{text[:1].upper()}{text[1:]}"
+    return visible(text), status
 
 
 class LatestOnly:

@@ -15,7 +15,7 @@ import numpy as np
 
 from fairmaxent.app.page_options import KEPT, as_labelled, page_options
 from fairmaxent.app.scenario import COLUMN_NAMES, ROLE_NAMES, OpenedTable
-from fairmaxent.cli.inspect import inspected
+from fairmaxent.cli.inspect import inspected, one_name
 from fairmaxent.cli.reading import DomainOptions
 from fairmaxent.cli.request import RoleOptions
 from fairmaxent.data.domain import Domain
@@ -135,6 +135,7 @@ def look_at(opened: OpenedTable, asked: Values) -> Values:
                 vars(proxy) for proxy in inspection.proxies if proxy.strength >= NOTABLE
             ][:_PROXIES],
             "notes": [visible(note) for note in notes],
+            "alike": one_name(inspection),
         }
     )
 

@@ -251,8 +251,8 @@ def _private_next(
     files = [word for word in outputs(data, form) if word != "--like-input"]
     private = ["--domain", domain, "--epsilon", "1"]
     return next_step(
-        f"read {on_one_line(domain)}, change what is not public, and remove its"
-        " line 'draft = true'; then make the table fair and private, with a report",
+        "read the draft, change what is not public, and remove its line 'draft = true';"
+        " then make the table fair and private, with a report",
         ["debias", data, *given, *private, *files],
     )
 
@@ -331,7 +331,7 @@ def _next(
     domain = wanted.write_domain
     if domain is not None and inspection.outcome and inspection.protected:
         return _private_next(ctx, data, inspection, domain, form)
-    merged = _one_name(inspection)
+    merged = one_name(inspection)
     # whoever named levels knows them
     if merged and not (ctx.params["levels"] or ctx.params["favourable"]):
         typed = given_options(ctx, _REPEATED | {"outcome", "protected"})
@@ -372,7 +372,7 @@ def _next(
     return next_step(why, ["debias", data, *options, *outputs(data, form)])
 
 
-def _one_name(inspection: Inspection) -> Values:
+def one_name(inspection: Inspection) -> Values:
     """One name for levels that are probably the same, of columns with a role."""
     names: Values = {}
     for hint in inspection.hints:

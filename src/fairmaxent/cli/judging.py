@@ -192,6 +192,11 @@ def _after_evaluation(
         return next_step(
             "set rows aside before you make new ones; pass them with --control"
         )
+    if evaluation.risks.judged_as("uncertain"):
+        return next_step(
+            "it is too close to call, so do not share the rows for this alone; evaluate"
+            " again with more rows, or with more --attacks"
+        )
     return next_step("share the rows together with this evaluation (or with --json)")
 
 

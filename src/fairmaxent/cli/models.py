@@ -10,7 +10,7 @@ from typing import get_args
 import click
 
 from fairmaxent.cli import output as shared
-from fairmaxent.cli.options import name_for, next_step, taking
+from fairmaxent.cli.options import after_report, name_for, next_step, taking
 from fairmaxent.cli.reading import ReadingOptions, check_files, reading_options
 from fairmaxent.cli.request import typed_level
 from fairmaxent.cli.terminal import bar, echo, json_record
@@ -315,5 +315,4 @@ def report_command(model: str, wanted: ReportOptions, reading: ReadingOptions) -
             for path in targets:
                 writer.save_report(report, staging.path_for(path))
     echo("\n".join(f"wrote {on_one_line(path)}" for path in targets))
-    why = f"open {targets[0]} and read its first page before you use the result"
-    echo(f"\n{next_step(why)}")
+    echo(f"\n{after_report(targets[0])}")

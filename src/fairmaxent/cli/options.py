@@ -235,9 +235,8 @@ def next_step(why: str, command: Tokens = ()) -> str:
 
     The command comes without the name of the program.
     """
-    pipe = next((word for word in command if word and is_pipe(word)), None)
-    if pipe is not None:
-        why += f" (run it again with a file instead of {pipe}, a pipe that is gone)"
+    if any(word and is_pipe(word) for word in command):
+        why += " (run it again with a file instead of the pipe, which is gone)"
         command = ()
     typed = command_line([*_program(), *command])
     if typed is None:
@@ -249,6 +248,14 @@ def next_step(why: str, command: Tokens = ()) -> str:
     if typed and command:
         following += f":\n  {typed}"
     return following
+
+
+def after_report(path: str) -> str:
+    """What to do with a report that was written."""
+    name = path
+    if is_pipe(path):  # which is gone
+        name = "the report"
+    return next_step(f"open {name} and read its first page before you use the result")
 
 
 def _program() -> list[str]:
@@ -303,6 +310,6 @@ def ledger_beside(data: str) -> str | None:
 
 def name_for(data: str, what: str) -> str:
     """A name for what is made of a table or a model."""
-    if data == STANDARD or is_pattern(data):
+    if data == STANDARD or is_pattern(data) or is_pipe(data):
         return f"table-{what}"
     return f"{Path(data).stem.removesuffix('.csv')}-{what}"

@@ -7,7 +7,7 @@ from functools import cached_property
 from itertools import chain
 from typing import Any
 
-from fairmaxent.cli.options import name_for, next_step, outputs
+from fairmaxent.cli.options import after_report, name_for, next_step, outputs
 from fairmaxent.cli.output import OutputOptions, write_drawn
 from fairmaxent.cli.values import as_typed
 from fairmaxent.data.attribute import Attribute
@@ -402,9 +402,7 @@ def after_debias(
             [*shlex.split(repeat)[1:], *outputs(data, result.source.form)],
         )
     if wanted.report is not None:
-        return next_step(
-            f"open {wanted.report} and read its first page before you use the result"
-        )
+        return after_report(wanted.report)
     if wanted.model is not None:
         command = ["report", wanted.model]
         if data != STANDARD and not result.private:

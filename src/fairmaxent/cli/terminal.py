@@ -126,6 +126,7 @@ def clean_up_on_signals() -> None:
     ending = {number for number in known if signal.getsignal(number) is signal.SIG_DFL}
     for number in ending:
         signal.signal(number, _end)
+    sys.unraisablehook = _end_or_say
     if os.name == "nt":
         return
     reader, writer = os.pipe()
@@ -168,6 +169,13 @@ def _wait(reader: int, ending: set[signal.Signals]) -> None:
 
 def _end(number: int, _: FrameType | None) -> NoReturn:
     _leave(128 + number)
+
+
+def _end_or_say(unraised: "sys.UnraisableHookArgs") -> None:
+    """End if Ctrl-C came where Python cannot raise it, as while it cleans up."""
+    if unraised.exc_type is KeyboardInterrupt:
+        _leave(128 + signal.SIGINT)
+    sys.__unraisablehook__(unraised)
 
 
 def _leave(code: int) -> NoReturn:

@@ -364,9 +364,9 @@ class Request:
         text="flag",
         label="Rows to share",
         help=(
-            "Draw rows to share: no copies of real rows, no exact numbers, no values"
-            " that fewer than 10 rows have, no identifiers. This is no guarantee; a"
-            " privacy budget is one."
+            "Draw rows to share: no copies of real rows, no exact numbers, no"
+            " identifiers, and unless declared, no values that fewer than 10 rows have."
+            " This is no guarantee; a privacy budget is one."
         ),
         words=lambda request: values.SHARED if request.privacy is None else (),
     )

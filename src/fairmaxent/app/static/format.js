@@ -1,6 +1,8 @@
 // @ts-check
 // Numbers as people read them.
 
+import { at } from "./dom.js";
+
 export const whole = (value) => Math.round(value).toLocaleString("en-GB");
 export const percent = (value) => (value === null ? "–" : `${(100 * value).toFixed(1)}\u00a0%`);
 export const rate = (value) => (value === null || value === undefined ? "–" : value.toFixed(3));
@@ -26,6 +28,13 @@ export const span = (low, high, show = rate) =>
 // The library advises to merge groups or levels, which the page can do.
 const MERGING = "To merge groups or levels, give them the same name under “What the table holds”.";
 export const withMerging = (texts) => (texts.some((text) => /\bmerge\b/i.test(text)) ? [...texts, MERGING] : texts);
+
+// The new names of levels by the codes in the file: some may have been renamed before.
+export function joined(given, names) {
+  const old = Object.entries(given ?? {}), words = old.map(([, word]) => word);
+  return Object.fromEntries([...old.map(([code, word]) => [code, at(names, word) ?? word]),
+    ...Object.entries(names).filter(([level]) => !words.includes(level))]);
+}
 
 // ---------------------------------------------------------------- people
 

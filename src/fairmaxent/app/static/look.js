@@ -4,7 +4,7 @@
 import { fileAddress } from "./api.js";
 import { Component, Folded, at, button, folded, h, section, soft, table } from "./dom.js";
 import { Typed, checks, choose, form, named, text } from "./form.js";
-import { percent, span, whole, withMerging } from "./format.js";
+import { joined, percent, span, whole, withMerging } from "./format.js";
 import { Reading } from "./opening.js";
 import { atLeast, changeRoles as change, readAgain, store } from "./store.js";
 
@@ -19,7 +19,7 @@ export function lookPart() {
     soft(`${whole(look.rows)} rows, ${look.columns.length} columns.`,
       file.offered && [" ",
         h("a", { href: fileAddress(0, file.name), download: "" }, "Download this table"), "."]),
-    roles(look, options), numbersAsOutcome(look, options), perhaps(look, options),
+    roles(look, options), numbersAsOutcome(look, options), perhaps(look, options), Object.keys(look.alike).map(alike),
     folded("What the table holds", false, reasons(look, options),
       look.verdicts.map((verdict) => h("p", { class: "verdict" }, verdict)), look.groupings.map(groups), notes(look),
       columns(state, options), h(Reading, { file, key: file.number })));
@@ -74,6 +74,16 @@ function perhaps(look, options) {
     h("p", { class: "chips" }, h("span", { class: "soft" }, "Perhaps also: "), others.map((one) =>
     button(one.value, () => change({ protected: [...options.protected, one.value] }),
       { "aria-label": `Compare groups of ${one.value}, too` })));
+}
+
+// Levels that are perhaps only written differently, such as "Sí" and "sí": a button makes them one.
+function alike(name) {
+  const { look, table: { number, reading } } = store.state, names = look.alike[name], given = reading.levels ?? {};
+  const pairs = Object.entries(names).map((pair) => pair.map((level) => `“${level}”`).join(" and "));
+  return h("p", { class: "chips" }, h("span", { class: "soft" }, `Perhaps the same in ${name}: ${pairs.join("; ")}.`),
+    button("Make them one", () =>
+      readAgain(number, { ...reading, levels: { ...given, [name]: joined(at(given, name), names) } }),
+    { "aria-label": `Make the levels of ${name} one that are perhaps the same` }));
 }
 
 function reasons(look, options) {
