@@ -234,7 +234,7 @@ def test_without_click_it_says_what_to_install(folder):
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, timeout=600, cwd=folder
     )
-    assert done.returncode == 3
+    assert done.returncode == 2
     assert (
         done.stderr.decode()
         == "Error: the command line needs click, which is not installed; pip install"

@@ -28,7 +28,7 @@ def main() -> None:
             "Error: the command line needs click, which is not installed; pip install"
             " click polars rich\n"
         )
-        sys.exit(3)
+        sys.exit(2)  # which no command takes for an answer
     from fairmaxent.cli.group import UNREADABLE, group
     from fairmaxent.cli.terminal import (
         clean_up_on_signals,

@@ -4,6 +4,7 @@ what people must file.
 
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,27 +17,23 @@ from fairmaxent.cli.reading import (
     check_files,
     reading_options,
 )
+from fairmaxent.errors import FairMaxEntError
 from fairmaxent.files.reading import STANDARD
 from fairmaxent.files.write import Staging, write_whole
 from fairmaxent.gate import checking
 from fairmaxent.gate.kinds import KINDS
 from fairmaxent.gate.policy import PROJECT, SECTION, Policy, files_of, read_policies
-from fairmaxent.gate.result import CODES, FORMS, SUFFIXES, worst
+from fairmaxent.gate.result import CODES, FORMS, MEANINGS, SUFFIXES, CheckResult, worst
 from fairmaxent.options import typed_options
 from fairmaxent.plain_text import Values
 
-_CODES = (
-    "Exit code 0: pass. 1: fail (or a bug in fairmaxent, which stderr says). 2: wrong"
-    " usage. 3: cannot tell, for too few people, or because the data or the options"
-    " cannot be used. 5: a file cannot be read or written."
-)
 # \b keeps the lines as they are
 _DOCUMENTS = "\b\nKinds:\n" + "\n".join(
     f"  {name} ({kind.suffix}): {kind.help}" for name, kind in KINDS.items()
 )
 
 
-@click.command(cls=options.SectionedCommand, epilog=_CODES)
+@click.command(cls=options.SectionedCommand, epilog=MEANINGS)
 @click.argument(
     "data",
     type=values.FILE,
@@ -102,15 +99,7 @@ def check_command(
         policies = read_policies(path)
         named = [path, *files_of(policies)]
     check_files(wanted["output"], *named)
-    forms = {
-        path: SUFFIXES.get(os.path.splitext(path)[1].lower())
-        for path in wanted["output"]
-    }
-    for path, form in forms.items():
-        if form is None:
-            raise click.UsageError(
-                f"-o is {path}; end its name with one of {', '.join(SUFFIXES)}"
-            )
+    forms = _forms_of(wanted["output"])
 
     def frame_of(path: str | None) -> Any:
         if path is None:
@@ -122,21 +111,52 @@ def check_command(
 
     with Staging(list(forms), force=wanted["force"], readable=list(forms)) as staging:
         with terminal.bar("checking"):
-            frame = frame_of(data)
-            if is_typed:
-                asked["missing"] = (
-                    "compare" if asked.pop("compare_missing") else "ignore"
-                )
-                domain = columns_as.domain(frame, asked["weight"])
-                asked["against"] = frame_of(asked["against"])
-                results = [checking.checked(frame, Policy(**asked, domain=domain))]
-            else:
-                results = checking.check_policies(policies, frame)
+            try:
+                frame = frame_of(data)
+                if is_typed:
+                    asked["missing"] = (
+                        "compare" if asked.pop("compare_missing") else "ignore"
+                    )
+                    domain = columns_as.domain(frame, asked["weight"])
+                    asked["against"] = frame_of(asked["against"])
+                    results = [checking.checked(frame, Policy(**asked, domain=domain))]
+                else:
+                    results = checking.check_policies(policies, frame)
+            except FairMaxEntError as problem:
+                results = [
+                    CheckResult(name, problem=problem) for name in policies or ["check"]
+                ]
             results = [replace(result, file=result.file or data) for result in results]
-        for path, name in forms.items():
-            write_whole(staging.path_for(path), FORMS[str(name)](results).encode())
-    terminal.echo(FORMS[wanted["form"]](results).rstrip("\n"))
+        for path, form in forms.items():
+            write_whole(staging.path_for(path), FORMS[form](results).encode())
+    _say(results, wanted["form"])
     sys.exit(CODES[worst(result.answer for result in results)])
+
+
+def _forms_of(paths: Sequence[str]) -> dict[str, str]:
+    """The form of each file, by its suffix."""
+    forms = {}
+    for path in paths:
+        suffix = os.path.splitext(path)[1].lower()
+        if suffix not in SUFFIXES:
+            raise click.UsageError(
+                f"-o is {path}; end its name with one of {', '.join(SUFFIXES)}"
+            )
+        forms[path] = SUFFIXES[suffix]
+    return forms
+
+
+def _say(results: Sequence[CheckResult], form: str) -> None:
+    """Print the answers, and on stderr what could not be checked."""
+    shown = [result for result in results if result.problem is None]
+    if form != "text":
+        shown = list(results)  # for programs, and for pages, which see no stderr
+    if shown:
+        terminal.echo(FORMS[form](shown).rstrip("\n"))
+    for result in results:
+        if result.problem is not None:
+            text = result.problem.spelled(values.as_typed)
+            terminal.echo(f"Error: {' '.join(text.split())}", err=True)
 
 
 @click.command(epilog=_DOCUMENTS)

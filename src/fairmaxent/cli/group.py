@@ -71,6 +71,8 @@ UNREACHABLE = 4
 UNREADABLE = 5
 INTERRUPTED = 130
 CLOSED_PIPE = 141
+# Commands whose other codes are answers: whatever goes wrong ends them with this one.
+_ANSWERING = {"check": USAGE}
 _INTERRUPTION = "interrupted; no incomplete file was left behind"
 
 _MEANINGS = """\b
@@ -143,7 +145,9 @@ class LazyGroup(click.Group):
         given = list(sys.argv[1:] if args is None else args)
         # what was typed: a report says how to repeat a run
         extra = {"obj": ["fairmaxent", *given], **extra}
-        with _one_line(debug="--debug" in given):
+        words = [word for word in given if not word.startswith("-")]
+        name = [*words, ""][0]
+        with _one_line(debug="--debug" in given, always=_ANSWERING.get(name)):
             code = super().main(given, *more, **{**extra, "standalone_mode": False})
         sys.exit(code if isinstance(code, int) else 0)
 
@@ -169,10 +173,10 @@ group.commands = dict.fromkeys(COMMANDS, group)
 
 
 @contextlib.contextmanager
-def _one_line(*, debug: bool) -> Iterator[None]:
+def _one_line(*, debug: bool, always: int | None) -> Iterator[None]:
     """End the process with one line and a code if anything is raised inside.
 
-    ``debug`` shows the traceback of a bug.
+    ``debug`` shows the traceback of a bug; ``always`` is the code of every failure.
     """
     try:
         yield
@@ -195,7 +199,7 @@ def _one_line(*, debug: bool) -> Iterator[None]:
         text, code = _explain(problem)
         if debug:
             echo("".join(traceback.format_exception(problem)), err=True)
-        _fail(text, code)
+        _fail(text, always or code)
 
 
 def _usage_text(problem: click.UsageError) -> str:

@@ -24,7 +24,7 @@ from fairmaxent.gate.policy import (
     Policy,
     read_policies,
 )
-from fairmaxent.gate.result import Answer, CheckResult, Finding
+from fairmaxent.gate.result import Answer, CheckResult, Finding, now
 from fairmaxent.metrics import representation_rate, statistical_rate
 from fairmaxent.metrics.effective_counts import WeightSums
 from fairmaxent.metrics.group_rates import GroupRate, Rate
@@ -58,23 +58,24 @@ def check(data: Any, policy: Policy) -> CheckResult:
 
 def checked(data: Any, policy: Policy, name: str = "check") -> CheckResult:
     """Check a table by a policy; the name is that of the result."""
+    started = now()
     limits = list(policy.limits())
     # All intervals hold together, so that many limits are not failed by chance more
     # often than one.
     compares = policy.against is not None
     lines = sum((limit is not None) + compares for _, _, limit in limits)
     sure = 1 - (1 - policy.confidence) / lines
-    now = _Counted.of(data, policy)
+    counted = _Counted.of(data, policy)
     before = None
     if compares:
         before = _Counted.of(policy.against, policy)
 
     findings = []
     for kind, columns, limit in limits:
-        rate = now.rate(kind, columns, sure)
+        rate = counted.rate(kind, columns, sure)
         if limit is not None:
             answer = _answer(rate, limit, confident=policy.confident)
-            ask = partial(now.needed, kind, rate, limit, sure)
+            ask = partial(counted.needed, kind, rate, limit, sure)
             findings.append(
                 Finding(
                     kind,
@@ -97,21 +98,20 @@ def checked(data: Any, policy: Policy, name: str = "check") -> CheckResult:
         name=name,
         policy=policy,
         findings=tuple(findings),
-        rows=int(now.sums.rows.sum()),
+        rows=int(counted.sums.rows.sum()),
         file=os.fspath(data) if isinstance(data, str | os.PathLike) else None,
+        started=started,
+        seconds=(now() - started).total_seconds(),
     )
 
 
 def check_policies(
     policies: Mapping[str, FilePolicy], data: Any = None
 ) -> list[CheckResult]:
-    """Check the table of each policy of a file, or another one."""
-    for name, read in policies.items():
-        if read.table is None and data is None:
-            problem = InputError(
-                f'the policy {name!r} names no table; add data = "FILE" to it'
-            )
-            raise read.section.with_place(problem)
+    """Check the table of each policy of a file, or another one.
+
+    If one cannot be checked, its result says why.
+    """
     return [_by_file(read, name, data) for name, read in policies.items()]
 
 
@@ -121,10 +121,18 @@ def _by_file(read: FilePolicy, name: str, data: Any = None) -> CheckResult:
     What the table holds is not: who may write a policy may not be allowed to read all
     files, and the one that is named may be no table.
     """
+    if read.policy is None or read.section is None:
+        return CheckResult(name, file=read.table, problem=read.problem)
+    table = read.table if data is None else data
     try:
-        return checked(read.table if data is None else data, read.policy, name)
+        if table is None:
+            raise InputError(
+                f'the policy {name!r} names no table; add data = "FILE" to it'
+            )
+        return checked(table, read.policy, name)
     except FairMaxEntError as problem:
-        raise read.section.with_place(problem, "; known: ") from problem
+        placed = read.section.with_place(problem, "; known: ")
+        return CheckResult(name, file=read.table, problem=placed)
 
 
 def fair_test(path: Name = PROJECT) -> Callable[..., None]:

@@ -232,11 +232,12 @@ class Policy:
 
 
 class FilePolicy(NamedTuple):
-    """A policy as it stands in a file."""
+    """A policy as it stands in a file, or what is wrong there."""
 
-    table: str | None  # the file of its table, if it names one
-    policy: Policy
-    section: "_Section"
+    table: str | None = None  # the file of its table, if it names one
+    policy: Policy | None = None
+    section: "_Section | None" = None
+    problem: FairMaxEntError | None = None
 
 
 def read_policies(path: Name) -> dict[str, FilePolicy]:
@@ -244,8 +245,17 @@ def read_policies(path: Name) -> dict[str, FilePolicy]:
 
     Those of a pyproject.toml have a section. One that names ``protected`` columns is a
     policy; otherwise each of its sections is, by its name. Options are named as in
-    Python. ``data`` and ``against`` are files, seen from the folder of this one.
+    Python. ``data`` and ``against`` are files, seen from the folder of this one. What
+    is wrong is told in place of a policy, so that the others are checked.
     """
+    try:
+        return _policies_in(path)
+    except FairMaxEntError as problem:
+        return {"check": FilePolicy(problem=problem)}
+
+
+def _policies_in(path: Name) -> dict[str, FilePolicy]:
+    """The policies of a file that can be read."""
     try:
         text = Path(path).read_text(encoding="utf-8-sig")  # it may begin with a mark
         # so that tomllib names the last line, too
@@ -275,8 +285,8 @@ def read_policies(path: Name) -> dict[str, FilePolicy]:
 
 def files_of(policies: Mapping[str, FilePolicy]) -> list[str]:
     """Every file that policies name."""
-    named = [(read.table, read.policy.against) for read in policies.values()]
-    return [path for pair in named for path in pair if path is not None]
+    sections = [read.section for read in policies.values() if read.section is not None]
+    return [path for section in sections for path in section.files.values()]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -304,11 +314,17 @@ class _Section:
         return {
             name: str(self.path.parent / self.values[name])
             for name in ("data", "against")
-            if name in self.values
+            if isinstance(self.values.get(name), str)
         }
 
     def policy(self) -> FilePolicy:
-        """The policy that it holds."""
+        """The policy that it holds, or what is wrong with it."""
+        try:
+            return self._policy()
+        except InputError as problem:
+            return FilePolicy(section=self, problem=problem)
+
+    def _policy(self) -> FilePolicy:
         infos = {source.field.name: source.info for source in typed_options(Policy)}
         infos["data"] = infos["against"]
         for name, value in self.values.items():

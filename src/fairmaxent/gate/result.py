@@ -2,7 +2,8 @@
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, Literal
 from urllib.parse import quote
@@ -10,30 +11,42 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from fairmaxent.document import Document, Listing, Paragraph, Section, Table
+from fairmaxent.document import Block, Document, Listing, Paragraph, Section, Table
 from fairmaxent.document.text import to_markdown, to_text
-from fairmaxent.errors import UnfairError
-from fairmaxent.gate.policy import PROJECT, Policy
+from fairmaxent.errors import FairMaxEntError, UnfairError
+from fairmaxent.gate.policy import PROJECT, SECTION, Policy
 from fairmaxent.metrics.group_rates import GroupRate, Rate, group_text
 from fairmaxent.metrics.groups import Columns, stratum_text
 from fairmaxent.metrics.intervals import interval_text
 from fairmaxent.plain_text import json_text, visible
 
-Answer = Literal["pass", "fail", "cannot tell"]
+# "error": it could not be checked, for a wrong option, column, file or policy
+Answer = Literal["error", "fail", "cannot tell", "pass"]
+# How a build ends, the worst first. 2 is also the command line's code for wrong usage.
 CODES: dict[Answer, int] = {
+    "error": 2,
     "fail": 1,
     "cannot tell": 3,
     "pass": 0,
-}  # the worst first
+}
+MEANINGS = (
+    "Exit code 0: pass. 1: fail, which is unfair. 2: it could not be checked; an"
+    " option, a column, a file or a policy is wrong. 3: cannot tell, for too few"
+    " people. Of several policies, 2 counts before 1, and 1 before 3."
+)
 _KINDS = {
     "pass": "pass",
     "fail": "fail",
     "cannot tell": "open",
+    "error": "fail",
 }  # of SARIF
-_FOOTER = (
-    "Exit codes: 0 pass, 1 fail, 3 cannot tell. A rate is evidence, and no verdict on"
-    " anybody's conduct."
-)
+_FOOTER = f"{MEANINGS} A rate is evidence, and no verdict on anybody's conduct."
+_UNCHECKED = "policy"  # the case of JUnit, and the rule of SARIF, of one with an error
+
+
+def now() -> datetime:
+    """The time by the clock of the world."""
+    return datetime.now(UTC)
 
 
 @dataclass(frozen=True)
@@ -153,14 +166,19 @@ class CheckResult:
     """The answer of a check: pass, fail or cannot tell, and what it is made of."""
 
     name: str
-    policy: Policy
-    findings: tuple[Finding, ...]
-    rows: int
+    policy: Policy | None = None
+    findings: tuple[Finding, ...] = ()
+    rows: int = 0
     file: str | None = None
+    problem: FairMaxEntError | None = None  # why it could not be checked
+    started: datetime = field(default_factory=now, compare=False)
+    seconds: float = field(default=0.0, compare=False)
 
     @property
     def answer(self) -> Answer:
         """A failure of one limit first, then what nobody can tell."""
+        if self.problem is not None:
+            return "error"
         return worst(finding.answer for finding in self.findings)
 
     @property
@@ -171,13 +189,25 @@ class CheckResult:
     def raise_if_unfair(self) -> None:
         """Raise :class:`fairmaxent.errors.UnfairError` unless every limit is kept.
 
-        It is an AssertionError.
+        It is an AssertionError. What could not be checked raises what is wrong.
         """
+        if self.problem is not None:
+            raise self.problem
         if not self.ok:
             raise UnfairError(
                 f"{self.answer}:",
                 *(f" {one.sentence}" for one in self.findings if one.answer != "pass"),
             )
+
+    @property
+    def lines(self) -> list[tuple[str, str, Answer, str]]:
+        """Each limit: its name, its kind, its answer, and what was found.
+
+        What could not be checked is one line, too.
+        """
+        if self.problem is not None:
+            return [(_UNCHECKED, _UNCHECKED, "error", str(self.problem))]
+        return [(one.name, one.kind, one.answer, one.sentence) for one in self.findings]
 
     @property
     def document(self) -> Document:
@@ -194,11 +224,12 @@ class CheckResult:
         table = Table(
             "Rates and limits", ("Rate", "Value", "Limit", "Answer"), tuple(rates)
         )
-        found = Listing(tuple(one.sentence for one in self.findings))
-        assumed = Paragraph(self._assumed)
-        section = Section(
-            "limits", "What was checked", "Limits", (found, table, assumed)
-        )
+        found = Listing(tuple(sentence for *_, sentence in self.lines))
+        blocks: tuple[Block, ...] = (found, table, Paragraph(self._assumed))
+        if self.problem is not None:
+            summary = f"{self.name}: error, so nothing was checked"
+            blocks = (found,)
+        section = Section("limits", "What was checked", "Limits", blocks)
         return Document(
             kind="Fairness check",
             title=self.name,
@@ -215,7 +246,7 @@ class CheckResult:
     @property
     def _assumed(self) -> str:
         """What intervals assume about people who belong together."""
-        cluster = self.policy.cluster
+        cluster = self.policy and self.policy.cluster
         if cluster is None:
             return "Intervals assume that people are independent of each other."
         return f"Intervals allow for people of the same {cluster!r} being alike."
@@ -240,34 +271,46 @@ def worst(answers: Iterable[Answer]) -> Answer:
 def _junit(results: Sequence[CheckResult]) -> str:
     """JUnit's XML: a suite for each policy, a case for each limit.
 
-    What nobody can tell is an error, not a failure.
+    What nobody can tell is an error, not a failure. Everything that the schemas of
+    Jenkins and of Ant want is there, and nothing that one of them refuses.
     """
-    suites = ElementTree.Element("testsuites", name="fairmaxent check")
-    for result in results:
-        answers = [found.answer for found in result.findings]
+    suites = ElementTree.Element("testsuites")
+    for number, result in enumerate(results):
+        answers = [answer for _, _, answer, _ in result.lines]
+        failures = answers.count("fail")
+        name = result.name.strip() or SECTION
         suite = ElementTree.SubElement(
             suites,
             "testsuite",
-            name=result.name,
+            name=name,
+            package=SECTION,
+            id=str(number),
+            hostname="localhost",
+            timestamp=f"{result.started:%Y-%m-%dT%H:%M:%S}",
+            time=f"{result.seconds:.3f}",
             tests=str(len(answers)),
-            failures=str(answers.count("fail")),
-            errors=str(answers.count("cannot tell")),
+            failures=str(failures),
+            errors=str(len(answers) - failures - answers.count("pass")),
         )
-        for found in result.findings:
+        ElementTree.SubElement(suite, "properties")
+        for case_name, _, answer, sentence in result.lines:
             case = ElementTree.SubElement(
                 suite,
                 "testcase",
-                classname=result.name,
-                name=found.name,
+                classname=name,
+                name=case_name,
+                time=f"{result.seconds / len(answers):.3f}",
             )
-            if found.answer != "pass":
-                kind = "failure" if found.answer == "fail" else "error"
+            if answer != "pass":
+                kind = "failure" if answer == "fail" else "error"
                 ElementTree.SubElement(
                     case,
                     kind,
-                    message=found.sentence,
-                    type=found.answer,
+                    message=sentence,
+                    type=answer,
                 )
+        ElementTree.SubElement(suite, "system-out")
+        ElementTree.SubElement(suite, "system-err")
     text = visible(ElementTree.tostring(suites, encoding="unicode"))
     # XML cannot hold these two.
     return text.translate(dict.fromkeys((0xFFFE, 0xFFFF))) + "\n"
@@ -276,6 +319,7 @@ def _junit(results: Sequence[CheckResult]) -> str:
 def _sarif(results: Sequence[CheckResult]) -> str:
     """SARIF 2.1.0: a result for each limit, at the first line of its table."""
     listed = []
+    rules = set()
     for result in results:
         if result.file in (None, "-"):
             place = PROJECT
@@ -285,18 +329,24 @@ def _sarif(results: Sequence[CheckResult]) -> str:
             "artifactLocation": {"uri": quote(place)},
             "region": {"startLine": 1},
         }
-        for found in result.findings:
+        for _, rule, answer, sentence in result.lines:
+            kind = _KINDS[answer]
             judged = {
-                "ruleId": found.kind,
-                "kind": _KINDS[found.answer],
-                "level": "error" if found.answer == "fail" else "none",
-                "message": {"text": visible(f"{result.name}: {found.sentence}")},
+                "ruleId": rule,
+                "kind": kind,
+                "level": "error" if kind == "fail" else "none",
+                "message": {"text": visible(f"{result.name}: {sentence}")},
                 "locations": [{"physicalLocation": location}],
             }
             listed.append(judged)
-    kinds = {found.kind for result in results for found in result.findings}
-    driver = {"name": "fairmaxent", "rules": [{"id": kind} for kind in sorted(kinds)]}
-    run = {"tool": {"driver": driver}, "results": listed}
+            rules.add(rule)
+    driver = {"name": "fairmaxent", "rules": [{"id": rule} for rule in sorted(rules)]}
+    was_checked = all(result.problem is None for result in results)
+    run = {
+        "tool": {"driver": driver},
+        "invocations": [{"executionSuccessful": was_checked}],
+        "results": listed,
+    }
     return json_text({"version": "2.1.0", "runs": [run]}) + "\n"
 
 
@@ -308,6 +358,7 @@ def _json(results: Sequence[CheckResult]) -> str:
             "file": one.file,
             "rows": one.rows,
             "findings": [found.to_dict() for found in one.findings],
+            "problem": one.problem and str(one.problem),
         }
         for one in results
     ]

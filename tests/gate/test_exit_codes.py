@@ -1,0 +1,258 @@
+"""A typo never turns the gate off: 2 is a mistake, 3 is too few people, 1 is unfair."""
+
+import json
+from xml.etree import ElementTree
+
+import polars as pl
+import pytest
+from junit_schemas import SCHEMAS, wrong_in
+
+import clifiles
+from fairmaxent.cli import group
+from fairmaxent.gate.checking import check_policies
+from fairmaxent.gate.policy import read_policies
+from fairmaxent.gate.result import CODES, FORMS, worst
+
+ROLES = "--outcome hired --favourable yes --protected sex"
+LIMIT = f"{ROLES} --statistical-rate 0.8"
+PAIR = "--outcome hired --favourable yes --protected sex,team"
+BAD = "--confident --statistical-rate 0.8"
+
+
+def table(counts, **columns):
+    """People by sex: how many, and how many of them were hired."""
+    rows = {"sex": [], "hired": []}
+    for sex, (size, hired) in counts.items():
+        rows["sex"] += [sex] * size
+        rows["hired"] += ["yes"] * hired + ["no"] * (size - hired)
+    return pl.DataFrame(rows | {name: value for name, value in columns.items()})
+
+
+TABLES = {
+    "fair.csv": table({"f": (400, 200), "m": (400, 200)}).with_columns(
+        team=pl.Series(["a", "b"] * 400),
+        house=pl.Series([str(row // 4) for row in range(800)]),
+        site=pl.Series(["x", "y", "z", "x"] * 200),
+        mass=pl.Series([1.0, 2.0] * 400),
+        odd=pl.Series([-1.0, 2.0] * 400),
+        score=pl.Series([0.2, 0.9] * 400),
+    ),
+    "unfair.csv": table({"f": (400, 20), "m": (400, 300)}),
+    "few.csv": table({"f": (20, 8), "m": (20, 9)}),
+    "one.csv": table({"f": (50, 20)}),
+    "tiny.csv": table({"f": (3, 1), "m": (400, 200)}),
+    "empty.csv": table({"f": (1, 1)}).head(0),
+    "unknown.csv": pl.DataFrame({"sex": [None, None], "hired": ["yes", "no"]}),
+    "hollow.csv": table({"f": (40, 20), "m": (40, 20)}).with_columns(
+        team=pl.Series(["a"] * 40 + ["b"] * 40)
+    ),
+    # in team b nobody was hired
+    "nobody.csv": pl.concat(
+        [
+            table({"f": (40, 20), "m": (40, 20)}).with_columns(team=pl.lit("a")),
+            table({"f": (40, 0), "m": (40, 0)}).with_columns(team=pl.lit("b")),
+        ]
+    ),
+    "gone.csv": table({"f": (400, 200), "m": (400, 200), "x": (400, 200)}),
+    "shrunk.csv": table({"f": (400, 200), "m": (400, 200), "x": (20, 10)}),
+    "twenty.csv": table({"f": (10, 5), "m": (10, 5)}),
+    "fallen.csv": table({"f": (10, 2), "m": (10, 6)}),
+}
+WRONG = [
+    # options
+    "fair.csv",
+    f"fair.csv {ROLES}",
+    "fair.csv --outcome hired --statistical-rate 0.8",
+    "fair.csv --protected sex --statistical-rate 0.8",
+    f"fair.csv {ROLES} --statistical-rate 1.8",
+    f"fair.csv {ROLES} --statistical-rate 0",
+    f"fair.csv {ROLES} --statistical-rate -1",
+    f"fair.csv {ROLES} --statistical-rate nan",
+    f"fair.csv {ROLES} --statistical-rate high",
+    f"fair.csv {ROLES} --statistical-rate 80%",
+    f"fair.csv {ROLES} --statistical-rate sx=0.8",
+    f"fair.csv {ROLES} --statistical-rate none",
+    f"fair.csv {ROLES} --representation-rate 7",
+    f"fair.csv {LIMIT} --confidence 95",
+    f"fair.csv {LIMIT} --confidence 0",
+    f"fair.csv {LIMIT} --confidence 1",
+    f"fair.csv {LIMIT} --confidence sure",
+    f"fair.csv {LIMIT} --confidnet",
+    f"fair.csv {LIMIT} --smallest-group 2.5",
+    f"fair.csv {LIMIT} --smallest-group 200%",
+    f"fair.csv {LIMIT} --smallest-group few",
+    f"fair.csv {LIMIT} --reference x",
+    f"fair.csv {LIMIT} --reference team=a",
+    f"fair.csv {PAIR} --statistical-rate 0.8 --reference f",
+    f"fair.csv {PAIR} --statistical-rate sex=0.8 --groups joint",
+    f"fair.csv {LIMIT} --groups all",
+    f"fair.csv {LIMIT} --format pdf",
+    f"fair.csv {LIMIT} -o check.pdf",
+    f"fair.csv {LIMIT} -o fair.csv",
+    f"fair.csv {LIMIT} --policies good.toml",
+    f"fair.csv {LIMIT} --config gone.toml",
+    f"fair.csv {LIMIT} --max-memory much",
+    f"fair.csv more.csv {LIMIT}",
+    # columns and levels
+    "fair.csv --outcome hird --protected sex --statistical-rate 0.8",
+    "fair.csv --outcome hired --protected sx --statistical-rate 0.8",
+    "fair.csv --outcome hired --favourable ye --protected sex --statistical-rate 0.8",
+    "fair.csv --outcome sex --protected sex --statistical-rate 0.8",
+    f"fair.csv {LIMIT} --weight mas",
+    f"fair.csv {LIMIT} --weight team",
+    f"fair.csv {LIMIT} --weight odd",
+    f"fair.csv {LIMIT} --within tem",
+    f"fair.csv {LIMIT} --within team=c",
+    f"fair.csv {LIMIT} --within sex",
+    f"fair.csv {LIMIT} --cluster hose",
+    f"fair.csv {LIMIT} --cluster site",
+    f"fair.csv {LIMIT} --predictions scroe",
+    f"fair.csv {LIMIT} --predictions score",
+    f"fair.csv {LIMIT} --drop tem",
+    f"fair.csv {LIMIT} --drop sex",
+    f"fair.csv {LIMIT} --kinds tem:categorical",
+    # files and tables
+    f"gone.parquet {LIMIT}",
+    f"{LIMIT}",
+    f". {LIMIT}",
+    f"empty.csv {LIMIT}",
+    f"unknown.csv {LIMIT}",
+    f"noise.parquet {LIMIT}",
+    f"fair.csv {LIMIT} --against gone.parquet",
+    f"fair.csv {LIMIT} --against noise.parquet",
+    f"fair.csv {LIMIT} --against empty.csv",
+    f"fair.csv {LIMIT} --against unknown.csv",
+    f"fair.csv {LIMIT} -o no/such/folder/check.xml",
+    # policies
+    "",
+    "--policies gone.toml",
+    "--policies noise.parquet",
+    "--policies typo.toml",
+    "--policies half.toml",
+    "fair.csv --policies typo.toml",
+    "gone.parquet --policies good.toml",
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("codes")
+    for name, rows in TABLES.items():
+        rows.write_csv(folder / name)
+    (folder / "noise.parquet").write_bytes(b"PAR1 is not all of it")
+    good = 'outcome = "hired"\nprotected = "sex"\nfavourable = "yes"\n'
+    texts = {
+        "good.toml": f"{good}statistical_rate = 0.8\n",
+        "typo.toml": f"{good}statistical_rat = 0.8\n",
+        "half.toml": "".join(
+            [
+                f'[a]\n{good}data = "fair.csv"\nstatistical_rate = 0.8\n',
+                f'[b]\n{good}data = "gone.parquet"\nstatistical_rate = 0.8\n',
+                f'[c]\n{good}data = "unfair.csv"\nstatistical_rate = 0.8\n',
+                f'[d]\n{good}data = "few.csv"\nstatistical_rate = 0.8\n'
+                "confident = true\n",
+                f'[e]\n{good}data = "fair.csv"\nstatistical_rate = 1.8\n',
+            ]
+        ),
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def there(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+
+
+@pytest.mark.parametrize("typed", WRONG)
+def test_a_wrong_call_ends_with_2(there, typed):
+    done = clifiles.run("check", *typed.split(), code=2)
+    assert done.stderr.startswith("Error: "), done.output
+    assert "bug" not in done.stderr
+
+
+def test_there_are_enough_wrong_calls():
+    assert len(set(WRONG)) >= 60
+
+
+def test_a_bug_is_no_answer(there, monkeypatch):
+    """Not even a bug of ours is taken for an unfair table."""
+    monkeypatch.setattr("fairmaxent.gate.checking.checked", lambda *_: 1 / 0)
+    done = clifiles.run("check", "fair.csv", *LIMIT.split(), code=2)
+    assert "bug" in done.stderr
+
+
+@pytest.mark.parametrize(("name", "code"), [("fair.csv", 0), ("unfair.csv", 1)])
+def test_an_answer_is_an_answer(there, name, code):
+    clifiles.run("check", name, *LIMIT.split(), code=code)
+
+
+def test_codes_are_those_of_the_command_line():
+    assert CODES["error"] == group.USAGE
+    assert [worst(pair) for pair in (["pass", "cannot tell"], ["fail", "error"])] == [
+        "cannot tell",
+        "error",
+    ]
+
+
+def test_every_policy_is_reported_and_every_file_is_written(there, tmp_path):
+    paths = [tmp_path / f"all.{suffix}" for suffix in ("xml", "sarif", "json", "md")]
+    words = [word for path in paths for word in ("-o", path)]
+    done = clifiles.run("check", "--policies", "half.toml", *words, code=2)
+    junit, sarif, found, page = (path.read_text("utf-8") for path in paths)
+
+    answers = [one["answer"] for one in json.loads(found)["checks"]]
+    assert answers == ["pass", "error", "fail", "cannot tell", "error"]
+    assert json.loads(found)["answer"] == "error"
+    cases = list(ElementTree.fromstring(junit).iter("testcase"))
+    assert [[one.tag for one in case] for case in cases] == [
+        [],
+        ["error"],
+        ["failure"],
+        ["error"],
+        ["error"],
+    ]
+    run = json.loads(sarif)["runs"][0]
+    assert run["invocations"] == [{"executionSuccessful": False}]
+    levels = [one["level"] for one in run["results"]]
+    assert levels == ["none", "error", "error", "none", "error"]
+    for text in (done.stderr, junit, sarif, found, page):
+        assert "gone.parquet" in text
+        assert "1.8" in text
+    assert done.stderr.count("Error: ") == 2
+    assert "a: pass" in done.stdout
+
+
+def test_a_typed_call_that_goes_wrong_writes_its_files(there, tmp_path):
+    path = tmp_path / "one.xml"
+    clifiles.run("check", "gone.parquet", *LIMIT.split(), "-o", path, code=2)
+    (case,) = ElementTree.parse(path).getroot().iter("testcase")
+    assert case[0].tag == "error"
+    assert "gone.parquet" in case[0].get("message")
+
+
+@pytest.mark.parametrize("schema", SCHEMAS)
+@pytest.mark.parametrize("name", ["half.toml", "typo.toml", "gone.toml"])
+def test_junit_fits_both_schemas(there, name, schema):
+    text = FORMS["junit"](check_policies(read_policies(name)))
+    assert wrong_in(SCHEMAS[schema], text) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("<testsuites>", '<testsuites disabled="0">'),
+        (' timestamp="', ' timestamp="on '),
+        ("<properties />", ""),
+        ("<system-out />", ""),
+        (' type="fail"', ""),
+        (' hostname="localhost"', ""),
+        (' tests="1"', ""),
+    ],
+)
+def test_the_schemas_refuse_what_is_wrong(there, before, after):
+    text = FORMS["junit"](check_policies(read_policies("half.toml")))
+    assert before in text
+    wrong = text.replace(before, after)
+    assert any(wrong_in(schema, wrong) for schema in SCHEMAS.values())
