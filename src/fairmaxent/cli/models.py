@@ -3,9 +3,10 @@
 import contextlib
 import os
 import secrets
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 import click
 
@@ -19,8 +20,6 @@ from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain
 from fairmaxent.document.text import on_one_line
 from fairmaxent.document.words import counted
-from fairmaxent.errors import StorageError
-from fairmaxent.files.content import read_content
 from fairmaxent.files.formats import FileFormat, output_format
 from fairmaxent.files.reading import STANDARD
 from fairmaxent.files.write import Staging
@@ -29,6 +28,10 @@ from fairmaxent.options import option
 from fairmaxent.options.refusals import Refused, refuse
 from fairmaxent.options.values import number_of
 from fairmaxent.plain_text import Values
+
+if TYPE_CHECKING:
+    from fairmaxent.fit.verification import Verification
+    from fairmaxent.gate.papers import Comparison
 
 model_argument = click.argument("model", type=FILE, metavar="MODEL")
 
@@ -154,12 +157,22 @@ def _end(text: str) -> float | None:
     return None
 
 
-@click.command(epilog="Exit code 0: verified. 5: damaged, forged, or not a model.")
+_ANSWERS = (
+    "Exit code 0: verified. 1: the document differs from what the model gives. 5: the"
+    " model is damaged or forged, or a file is something else."
+)
+
+
+@click.command(epilog=_ANSWERS)
 @model_argument
 @click.option(
     "--document",
     type=FILE,
-    help="A document that must be about this model ('fairmaxent document').",
+    help=(
+        "A document that 'fairmaxent document' wrote: make it again from MODEL, and"
+        " show the lines that differ. Only people's own words may: lines that begin"
+        " with >, and properties that were 'To be written by'."
+    ),
 )
 @click.option(
     "--json",
@@ -175,24 +188,32 @@ def verify_command(*, model: str, document: str | None, as_json: bool) -> None:
 
     \b
     fairmaxent verify model.fme
+    fairmaxent verify --document article-10.md model.fme
     """
+    from fairmaxent.debiasing import load
     from fairmaxent.fit.verification import verify
 
+    compared = None
     with bar(f"checking {model}"):
         verified = verify(model)
-    if (
-        document is not None
-        and verified.certificate.digest.encode() not in read_content(document)
-    ):
-        raise StorageError(
-            f"{document} is not about {model}: it does not hold the digest of its"
-            " certificate"
-        )
-    if not as_json:
+        if document is not None:
+            compared = load(model).verify_document(document)
+    if as_json:
+        echo(json_record(_record(model, verified, compared)))
+    elif compared is not None:
+        echo(f"{on_one_line(str(document))}: {compared}")
+    else:
         echo(str(verified))
         command = ["sample", model, "-n", "1000", "-o", name_for(model, "rows.csv")]
         echo(f"\n{next_step('draw rows from it', command)}")
-        return
+    if compared is not None and compared.differences:
+        sys.exit(1)
+
+
+def _record(
+    model: str, verified: "Verification", compared: "Comparison | None"
+) -> Values:
+    """What was verified, for programs."""
     record = {
         name: getattr(verified, name)
         for name in ("sha256", "version", "holds", "unverified")
@@ -201,7 +222,7 @@ def verify_command(*, model: str, document: str | None, as_json: bool) -> None:
         name: getattr(verified.certificate, name)
         for name in ("wanted", "before", "achieved")
     }
-    echo(json_record({"model": model, "verified": True} | record | rates))
+    return {"model": model, "verified": True, **record, **rates, "document": compared}
 
 
 @dataclass(frozen=True)
