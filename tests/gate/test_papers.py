@@ -360,7 +360,7 @@ def test_a_document_belongs_to_one_model(papers, models, tmp_path):
     clifiles.run("verify", "--document", path, models / "model.fme", code=5)
     path.write_text(f"We comply with everything. {fit.certificate.digest}\n")
     result = clifiles.run("verify", "--document", path, models / "plain.fme", code=5)
-    assert "is not a document that fairmaxent wrote" in result.stderr
+    assert "is not a document that fairmaxent wrote about this model" in result.stderr
     clifiles.run("document", "card", models / "plain.fme", "-o", path, "--force")
     assert path.read_text() == fit.document("card")
 

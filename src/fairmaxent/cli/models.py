@@ -6,7 +6,7 @@ import secrets
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 import click
 
@@ -28,10 +28,6 @@ from fairmaxent.options import option
 from fairmaxent.options.refusals import Refused, refuse
 from fairmaxent.options.values import number_of
 from fairmaxent.plain_text import Values
-
-if TYPE_CHECKING:
-    from fairmaxent.fit.verification import Verification
-    from fairmaxent.gate.papers import Comparison
 
 model_argument = click.argument("model", type=FILE, metavar="MODEL")
 
@@ -199,7 +195,16 @@ def verify_command(*, model: str, document: str | None, as_json: bool) -> None:
         if document is not None:
             compared = load(model).verify_document(document)
     if as_json:
-        echo(json_record(_record(model, verified, compared)))
+        record = {
+            name: getattr(verified, name)
+            for name in ("sha256", "version", "holds", "unverified")
+        }
+        rates = {
+            name: getattr(verified.certificate, name)
+            for name in ("wanted", "before", "achieved")
+        }
+        about = {"model": model, "verified": True, "document": compared}
+        echo(json_record(about | record | rates))
     elif compared is not None:
         echo(f"{on_one_line(str(document))}: {compared}")
     else:
@@ -208,21 +213,6 @@ def verify_command(*, model: str, document: str | None, as_json: bool) -> None:
         echo(f"\n{next_step('draw rows from it', command)}")
     if compared is not None and compared.differences:
         sys.exit(1)
-
-
-def _record(
-    model: str, verified: "Verification", compared: "Comparison | None"
-) -> Values:
-    """What was verified, for programs."""
-    record = {
-        name: getattr(verified, name)
-        for name in ("sha256", "version", "holds", "unverified")
-    }
-    rates = {
-        name: getattr(verified.certificate, name)
-        for name in ("wanted", "before", "achieved")
-    }
-    return {"model": model, "verified": True, **record, **rates, "document": compared}
 
 
 @dataclass(frozen=True)

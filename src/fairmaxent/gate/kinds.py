@@ -1,6 +1,6 @@
 """The kinds of documents: each section of `papers.toml` is one, by its name."""
 
-import importlib
+import pkgutil
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -26,11 +26,10 @@ class Kind:
     @property
     def make(self) -> Callable[[Any], str]:
         """The function that writes a draft; imported late, as it takes a while."""
-        module, name = self.made_by.split(".")
-        found: Callable[[Any], str] = getattr(
-            importlib.import_module(f"fairmaxent.gate.{module}"), name
+        made: Callable[[Any], str] = pkgutil.resolve_name(
+            f"fairmaxent.gate.{self.made_by}"
         )
-        return found
+        return made
 
 
 KINDS = {

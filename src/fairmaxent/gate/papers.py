@@ -14,7 +14,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
 
@@ -25,8 +25,8 @@ import fairmaxent
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.table import ratio
 from fairmaxent.document import Block, Document, Listing, Note, Section, Table
-from fairmaxent.document.text import escaped, on_one_line, to_markdown
-from fairmaxent.document.words import capital, counted, first, percent
+from fairmaxent.document.text import on_one_line, to_markdown
+from fairmaxent.document.words import capital, counted, percent
 from fairmaxent.errors import (
     FairMaxEntError,
     InputError,
@@ -56,9 +56,8 @@ _MEANING = (
     " far chance may have moved the share in a group of so many people."
 )
 _NOISY = (
-    "The fit is private: counts of the data are noisy. The noise is what stands behind"
-    " ±, and brackets hold 95 % of rates if noise is added again; numbers of the result"
-    " have none."
+    "The fit is private: numbers of the data are noisy. The noise (95 %) stands behind"
+    " ±, or as a range; numbers of the result have none."
 )
 _HEADS = (
     "Group",
@@ -71,13 +70,13 @@ _HEADS = (
     "In the result",
 )
 _TYPES = {nw.Boolean: "Boolean", nw.Date: "Date", nw.Datetime: "DateTime"}
-_MOST_SHOWN = 40  # differences
 
 _WRITTEN = "Written"
 _SEAL = "Seal"
 _BLANK = "0" * 64
 _STAMP = re.compile(rf'({_WRITTEN}|Data|Result): ([^;"\n]+)')
 _TO_WRITE = "To be written by "
+_QUESTION = re.compile(r"^\*\*([^:*]*):.*\*\*$", re.MULTILINE)  # and who answers it
 # what people write: lines of Markdown, and texts of JSON
 _QUOTED = re.compile(r"^>.*(?:\n+>.*)*", re.MULTILINE)
 _TEXT = re.compile(r'^( *"[^"]+": )"(?:[^"\\\n]|\\.)*"', re.MULTILINE)
@@ -171,7 +170,7 @@ class Comparison:
             [
                 f"document {self.written}: not what the model gives with fairmaxent"
                 f" {fairmaxent.__version__}",
-                *first([*map(str, self.differences)], _MOST_SHOWN, "difference"),
+                *map(str, self.differences),
             ]
         )
 
@@ -182,15 +181,11 @@ def compare(fit: Certified, path: Name) -> Comparison:
     head, seal, _ = text.partition(f"{_SEAL}: ")
     stamp = dict(_STAMP.findall(head.replace("\\", "")))  # of Markdown
     kind = stamp.get(_WRITTEN, "").partition(",")[0]
-    if not seal or kind not in KINDS:
+    is_about_it = bool(seal) and fit.certificate.digest in head
+    if not is_about_it or kind not in KINDS:
         raise StorageError(
-            f"{path} is not a document that fairmaxent wrote, or its first lines were"
-            " changed; write it again with 'fairmaxent document'"
-        )
-    if fit.certificate.digest not in head:
-        raise StorageError(
-            f"{path} is not about this model: it does not hold the digest of its"
-            " certificate"
+            f"{path} is not a document that fairmaxent wrote about this model, or its"
+            " first lines were changed; write it again with 'fairmaxent document'"
         )
     again = Draft(KINDS[kind], fit, stamp).sealed()
     return Comparison(
@@ -237,15 +232,11 @@ def _with_words(again: str, text: str) -> str:
 def markdown(draft: Draft) -> str:
     """A section for each part, with a mark where people write."""
     sections = []
-    answers = {}
     for number, part in enumerate(draft.kind.parts):
         title = part["title"]
-        blocks = [*_filled(part, draft.fit)]
+        blocks = _filled(part, draft.fit)
         if "write" in part:
-            question = capital(part["write"])
-            blocks.append(Note(question))
-            who = part["write"].partition(":")[0]
-            answers[f"**{escaped(question)}**"] = f"> {_TO_WRITE}{who}."
+            blocks.append(Note(capital(part["write"])))
         section = Section(f"part-{number}", title, title, tuple(blocks))
         sections.append(section.titled())
     text = to_markdown(
@@ -258,9 +249,9 @@ def markdown(draft: Draft) -> str:
             footer="",
         )
     )
-    for question, answer in answers.items():
-        text = text.replace(question, f"{question}\n\n{answer}")
-    return text
+    return _QUESTION.sub(
+        lambda asked: f"{asked[0]}\n\n> {_TO_WRITE}{asked[1].lower()}.", text
+    )
 
 
 def audit(draft: Draft) -> str:
@@ -356,14 +347,14 @@ def _texts(block: Any) -> Iterable[str]:
 # ---- what there is to say
 
 
-def _filled(part: Mapping[str, Any], fit: Certified) -> Iterator[Block]:
-    """What is known about a part: sentences one below the other, and tables."""
-    for name in part.get("facts", ()):
-        facts = [*FACTS[name](fit)]
-        sentences = tuple(fact for fact in facts if isinstance(fact, str))
-        if sentences:
-            yield Listing(sentences)
-        yield from (fact for fact in facts if not isinstance(fact, str))
+def _filled(part: Mapping[str, Any], fit: Certified) -> list[Block]:
+    """What is known about a part: sentences one below the other, then tables."""
+    facts = [fact for name in part.get("facts", ()) for fact in FACTS[name](fit)]
+    blocks: list[Block] = [fact for fact in facts if not isinstance(fact, str)]
+    sentences = [fact for fact in facts if isinstance(fact, str)]
+    if sentences:
+        blocks.insert(0, Listing(tuple(sentences)))
+    return blocks
 
 
 def _name(fit: Certified) -> str:
@@ -434,29 +425,29 @@ def _missing(fit: Certified) -> Facts:
 
 
 def _rates(fit: Certified) -> Facts:
-    """Each rate as it was asked for, before and after; of a private fit, with noise."""
+    """Each rate as it was asked for, before and after, without a verdict."""
     yield _MEANING
     certificate = fit.certificate
-    ledger = certificate.privacy
-    drawn = []
-    if ledger is not None:
-        yield _NOISY
-        people = fit.problem.cells()
-        deviation = ledger.count_ranges[0] / 1.96
-        noise = np.random.default_rng(0).normal(0, deviation, (_DRAWS, *people.shape))
-        drawn = [*map(fit.problem.judged.rates, np.maximum(people + noise, 0))]
-    rows = []
-    for (kind, name), line in zip(
-        certificate.rates_shown, certificate.rate_lines, strict=True
-    ):
-        before = statements.rate_text(line.before)
-        if drawn:
-            ends = np.nanquantile([rates[kind][name] for rates in drawn], _ENDS)
-            before += " ({:.2f} to {:.2f})".format(*ends)
-        wanted = statements.rate_text(line.wanted, nothing="any")
-        rows.append((line.label, wanted, before, statements.rate_text(line.reached)))
-    heads = ("Rate", "Asked for", "In the data", "In the result")
-    yield Table("Rates", heads, tuple(rows))
+    yield from _noise_of_rates(fit)
+    lines = [replace(line, slack=None) for line in certificate.rate_lines]
+    heads = ("asked for", "in the data", "in the result")
+    yield statements.rates_table(lines, heads)
+
+
+def _noise_of_rates(fit: Certified) -> Iterator[str]:
+    """Where rates of the data are if the noise of a private fit is added again."""
+    certificate = fit.certificate
+    if certificate.privacy is None:
+        return
+    yield _NOISY
+    people = fit.problem.cells()
+    deviation = certificate.privacy.count_ranges[0] / 1.96
+    noise = np.random.default_rng(0).normal(0, deviation, (_DRAWS, *people.shape))
+    drawn = [*map(fit.problem.judged.rates, np.maximum(people + noise, 0))]
+    for kind, name in certificate.rates_shown:
+        low, high = np.nanquantile([rates[kind][name] for rates in drawn], _ENDS)
+        label = certificate.measure.rate_name(kind, name)
+        yield f"The {label} of the data is {low:.2f} to {high:.2f}, for its noise."
 
 
 def _groups(fit: Certified) -> Facts:
@@ -480,12 +471,17 @@ def _groups(fit: Certified) -> Facts:
             percent(change.share_before) + _noise(fit, of_share, fit.certificate.rows),
             percent(change.share_after),
             change.about,
-            percent(change.rate_before) + _noise(fit, cells, change.rows),
+            _percent(change.rate_before) + _noise(fit, cells, change.rows),
             interval,
-            percent(change.rate_after),
+            _percent(change.rate_after),
         )
         rows.append(row)
     yield Table("Groups", _HEADS, tuple(rows))
+
+
+def _percent(rate: float) -> str:
+    """A rate; a dash in a group that nobody is in."""
+    return percent(None if math.isnan(rate) else rate)
 
 
 def _decisions(fit: Certified) -> Facts:
@@ -517,19 +513,6 @@ def _delivered(fit: Certified) -> Facts:
         yield f"Rows to add: {added:,}."
     except FairMaxEntError:
         yield impossible
-
-
-def _outcomes(fit: Certified) -> Facts:
-    """How common each outcome is that is compared."""
-    certificate = fit.certificate
-    people = fit.problem.cells()
-    for share in certificate.compared(certificate.outcome_shares):
-        cells = people[0].size + share.before**2 * people.size
-        yield (
-            f"{share.outcome}: {percent(share.before)}"
-            f"{_noise(fit, cells, certificate.rows)} of the data,"
-            f" {percent(share.after)} of the result."
-        )
 
 
 def _warnings(fit: Certified) -> Facts:
@@ -627,7 +610,6 @@ FACTS: dict[str, Callable[[Certified], Facts]] = {
     "missing": _missing,
     "rates": _rates,
     "groups": _groups,
-    "outcomes": _outcomes,
     "decisions": _decisions,
     "delivered": _delivered,
     "warnings": _warnings,
