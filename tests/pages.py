@@ -122,10 +122,9 @@ def _run_command(line: str, shown: str, page: str) -> str:
         f"{page}: only our own commands can be run here, not {program}"
     )
     result = CliRunner().invoke(group, arguments, prog_name="fairmaxent")
-    # its answer is a code
-    if result.exit_code and not (
-        arguments[0] == "check" and shown.startswith("check: ")
-    ):
+    # their answer is a code
+    is_answer = shown.startswith("check: ") or "not what the model gives" in shown
+    if result.exit_code and not (arguments[0] in ("check", "verify") and is_answer):
         return f"{page}: {line}\nended with {result.exit_code}\n{result.output}"
     if _is_same(shown, result.output) or (
         _relabels(line) and _is_near(shown, result.output)

@@ -2,7 +2,7 @@
 
 from dataclasses import fields
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fairmaxent.fit import storage
 from fairmaxent.fit.certified import Certified
@@ -10,6 +10,9 @@ from fairmaxent.fit.pipeline import fit_frame
 from fairmaxent.fit.records import MOST_BYTES
 from fairmaxent.fit.request import Request
 from fairmaxent.options import with_options_of
+
+if TYPE_CHECKING:
+    from fairmaxent.gate.papers import Comparison
 
 
 class Fit(Certified):
@@ -31,16 +34,34 @@ class Fit(Certified):
 
         write_report(self, path, **options)
 
-    def document(self, kind: str, data: str | PathLike[str] | None = None) -> str:
+    def document(
+        self,
+        kind: str,
+        *,
+        data: str | PathLike[str] | None = None,
+        result: str | PathLike[str] | None = None,
+    ) -> str:
         """Draft a document to file.
 
         The kinds are ``"article-10"``, ``"card"``, ``"croissant"`` and ``"ll144"``.
-        What only you know is marked "To be written by". Croissant also describes
-        ``data``, the CSV of the fair table.
+        What only you know is marked "To be written by". It states the digests of two
+        files: ``data``, which the fit was made from, and ``result``, e.g. the fair
+        table as CSV, whose columns Croissant describes.
         """
         from fairmaxent.gate.papers import document  # likewise
 
-        return document(self, kind, data)
+        return document(self, kind, data=data, result=result)
+
+    def verify_document(self, path: str | PathLike[str]) -> "Comparison":
+        """Make a document again, and show the lines of the file that differ.
+
+        Only the words of people may: in Markdown, lines that begin with ``>`` where
+        there was one; in JSON, texts that were "To be written by". The answer has the
+        ``kind`` and the ``differences``; printed, it shows them.
+        """
+        from fairmaxent.gate.papers import compare  # likewise
+
+        return compare(self, path)
 
 
 @with_options_of(Request)

@@ -1,11 +1,14 @@
 """Documents to file: filled or marked, equal to numbers by hand, and readable."""
 
+import json
 import os
+import random
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -14,7 +17,7 @@ import fairmaxent
 from clifiles import biased_table
 from fairmaxent.debiasing import Fit
 from fairmaxent.gate.kinds import KINDS
-from fairmaxent.gate.papers import FORMS
+from fairmaxent.gate.papers import FACTS
 
 # An interpreter that has mlcroissant and huggingface_hub, which the library itself does
 # not need.
@@ -86,7 +89,7 @@ def test_every_part_is_filled_or_marked(audited):
         _, *sections = audited.document(kind).split("\n## ")
         assert len(sections) == len(KINDS[kind].parts)
         assert all(
-            "\n- " in part or "\n| " in part or "**To be written by" in part
+            "\n- " in part or "\n| " in part or "\n> To be written by" in part
             for part in sections
         )
     points = re.findall(r"## 10\(2\)\((.)\)", audited.document("article-10"))
@@ -96,13 +99,16 @@ def test_every_part_is_filled_or_marked(audited):
             fairmaxent.debias(biased_table(), "income", "sex", random_state=0).document(
                 kind
             )
-    for kind, data in (("card", "fair.csv"), ("croissant", "fair.parquet")):
-        with pytest.raises(fairmaxent.InputError, match="leave data out"):
-            audited.document(kind, data)
     with pytest.raises(
         fairmaxent.errors.StorageError, match=r"cannot read nowhere\.csv"
     ):
-        audited.document("croissant", "nowhere.csv")
+        audited.document("croissant", result="nowhere.csv")
+
+
+def test_croissant_describes_csv_files_only(audited, tmp_path):
+    (tmp_path / "fair.parquet").touch()
+    with pytest.raises(fairmaxent.InputError, match="leave result out"):
+        audited.document("croissant", result=tmp_path / "fair.parquet")
 
 
 def test_every_kind_is_known_wherever_kinds_are_named(audited):
@@ -111,10 +117,16 @@ def test_every_kind_is_known_wherever_kinds_are_named(audited):
     with pytest.raises(fairmaxent.InputError, match=f"known: {listed}"):
         audited.document("zzz")
     for name, kind in KINDS.items():
-        assert kind.form in FORMS
+        assert callable(kind.make)
         assert f'``"{name}"``' in Fit.document.__doc__
         assert f"{name} ({kind.suffix}): {kind.help}" in help_text
-    assert {kind.form for kind in KINDS.values()} == {*FORMS}
+    used = {
+        fact
+        for kind in KINDS.values()
+        for part in kind.parts
+        for fact in part.get("facts", ())
+    }
+    assert used == {*FACTS}
     assert "{" + "|".join(KINDS) + "}" in help_text
 
 
@@ -129,18 +141,234 @@ def test_documentation_names_only_kinds_that_there_are():
     assert {*named} <= {*KINDS}
 
 
-def test_a_document_belongs_to_one_model(audited, tmp_path):
-    audited.save(tmp_path / "model.fme")
-    fairmaxent.debias(biased_table(), "income", "sex", random_state=0).save(
-        tmp_path / "other.fme"
+def three_columns():
+    """People with three protected columns, one of them Boolean."""
+    rng = np.random.default_rng(3)
+    count = 400
+    sex = rng.choice(["F", "M"], count, p=[0.4, 0.6])
+    race = rng.choice(["A", "B"], count, p=[0.3, 0.7])
+    score = rng.normal(0, 1, count) + 0.5 * (sex == "M") + 0.3 * (race == "B")
+    is_hired = rng.random(count) < 1 / (1 + np.exp(0.5 - score))
+    columns = {
+        "sex": sex,
+        "race": race,
+        "veteran": rng.random(count) < 0.3,
+        "tests": rng.integers(0, 12, count),
+        "score": score.round(3),
+        "town": np.where(rng.random(count) < 0.05, None, rng.choice(["X", "Y"], count)),
+        "staff_id": np.arange(count) + 10_000,
+        "hired": np.where(is_hired, "yes", "no"),
+    }
+    return pl.DataFrame(columns)
+
+
+def private_fit():
+    """A fit with little noise of two columns and an outcome."""
+    rng = np.random.default_rng(1)
+    sex = rng.choice(["F", "M"], 1400, p=[0.4, 0.6])
+    is_hired = rng.random(1400) < np.where(sex == "M", 0.5, 0.3)
+    hired = np.where(is_hired, "yes", "no")
+    job = rng.choice(["a", "b"], 1400)
+    frame = pl.DataFrame({"sex": sex, "job": job, "hired": hired})
+    levels = {"sex": ["F", "M"], "job": ["a", "b"], "hired": ["no", "yes"]}
+    return fairmaxent.debias(
+        frame,
+        "hired",
+        "sex",
+        favourable="yes",
+        domain=fairmaxent.Domain.declare(levels=levels),
+        privacy=fairmaxent.Privacy(epsilon=1, delta=1e-6),
+        random_state=0,
     )
-    for kind in KINDS:
-        clifiles.run("document", kind, tmp_path / "model.fme", "-o", tmp_path / kind)
-        assert (tmp_path / kind).read_text() == audited.document(kind)
-        clifiles.run("verify", tmp_path / "model.fme", "--document", tmp_path / kind)
-        clifiles.run(
-            "verify", tmp_path / "other.fme", "--document", tmp_path / kind, code=5
-        )
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    """Saved fits by name: plain, private, and three columns with a model."""
+    folder = tmp_path_factory.mktemp("models")
+    plain = fairmaxent.debias(
+        biased_table(), "income", "sex", favourable=">50K", random_state=0
+    )
+    columns = ["sex", "race", "veteran"]
+    taught = fairmaxent.debias(
+        three_columns(),
+        "hired",
+        columns,
+        favourable="yes",
+        model="logistic",
+        random_state=0,
+    )
+    fits = {"plain": plain, "private": private_fit(), "model": taught}
+    for name, fit in fits.items():
+        fit.save(folder / f"{name}.fme")
+        fit.sample(50).write_csv(folder / f"{name} rows_1.csv")
+    return folder
+
+
+PAPERS = [
+    (name, kind)
+    for name in ("plain", "private", "model")
+    for kind in KINDS
+    if (name, kind) != ("private", "ll144")
+]
+
+
+@pytest.fixture(scope="module")
+def papers(models):
+    """Each kind of document about each fit, with the model that it is about."""
+    written = {}
+    for name, kind in PAPERS:
+        fit = fairmaxent.load(models / f"{name}.fme")
+        result = models / f"{name} rows_1.csv"
+        written[name, kind] = (fit, fit.document(kind, result=result))
+    return written
+
+
+def compared(fit, text, folder):
+    """Compare a text; None: it is refused as something else."""
+    path = folder / "paper"
+    path.write_text(text, encoding="utf-8")
+    try:
+        return fit.verify_document(path)
+    except fairmaxent.errors.StorageError:
+        return None
+
+
+@pytest.mark.parametrize("about", PAPERS)
+def test_an_untouched_document_is_made_again(about, papers, tmp_path):
+    fit, text = papers[about]
+    for same in (text, text.rstrip(), text.replace("\n", "\r\n"), f"\ufeff{text}"):
+        path = tmp_path / "paper"
+        path.write_bytes(same.encode())
+        found = fit.verify_document(path)
+        assert (found.kind, found.differences) == (about[1], ())
+        assert "every line agrees" in str(found)
+    questions = [part for part in KINDS[about[1]].parts if "write" in part]
+    assert found.unwritten == len(questions)
+
+
+def forged(text, rng):
+    """The text with one number, word or line changed that people do not write."""
+    lines = text.split("\n")
+    fixed = [
+        number
+        for number, line in enumerate(lines)
+        if line.strip() and not line.startswith(">") and '"To be written' not in line
+    ]
+    number = rng.choice(fixed)
+    line = lines[number]
+    way = rng.choice(["number", "word", "deleted", "doubled", "moved"])
+    found = [*re.finditer(r"\d" if way == "number" else r"[^\W\d]+", line)]
+    if way in ("number", "word") and found:
+        place = rng.choice(found)
+        other = str((int(place[0]) + rng.randint(1, 9)) % 10) if way == "number" else ""
+        other = other or f"{place[0]}x"
+        lines[number] = line[: place.start()] + other + line[place.end() :]
+    elif way == "moved":
+        lines.insert(rng.choice(fixed), lines.pop(number))
+    elif way == "doubled":
+        lines.insert(number, line)
+    else:
+        del lines[number]
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("changes", [6, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("about", PAPERS)
+def test_forged_documents_are_found(about, changes, papers, tmp_path):
+    fit, text = papers[about]
+    rng = random.Random(f"{about}")
+    tried = 0
+    while tried < changes:
+        other = forged(text, rng)
+        if other == text:  # a line that was moved to where it was
+            continue
+        tried += 1
+        found = compared(fit, other, tmp_path)
+        assert found is None or found.differences
+
+
+def test_the_lines_that_differ_are_shown(papers, models, tmp_path):
+    _, text = papers["plain", "article-10"]
+    number, line = next(
+        (number, line)
+        for number, line in enumerate(text.split("\n"), 1)
+        if line.startswith("| sex = Female")
+    )
+    path = tmp_path / "a.md"
+    path.write_text(text.replace(line, f"{line}\x1b[31m"))
+    shown = clifiles.run(
+        "verify", "--document", path, models / "plain.fme", code=1
+    ).output
+    assert f"line {number}\n" in shown
+    assert f"document: {line}\\x1b[31m\n" in shown
+    assert f"model:    {line}\n" in shown
+    answer = clifiles.run(
+        "verify", "--json", "--document", path, models / "plain.fme", code=1
+    )
+    found = json.loads(answer.output)["document"]
+    assert found["kind"] == "article-10"
+    assert [one["line"] for one in found["differences"]] == [number]
+
+
+def test_the_date_is_sealed(papers, tmp_path):
+    fit, text = papers["plain", "card"]
+    (date,) = re.findall(r"card, (\d{4}-\d\d-\d\d), by", text)
+    found = compared(fit, text.replace(date, "2020-01-01"), tmp_path)
+    (line,) = found.differences
+    assert "Seal: " in line.document[0]
+
+
+@pytest.mark.parametrize("about", PAPERS)
+def test_words_of_people_may_differ(about, papers, tmp_path):
+    fit, text = papers[about]
+    words = re.sub(
+        r"(?m)^> To be .*$", "> We asked, *and* 12 answered.\n\n> 2. More.\n>", text
+    )
+    words = re.sub(r'(?m)": "To be [^"]*"', r'": "MIT \\u00e9 \\"2\\""', words)
+    assert words != text
+    found = compared(fit, words, tmp_path)
+    assert (found.differences, found.unwritten) == ((), 0)
+    if about[1] == "croissant":
+        assert json.loads(words)["license"] == 'MIT é "2"'
+
+
+def test_only_the_words_of_people_in_their_places_may_differ(papers, tmp_path):
+    fit, text = papers["plain", "article-10"]
+    first = text.index("\n> ")
+    changes = {
+        "a place of one's own": text.replace("\n## ", "\n> All is well.\n\n## ", 1),
+        "no place": text[:first] + text[text.index("\n", first + 1) :],
+        "behind it": f"{text}\nAll is well.\n",
+        "hiding": text.replace("\n> To be", "\n> <!-- To be", 1),
+    }
+    for other in changes.values():
+        assert other != text
+        assert compared(fit, other, tmp_path).differences
+    fit, text = papers["plain", "croissant"]
+    twice = text.replace('\n "license"', '\n "name": "Fair",\n "license"', 1)
+    assert compared(fit, twice, tmp_path).differences
+    twice = text.replace('\n "license"', '\n "license": "MIT",\n "license"', 1)
+    assert compared(fit, twice, tmp_path).differences
+
+
+def test_a_document_belongs_to_one_model(papers, models, tmp_path):
+    fit, text = papers["plain", "card"]
+    path = tmp_path / "card.md"
+    path.write_text(text)
+    clifiles.run("verify", "--document", path, models / "plain.fme")
+    clifiles.run("verify", "--document", path, models / "model.fme", code=5)
+    path.write_text(f"We comply with everything. {fit.certificate.digest}\n")
+    result = clifiles.run("verify", "--document", path, models / "plain.fme", code=5)
+    assert "is not a document that fairmaxent wrote about this model" in result.stderr
+    clifiles.run("document", "card", models / "plain.fme", "-o", path, "--force")
+    assert path.read_text() == fit.document("card")
+
+
+def test_a_private_fit_states_no_digest_of_its_table(models):
+    fit = fairmaxent.load(models / "private.fme")
+    with pytest.raises(fairmaxent.InputError, match="leave data out"):
+        fit.document("article-10", data=models / "private rows_1.csv")
 
 
 READ = {
@@ -177,7 +405,7 @@ def test_those_who_read_them_can(reader, table, audited, tmp_path):
     fit.sample(50).write_csv(tmp_path / "fair.csv")
     path = tmp_path / ("paper.json" if reader == "mlcroissant" else "README.md")
     path.write_text(
-        fit.document("croissant", tmp_path / "fair.csv")
+        fit.document("croissant", result=tmp_path / "fair.csv")
         if reader == "mlcroissant"
         else fit.document("card")
     )

@@ -29,6 +29,7 @@ from fairmaxent.data.frames import load_library, open_frame, read_weights
 from fairmaxent.data.reading import Reading
 from fairmaxent.engines.lazy_frame import collect
 from fairmaxent.errors import InputError
+from fairmaxent.files.content import file_sha256
 from fairmaxent.files.reading import Remark, TableFile
 from fairmaxent.fit.certified import Certified
 from fairmaxent.fit.option_values import OutputOption
@@ -39,7 +40,6 @@ from fairmaxent.plain_text import Values
 from fairmaxent.privacy.refusals import about_exact_rows
 from fairmaxent.privacy.spending import Spending, spent_so_far
 from fairmaxent.progress import Progress, silent
-from fairmaxent.report.source import file_sha256
 
 _LOOKED_AT = 200_000  # rows of a large Parquet file that Look shows
 _SLICES = 20  # from all over the file

@@ -172,7 +172,12 @@ def _say(results: Sequence[CheckResult], form: str) -> None:
 @click.option(
     "--data",
     type=values.FILE,
-    help="The fair table (CSV), which a Croissant document then describes.",
+    help="The table that the model was made from; the document states its digest.",
+)
+@click.option(
+    "--result",
+    type=values.FILE,
+    help="The fair table, likewise; of a CSV file, Croissant describes the columns.",
 )
 @click.option("--force", is_flag=True, help="Replace existing files.")
 def document_command(
@@ -181,14 +186,15 @@ def document_command(
     model: str,
     output: str,
     data: str | None,
+    result: str | None,
     force: bool,
 ) -> None:
     """Draft a document about MODEL, a file that 'fairmaxent debias --model' or
     fit.save() wrote.
 
-    Each part is filled from the certificate, or says who must write it; nothing in it
-    is a verdict or legal advice. 'fairmaxent verify MODEL --document FILE' tells
-    whether a document is about a model.
+    Each part is filled from the model, or says who must write it; nothing in it is a
+    verdict or legal advice. Anybody who has the model can check what was filled in:
+    'fairmaxent verify --document FILE MODEL' makes it again.
 
     \b
     fairmaxent document article-10 model.fme -o article-10.md
@@ -197,4 +203,5 @@ def document_command(
 
     check_files([output])
     with Staging([output], force=force, readable=[output]) as staging:
-        write_whole(staging.path_for(output), load(model).document(kind, data).encode())
+        text = load(model).document(kind, data=data, result=result)
+        write_whole(staging.path_for(output), text.encode())

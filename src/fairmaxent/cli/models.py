@@ -3,6 +3,7 @@
 import contextlib
 import os
 import secrets
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import get_args
@@ -19,8 +20,6 @@ from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain
 from fairmaxent.document.text import on_one_line
 from fairmaxent.document.words import counted
-from fairmaxent.errors import StorageError
-from fairmaxent.files.content import read_content
 from fairmaxent.files.formats import FileFormat, output_format
 from fairmaxent.files.reading import STANDARD
 from fairmaxent.files.write import Staging
@@ -154,12 +153,22 @@ def _end(text: str) -> float | None:
     return None
 
 
-@click.command(epilog="Exit code 0: verified. 5: damaged, forged, or not a model.")
+_ANSWERS = (
+    "Exit code 0: verified. 1: the document differs from what the model gives. 5: the"
+    " model is damaged or forged, or a file is something else."
+)
+
+
+@click.command(epilog=_ANSWERS)
 @model_argument
 @click.option(
     "--document",
     type=FILE,
-    help="A document that must be about this model ('fairmaxent document').",
+    help=(
+        "A document that 'fairmaxent document' wrote: make it again from MODEL, and"
+        " show the lines that differ. Only people's own words may: lines that begin"
+        " with >, and properties that were 'To be written by'."
+    ),
 )
 @click.option(
     "--json",
@@ -175,33 +184,35 @@ def verify_command(*, model: str, document: str | None, as_json: bool) -> None:
 
     \b
     fairmaxent verify model.fme
+    fairmaxent verify --document article-10.md model.fme
     """
+    from fairmaxent.debiasing import load
     from fairmaxent.fit.verification import verify
 
+    compared = None
     with bar(f"checking {model}"):
         verified = verify(model)
-    if (
-        document is not None
-        and verified.certificate.digest.encode() not in read_content(document)
-    ):
-        raise StorageError(
-            f"{document} is not about {model}: it does not hold the digest of its"
-            " certificate"
-        )
-    if not as_json:
+        if document is not None:
+            compared = load(model).verify_document(document)
+    if as_json:
+        record = {
+            name: getattr(verified, name)
+            for name in ("sha256", "version", "holds", "unverified")
+        }
+        rates = {
+            name: getattr(verified.certificate, name)
+            for name in ("wanted", "before", "achieved")
+        }
+        about = {"model": model, "verified": True, "document": compared}
+        echo(json_record(about | record | rates))
+    elif compared is not None:
+        echo(f"{on_one_line(str(document))}: {compared}")
+    else:
         echo(str(verified))
         command = ["sample", model, "-n", "1000", "-o", name_for(model, "rows.csv")]
         echo(f"\n{next_step('draw rows from it', command)}")
-        return
-    record = {
-        name: getattr(verified, name)
-        for name in ("sha256", "version", "holds", "unverified")
-    }
-    rates = {
-        name: getattr(verified.certificate, name)
-        for name in ("wanted", "before", "achieved")
-    }
-    echo(json_record({"model": model, "verified": True} | record | rates))
+    if compared is not None and compared.differences:
+        sys.exit(1)
 
 
 @dataclass(frozen=True)

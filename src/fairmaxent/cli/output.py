@@ -16,6 +16,7 @@ from fairmaxent.data.frames import load_library
 from fairmaxent.data.levels import Notes
 from fairmaxent.document.words import counted
 from fairmaxent.errors import Option
+from fairmaxent.files.content import file_sha256
 from fairmaxent.files.excel_writer import check_sheet_rows
 from fairmaxent.files.formats import FORMATS, FileFormat, as_polars, output_format
 from fairmaxent.files.parquet import as_lazy, with_categories
@@ -287,7 +288,7 @@ def source_of(
     data: str | None, columns_as: DomainOptions | None, command: str | None
 ) -> Source:
     """Say, for a report, where its data came from; None: the report has no data."""
-    from fairmaxent.report.source import FrontDoor, Source, file_sha256
+    from fairmaxent.report.source import FrontDoor, Source
 
     source = Source(
         command=command,

@@ -5,6 +5,7 @@ is a regular file.
 """
 
 import gzip
+import hashlib
 import io
 import os
 import stat
@@ -38,6 +39,17 @@ def read_content(path: Name) -> bytes:
     except (gzip.BadGzipFile, EOFError, zlib.error) as problem:
         raise StorageError(
             f"{path} is a damaged gzip file ({problem}); download or write it again"
+        ) from problem
+
+
+def file_sha256(path: Name) -> str:
+    """The SHA-256 of a file's bytes."""
+    try:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as problem:
+        raise StorageError(
+            f"cannot read {path}: {reason_of(problem)}; check its path"
         ) from problem
 
 

@@ -15,6 +15,7 @@ import stat
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Self
 
@@ -43,6 +44,21 @@ _UNSUPPORTED = (
 MAKING = threading.RLock()
 # Each unfinished file with the process that made it: a forked one must not remove it.
 _unfinished: dict[Path, int] = {}
+
+
+def time_of_writing() -> datetime:
+    """The time in UTC that a file states: SOURCE_DATE_EPOCH, else that of the clock."""
+    # the convention of reproducible builds: seconds since 1970
+    epoch = os.environ.get("SOURCE_DATE_EPOCH")
+    if not epoch:
+        return datetime.now(UTC)
+    try:
+        return datetime.fromtimestamp(int(epoch), UTC)
+    except (ValueError, OverflowError, OSError) as problem:
+        raise InputError(
+            f"the environment variable SOURCE_DATE_EPOCH is {epoch!r}; set it to a"
+            " number of seconds since 1970, or unset it"
+        ) from problem
 
 
 def new_temporary(

@@ -1,9 +1,9 @@
 """Verification: what a model file proves by itself, and what it cannot."""
 
-import hashlib
 from dataclasses import dataclass
 from os import PathLike
 
+from fairmaxent.files.content import file_sha256
 from fairmaxent.fit.certificate import Certificate
 from fairmaxent.fit.records import MOST_BYTES
 from fairmaxent.fit.storage import VERSION, load
@@ -74,11 +74,9 @@ def verify(path: str | PathLike[str], *, max_bytes: int = MOST_BYTES) -> Verific
         certificate.notes or None,
         binned or None,
     )
-    with open(path, "rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
     return Verification(
         path=str(path),
-        sha256=digest,
+        sha256=file_sha256(path),
         version=VERSION,
         holds=fit.contents,
         unverified=tuple(

@@ -1,6 +1,5 @@
 """Where a report comes from, its filing, and the Python that makes the fit again."""
 
-import hashlib
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
@@ -11,6 +10,8 @@ from fairmaxent.data.table import Names
 from fairmaxent.document import Listing, Section
 from fairmaxent.document.words import short_name, shortened
 from fairmaxent.errors import InputError, Spell, cut, spelled
+from fairmaxent.files.content import file_sha256
+from fairmaxent.files.write import time_of_writing
 from fairmaxent.fit.certificate import Remark
 from fairmaxent.fit.certified import Certified
 from fairmaxent.fit.request import Request
@@ -79,17 +80,7 @@ def filed(
             "date is not a datetime with a time zone; pass e.g."
             " datetime.now(timezone.utc)"
         )
-    # the convention of reproducible builds: seconds since 1970
-    epoch = os.environ.get("SOURCE_DATE_EPOCH")
-    time = date or datetime.now(UTC)
-    try:
-        if date is None and epoch:
-            time = datetime.fromtimestamp(int(epoch), UTC)
-    except (ValueError, OverflowError, OSError) as problem:
-        raise InputError(
-            f"the environment variable SOURCE_DATE_EPOCH is {epoch!r}; set it to a"
-            " number of seconds since 1970, or unset it"
-        ) from problem
+    time = date or time_of_writing()
     written = time.astimezone(UTC).replace(microsecond=0)
     return Filing(**texts, written=written.isoformat())
 
@@ -152,12 +143,6 @@ def written_file(
     """Take the digest of a file; ``name`` is for one that is at a temporary path."""
     shown = os.path.basename(path if name is None else name)
     return WrittenFile(what, shown, file_sha256(path))
-
-
-def file_sha256(path: str | os.PathLike[str]) -> str:
-    """The SHA-256 of a file's bytes."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def call(fit: Certified, delivered: Delivered, source: Source) -> str:
