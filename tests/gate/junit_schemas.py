@@ -121,7 +121,9 @@ def wrong_in(schema: dict[str, Element], text: str) -> list[str]:
 def _wrong(schema, element):
     known = schema[element.tag]
     allowed = known.must | known.may
-    yield from (f"{element.tag} needs {name}" for name in known.must.keys() - element.attrib)
+    yield from (
+        f"{element.tag} needs {name}" for name in known.must.keys() - element.attrib
+    )
     for name, value in element.items():
         if name not in allowed:
             yield f"{element.tag} has {name}"

@@ -25,7 +25,7 @@ def table(counts, **columns):
     for sex, (size, hired) in counts.items():
         rows["sex"] += [sex] * size
         rows["hired"] += ["yes"] * hired + ["no"] * (size - hired)
-    return pl.DataFrame(rows | {name: value for name, value in columns.items()})
+    return pl.DataFrame(rows | columns)
 
 
 TABLES = {
