@@ -12,7 +12,7 @@ from fairmaxent.fit.request import Request
 from fairmaxent.options import with_options_of
 
 if TYPE_CHECKING:
-    from fairmaxent.gate.papers import Comparison
+    from fairmaxent.gate.remade import Comparison
 
 
 class Fit(Certified):
@@ -59,7 +59,7 @@ class Fit(Certified):
         there was one; in JSON, texts that were "To be written by". The answer has the
         ``kind`` and the ``differences``; printed, it shows them.
         """
-        from fairmaxent.gate.papers import compare  # likewise
+        from fairmaxent.gate.remade import compare  # likewise
 
         return compare(self, path)
 

@@ -363,7 +363,12 @@ def test_a_file_over_the_limit_and_a_full_disk_are_said_and_nothing_stays(
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"{", b"[]", b'"x"', b"[" * 100_000, b"\xff", b"x" * 2_000_000]
+    "body",
+    [
+        *(b"", b"{", b"[]", b'"x"', b"[" * 100_000, b"\xff", b"x" * 2_000_000),
+        # numbers that could not be sent back
+        *(b'{"bins": NaN}', b'{"bins": {"age": -Infinity}}', b'{"bins": 1e400}'),
+    ],
 )
 def test_what_cannot_be_read_is_refused_in_a_sentence(client, body):
     refused(client.get("/api/fit", "POST", body), "reload")

@@ -25,22 +25,37 @@ def strata_by_hand(table, weights, within):
     )
 
 
-def rates_by_hand(stratum, outcome, levels):
+def rates_by_hand(stratum, outcome, levels, apart):
     """Smallest over largest share of a group z, and of each level of the outcome, the
-    least, in a group z.
+    least, in a group z; `apart` are groups and levels that are not compared.
     """
     sums = stratum.groupby(["z", outcome])["weight"].sum().unstack(fill_value=0.0)
     sizes = sums.sum(axis=1)
     shares = sums.div(sizes, axis=0).reindex(columns=list(levels), fill_value=0.0)
+    is_apart = [[(z, level) in apart for level in shares.columns] for z in shares.index]
+    shares = shares.mask(np.array(is_apart))
     most = shares.max()
     ratios = (shares.min() / most)[most > 0]
     return sizes.min() / sizes.max(), ratios.min() if len(ratios) else 1.0
 
 
-def check_rates(request, achieved, table, weights):
+def set_apart(fit, outcome, levels, stratum):
+    """The groups z and levels of the outcome that the certificate does not compare."""
+    within = fit.request.within_names
+    place = " × ".join(str(stratum[name].iloc[0]) for name in within)
+    return {
+        (change.group.removesuffix(f" × {place}"), level)
+        for change in fit.certificate.set_apart
+        for level in levels
+        if change.about == f"{outcome} = {level}" and change.stratum == place
+    }
+
+
+def check_rates(fit, achieved, table, weights):
     """Compare rates that were said with those of weighted rows, or cells, in the
     worst stratum.
     """
+    request = fit.request
     outcomes = [request.outcome, *request.also_names]
     within = request.within_names
     ending = f" within {' × '.join(within)}" if within else ""
@@ -53,7 +68,9 @@ def check_rates(request, achieved, table, weights):
         if named is None:
             levels = list(dict.fromkeys(table[outcome]))
         rates = [
-            rates_by_hand(stratum, outcome, levels)
+            rates_by_hand(
+                stratum, outcome, levels, set_apart(fit, outcome, levels, stratum)
+            )
             for stratum in strata_by_hand(table, weights, within)
         ]
         shares, outcome_rates = np.min(rates, axis=0)
@@ -64,11 +81,11 @@ def check_rates(request, achieved, table, weights):
 KINDS = ("representation_rate", "statistical_rate")
 
 
-def compares_all_levels(request):
+def compares_all_levels(fit):
     """Whether groups are those of z alone, and no stratum or group is left out."""
-    within = request.within
+    within = fit.request.within
     return (
-        request.protected_names == ["z"]
-        and request.smallest_group is None
+        fit.request.protected_names == ["z"]
+        and fit.request.smallest_group is None
         and not (isinstance(within, dict) and any(within.values()))
     )

@@ -106,14 +106,14 @@ def check_distribution(fit, asked):
         "z",
         *fit.request.within_names,
     ]
-    if not compares_all_levels(fit.request) or any(
+    if not compares_all_levels(fit) or any(
         fit.domain.attribute(name).missing is not None for name in names
     ):
         return
     cells = nw.from_native(fit.distribution.marginal(names), eager_only=True).to_dict(
         as_series=False
     )
-    check_rates(fit.request, fit.certificate.achieved, cells, cells.pop("probability"))
+    check_rates(fit, fit.certificate.achieved, cells, cells.pop("probability"))
     for kind, by_name in (
         fit.certificate.wanted.items() if "largest_weight" not in asked else ()
     ):
@@ -131,7 +131,7 @@ def check_weights(fit, table, asked):
     if (
         weights.ndim > 1
         or {"weight", "forbid"} & set(asked)
-        or not compares_all_levels(fit.request)
+        or not compares_all_levels(fit)
     ):
         return
     if not all(is_plain(table[name]) for name in ("z", *strata)):
@@ -139,7 +139,7 @@ def check_weights(fit, table, asked):
     if all(
         is_plain(table[name]) for name in (fit.request.outcome, *fit.request.also_names)
     ):
-        check_rates(fit.request, fit.certificate.achieved, table, weights)
+        check_rates(fit, fit.certificate.achieved, table, weights)
     are_numbers = table["y"] and all(
         type(cell) is int and abs(cell) < 10 for cell in table["y"]
     )

@@ -187,8 +187,8 @@ def check_written(arguments, said, written, folder):
     if arguments[0] == "debias":
         check_fair_table(arguments, json.loads(said), written, folder)
     elif arguments[0] == "sample":
-        typed = arguments.index("--rows") + 1 if "--rows" in arguments else 3
-        assert len(read_again(written["fair.csv"])) == int(arguments[typed])
+        rows = last_typed(arguments, "-n", "--rows")
+        assert len(read_again(written["fair.csv"])) == int(rows)
     elif arguments[0] == "rake":
         weights = pd.to_numeric(
             read_again(written["fair.csv"])[name_of_weights(arguments, "raked_weight")]
@@ -211,6 +211,21 @@ def name_of_weights(arguments, usual):
     return usual
 
 
+def last_typed(arguments, *spellings):
+    """The value of an option, which may be typed several times."""
+    typed = [at for at, word in enumerate(arguments[:-1]) if word in spellings]
+    return arguments[typed[-1] + 1]
+
+
+def has_everybody(table, request, fit):
+    """Whether a group that the fit has is in each stratum of the table."""
+    names = ["z", *request.within_names]
+    there = set(zip(*(table[name] for name in names), strict=True))
+    cells = fit.distribution.marginal(names)
+    known = {tuple(cell) for *cell, chance in cells.rows() if chance > 0}
+    return there >= known
+
+
 def check_fair_table(arguments, record, written, folder):
     """Rows are as many as were said; their rates are those that were said."""
     mode = arguments[arguments.index("--mode") + 1]
@@ -223,15 +238,16 @@ def check_fair_table(arguments, record, written, folder):
     named = ["z", request.outcome, *request.also_names, *request.within_names]
     table = {name: rows[name].tolist() for name in rows.columns}
     is_readable = all(is_plain(table[name]) and "" not in table[name] for name in named)
-    if mode == "top-up" or not is_readable or not compares_all_levels(request):
+    if mode == "top-up" or not is_readable or not compares_all_levels(fit):
         return
     weights = np.ones(len(rows))
     if mode == "weights":
         weights = rows[name_of_weights(arguments, "fair_weight")].astype(float)
         weights = weights.to_numpy()
         assert (weights >= 0).all()
-    if request.weight is None and request.forbid is None:
-        check_rates(request, record["after"], table, weights)
+    is_simple = request.weight is None and request.forbid is None
+    if is_simple and has_everybody(table, request, fit):
+        check_rates(fit, record["after"], table, weights)
 
 
 # ---------------------------------------------------------------- the estimator
@@ -273,13 +289,13 @@ def test_the_estimator(data, number):
         assert type(fair_x) is type(X)
         assert len(fair_x) == len(fair_y) == (asked.get("rows") or len(y))
         weights = sampler.sample_weight_
-        request = sampler.fit_.request
-        fits = compares_all_levels(request) and not {"weight", "forbid"} & set(asked)
+        fit = sampler.fit_
+        request = fit.request
+        fits = compares_all_levels(fit) and not {"weight", "forbid"} & set(asked)
         strata = [table[name] for name in request.within_names if name in table]
         is_readable = all(map(is_clean, (table["y"], table["z"], *strata)))
         if form in ("pandas", "polars") and fits and is_readable:
-            achieved = sampler.fit_.certificate.achieved
-            check_rates(request, achieved, table, weights)
+            check_rates(fit, fit.certificate.achieved, table, weights)
 
 
 def is_clean(cells):

@@ -16,8 +16,8 @@ import clifiles
 import fairmaxent
 from clifiles import biased_table
 from fairmaxent.debiasing import Fit
+from fairmaxent.gate.facts import FACTS
 from fairmaxent.gate.kinds import KINDS
-from fairmaxent.gate.papers import FACTS
 
 # An interpreter that has mlcroissant and huggingface_hub, which the library itself does
 # not need.

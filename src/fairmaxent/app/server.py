@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import Future
@@ -149,12 +150,20 @@ async def _in_json(session: Session, request: Request) -> Values:
     async for part in _parts(request, _MOST_JSON, refusal):
         body += part
     try:
-        values = json.loads(body)
+        values = json.loads(body, parse_float=_finite, parse_constant=_finite)
     except (ValueError, RecursionError):
         values = None
     if not isinstance(values, dict):
         raise InputError("the page sent something that cannot be read; reload it")
     return values
+
+
+def _finite(text: str) -> float:
+    """A number that can be sent back to the page."""
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text} is no number of JSON")
+    return number
 
 
 async def _in_file(most_bytes: int, session: Session, request: Request) -> Values:

@@ -288,8 +288,8 @@ def report_command(model: str, wanted: ReportOptions, reading: ReadingOptions) -
     data = wanted.data
     targets = wanted.targets
     refuse(wanted)
-    shared.check_reports(wanted.output, wanted.pdf)
     check_files(targets)
+    shared.check_reports(wanted.output, wanted.pdf)
     with Staging(targets, force=wanted.force, readable=targets) as staging:
         with bar(f"reading {model}"):
             fit = load(model)

@@ -11,7 +11,7 @@ from fairmaxent.data.frames import checked_progress
 from fairmaxent.data.roles import ColumnNames
 from fairmaxent.errors import unfit
 from fairmaxent.evaluation import attacks as risk
-from fairmaxent.evaluation.pooled import Nearest, Pooled, TableName, nearest, pool
+from fairmaxent.evaluation.pooled import Nearest, Pooled, nearest, pool
 from fairmaxent.evaluation.quality import fidelity, utility
 from fairmaxent.evaluation.result import Evaluation, Risks
 from fairmaxent.evaluation.singling_out import singling_out
@@ -98,10 +98,7 @@ def evaluate(
     _check_whole("random_state", random_state, least=0)
     roles = {"outcome": outcome, "protected": protected, "favourable": favourable}
     refuse_pairs(EVALUATION, roles)
-    tables: dict[TableName, Any] = {"real": real, "new": new}
-    if control is not None:
-        tables["control"] = control
-    pooled, left_out = pool(tables)
+    pooled, left_out = pool({"real": real, "new": new, "control": control})
     guessed = risk.read_secrets(pooled, secrets)
     halves = risk.read_parts(pooled, parts)
     report = checked_progress(progress)

@@ -153,12 +153,14 @@ class Pooled:
 
 
 def pool(tables: Mapping[TableName, Any]) -> tuple[Pooled, Names]:
-    """Put the tables side by side.
+    """Put the tables side by side; that of control people may be None.
 
     Also returns the columns of the real table that the new rows do not have.
     """
     opened: dict[TableName, frames.Frame] = {}
     for table, frame in tables.items():
+        if frame is None:
+            continue
         try:
             opened[table] = frames.open_frame(frame)
         except InputError as problem:
