@@ -41,6 +41,7 @@ from fairmaxent.plain_text import Values, plain_json, visible
 from fairmaxent.progress import Progress
 
 MOST_PINS = 3
+_STEPS = {True: 6, False: 45}  # of a curve, by whether it is a sketch of it
 _PIN_LENGTH = 60  # of the name of a pin
 # Roles before any is chosen.
 _ROLES: Values = {
@@ -349,7 +350,10 @@ class Session:
             raise InputError("there is no such curve; reload the page")
         if fitted.cells is None:
             return {"skipped": "each point would take a fit of all rows"}
-        return {"curve": curve(fitted.bare, fitted.cells, kind, column, progress)}
+        steps = _STEPS[values.get("sketch") is True]
+        return {
+            "curve": curve(fitted.bare, fitted.cells, kind, column, steps, progress)
+        }
 
     def _spoken_of(self, values: Values) -> Fitted:
         """The fit of the present scenario, or of a pin."""

@@ -87,9 +87,7 @@ _PEOPLE = {
 _COSTS = attrgetter(
     "beyond_line", "name", "rows", "effective_rows", "most_weight", "most_copies"
 )
-# of a curve: where it begins at least, in percent, and how many steps it has at most
-_LEAST = 5
-_STEPS = 45
+_LEAST = 5  # percent, where a curve begins at least
 # summed once, while rates move
 _cells: WeakKeyDictionary[Reading, Reading] = WeakKeyDictionary()
 
@@ -414,7 +412,12 @@ def says_all(fit: Certified) -> bool:
 
 
 def curve(
-    fit: Certified, cells: Reading, kind: str, column: str | None, progress: Progress
+    fit: Certified,
+    cells: Reading,
+    kind: str,
+    column: str | None,
+    steps: int,
+    progress: Progress,
 ) -> Values:
     """What each step of a rate does, from where the data are to 1.
 
@@ -433,7 +436,7 @@ def curve(
         if column in (None, measure.columns_of(name))
     )
     start = max(_LEAST, math.floor(100 * as_it_is))
-    step = 1 + (100 - start) // _STEPS
+    step = 1 + (100 - start) // steps
     points = []
     for percent in sorted(range(100, start - step, -step)):
         value: Any = percent / 100

@@ -4,12 +4,13 @@
 
 import { arrows, dotsKey, dotsOf, meanArrows } from "./charts.js";
 import { h, soft } from "./dom.js";
-import { hundredths, percent, together } from "./format.js";
+import { hundredths, percent, short, together } from "./format.js";
 import { groupName, outcomeName, price, priceInFull, sizesTold, told } from "./people.js";
 
 const MOST_DOTS = 8; // groups whose people are drawn
 const MOST_ARROWS = 9;
-const MOST_APART = 3; // groups that are too small to be part of the headline
+const LONG = 60; // letters, from which a sentence is written smaller
+const MOST_APART = 4;
 
 // ---------------------------------------------------------------- the sentence
 
@@ -43,7 +44,9 @@ export function headline(see, grouping, isGood, kind = "h1") {
     : sizes.length > 0
       ? [joinedPieces(sizes, false), " would be in the table. "]
       : [still(grouping), " "];
-  return h(kind, { class: "lede" }, said, h("span", { class: "price" }, price(see)));
+  const costs = price(see), length = pieces.map(({ text }) => text).join("").length;
+  return h(kind, { class: length > LONG ? "lede long" : "lede" }, said,
+    h("span", { class: "price" }, costs));
 }
 
 // What else changes: the price in full, the sizes, and the other columns in a line each.
@@ -60,10 +63,17 @@ export function alongside(see, all, grouping) {
     sizes.length > 0 && !isSaid && h("li", { key: "sizes" },
       `${together(sizes.map(({ text }) => text))} would be in the table.`),
     all.filter((other) => other !== grouping).map(line),
-    see.set_apart.length > 0 && h("li", { id: "set-apart", key: "apart" },
-      see.set_apart.slice(0, MOST_APART).join("; "),
-      see.set_apart.length > MOST_APART &&
-        `; and ${see.set_apart.length - MOST_APART} more groups that are too small to compare`));
+    apartOf(see));
+}
+
+// Groups that are too small to be part of the headline.
+function apartOf(see) {
+  const names = [...new Set(see.groups.filter((one) => one.is_apart).map((one) => one.name))];
+  if (!names.length) return null;
+  const more = names.length - MOST_APART;
+  const shown = [...names.slice(0, MOST_APART), ...(more > 0 ? [`${more} more groups`] : [])];
+  return h("li", { id: "set-apart", key: "apart" },
+    `Too small to compare: ${together(shown.map((name) => short(name)))}.`);
 }
 
 // ---------------------------------------------------------------- the people
@@ -78,7 +88,10 @@ function columnsFor(count, width) {
 // The people of a column as dots if they are few groups, else its groups as arrows.
 export function peopleOf(grouping, width) {
   const { groups, means } = grouping, large = groups.filter((group) => !group.is_apart);
-  if (means.length) return h("div", { class: "crowd" }, meanArrows(means, width));
+  if (means.length) {
+    return h("div", { class: "crowd" }, meanArrows(means, width),
+      soft("The mean of each group, before and after."));
+  }
   if (large.length <= MOST_DOTS) {
     const { columns, across } = columnsFor(large.length, width);
     return h("div", { class: "crowd" },

@@ -4,7 +4,7 @@
 import { HANDLE, axis, costStrip, rateCurve, rateTicks } from "./charts.js";
 import { h, has, newId, soft } from "./dom.js";
 import { Typed, isAsked, rateOf, withRate } from "./form.js";
-import { KINDS, hundredths, percent } from "./format.js";
+import { hundredths, percent } from "./format.js";
 import { costOf, groupName } from "./people.js";
 import { change, curveOf, lookAt, looked, store } from "./store.js";
 
@@ -16,28 +16,30 @@ export function askPart(width) {
   if (!answer) return null;
   const one = state.forms.rates.find(({ name }) => name === store.kind);
   const about = looked(), { what, first } = about;
-  const isEqualMeans = answer.see.means.length > 0;
-  if (!isAsked(one, options) || (isEqualMeans && store.kind === "statistical_rate")) {
-    return h("section", { id: "ask", "aria-label": KINDS[one.name] }, kinds(),
-      soft("Equal means are asked for, so there is no rate to choose."));
+  const { means } = about.grouping;
+  if (!isAsked(one, options) || (means.length && one.name === "statistical_rate")) {
+    return h("section", { id: "ask", "aria-label": "Equal means" }, kinds(true),
+      soft(`All groups of ${what} get the same mean, so there is no rate to choose.`));
   }
   const isTargeted = one.name === "representation_rate" && has(options.target, first);
   const value = isTargeted ? null : rateOf(options[one.name], first);
-  return h("section", { id: "ask", "aria-label": `${one.label} of ${what}` }, kinds(),
+  return h("section", { id: "ask", "aria-label": `${one.label} of ${what}` }, kinds(means.length),
     isTargeted
       ? soft(`The shares of ${what} are chosen under “Ask for more”.`)
       : [wanted(one, about, value), picture(one, about, value, width)]);
 }
 
 // Which of the rates is looked at.
-function kinds() {
+function kinds(areMeans) {
   const { state: { forms }, kind } = store;
+  const words = ({ name, label }) =>
+    (areMeans && name === "statistical_rate" ? "Equal means" : label);
   return h("fieldset", { class: "kinds" },
     h("legend", { class: "quiet" }, "What is to be equal"),
-    forms.rates.map(({ name, label }) => h("label", { key: name },
-      h("input", { type: "radio", name: "kind", checked: name === kind,
-        onchange: () => lookAt({ kind: name }) }),
-      label)));
+    forms.rates.map((one) => h("label", { key: one.name },
+      h("input", { type: "radio", name: "kind", checked: one.name === kind,
+        onchange: () => lookAt({ kind: one.name }) }),
+      words(one))));
 }
 
 // ---------------------------------------------------------------- what is asked for
@@ -66,7 +68,7 @@ function wanted(one, about, value) {
 function meaning(one, value, own) {
   if (value === null) return "Not asked for: it may become more or less equal.";
   if (own !== null && value <= own + 0.0005) {
-    return `Your data are at ${hundredths(own)} already, so this changes nothing.`;
+    return `Your data are at ${hundredths(own)} already, so this asks for nothing more.`;
   }
   const what = one.name === "statistical_rate" ? "lowest rate" : "smallest group";
   const least = `${Math.round(100 * value)} % of the ${what.split(" ")[0] === "lowest"
@@ -86,19 +88,22 @@ const ownRate = (grouping, name) =>
 const LEAST = 0.05;
 const floorOf = (own) => Math.max(LEAST, Math.floor(100 * (own ?? 0) + 1e-9) / 100);
 
-// The slider's steps are those of the curve, if the present value is one of them.
-function stepsOf(points, value) {
-  const values = points.map((point) => point.value);
-  const isOn = values.some((one) => Math.abs(one - value) < 1e-9);
-  return isOn && values.length > 1 ? Math.round(100 * (values[1] - values[0])) / 100 : STEP;
+// The slider's steps are those of the whole curve, if the present value is one of them.
+function stepsOf(known, value) {
+  if (!known || known.sketch || known.points.length < 2) return STEP;
+  const [one, other] = known.points;
+  const isOn = known.points.some((point) => Math.abs(point.value - value) < 1e-9);
+  return isOn ? Math.round(100 * (other.value - one.value)) / 100 : STEP;
 }
 
 function picture(one, about, value, width) {
   const { grouping, column } = about, known = curveOf(one.name, column);
   const points = known?.points ?? [];
-  const least = points[0]?.value ?? Math.min(0.99, floorOf(ownRate(grouping, one.name)));
-  const at = axis(width, least), { see } = store.answer;
-  const { groups, groups: [{ outcome }] } = grouping;
+  const own = ownRate(grouping, one.name);
+  const least = known && !known.sketch && points.length > 1 ? points[0].value
+    : Math.min(0.99, floorOf(own));
+  const { see } = store.answer, { groups, groups: [{ outcome }] } = grouping;
+  const at = axis(width, least, groups);
   const share = one.name === "statistical_rate" ? "rate_after" : "share_after";
   const now = groups.filter((group) => !group.is_apart).map((group) => group[share]);
   const curve = points.length > 1 && rateCurve({ points, kind: one.name, grouping: grouping.name,
@@ -106,19 +111,19 @@ function picture(one, about, value, width) {
   return h("div", { class: value === null ? "picture off" : "picture" },
     curve || h("p", { class: "soft waiting" }, known?.skipped
       ? `There is no curve here, because ${known.skipped}.` : "The curve is being drawn…"),
-    rateTicks(least, value, at),
-    slider(one, about, { value, least, points, at, groups, share }),
+    rateTicks(own, value, at),
+    slider(one, about, { value, least, known, at, groups, share }),
     points.length > 1 && costStrip({ points, value, now: costOf(see), at }));
 }
 
-function slider(one, about, { value, least, points, at, groups, share }) {
+function slider(one, about, { value, least, known, at, groups, share }) {
   const name = `${one.label} of ${about.what}`, shown = Math.max(least, value ?? one.start);
   const said = groups.slice(0, 4)
     .map((group) => `${groupName(group)} ${percent(group[share])}`).join(", ");
   const input = (event) => move(one, about, Number(event.target.value), true);
   const place = { marginLeft: `${at.left - HANDLE}px`, width: `${at.long + 2 * HANDLE}px` };
   return h("input", { type: "range", id: RANGE, class: "handle", style: place, min: least,
-    max: one.most, step: stepsOf(points, shown), value: shown, disabled: value === null,
+    max: one.most, step: stepsOf(known, shown), value: shown, disabled: value === null,
     "aria-label": name, oninput: input,
     "aria-valuetext": value === null ? "not asked for" : `${value.toFixed(2)}: ${said}` });
 }

@@ -52,7 +52,7 @@ function outcome() {
   const chosen = look.columns.find((column) => column.name === options.outcome);
   const good = options.favourable ?? [];
   const words = [quiet("outcome "), outcomeWords(options)];
-  return chip("outcome-menu", words, { title: "Outcome" }, () => [
+  return chip("outcome-menu", words, { title: "What the outcome is" }, () => [
     choose("Outcome", options.outcome ?? "", named("choose…", usable), (name) =>
       change({ outcome: name, favourable: [],
         protected: options.protected.filter((other) => other !== name) })),
@@ -90,7 +90,8 @@ function groups() {
   const possible = look.columns.map(({ name, identifier }) => (identifier ? null : name))
     .filter((name) => name !== null && !taken.includes(name));
   const chosen = options.protected.length ? short(options.protected.join(", "), 40) : "choose…";
-  return chip("groups-menu", [quiet("groups "), chosen], { title: "Groups" }, () => [
+  const title = "Which groups are compared";
+  return chip("groups-menu", [quiet("groups "), chosen], { title }, () => [
     checks("Groups to compare", possible, options.protected,
       (names) => change({ protected: names }), { ifNone: "Choose at least one column." }),
     options.protected.length > 1 && isReady() &&

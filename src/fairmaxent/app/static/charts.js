@@ -119,10 +119,11 @@ const TALL = 148, TOP = 20, FOOT = 24, STRIP = 40, APART = 15;
 export const HANDLE = 10; // the radius of a slider's handle
 
 // The x-axis that handle, curve and strip share.
-export function axis(width, least) {
-  const isNarrow = width < 480, left = isNarrow ? 48 : 56, right = isNarrow ? 96 : 124;
+export function axis(width, least, groups) {
+  const isNarrow = width < 560, isNamed = !isNarrow && groups.length > 2;
+  const left = isNarrow ? 48 : isNamed ? 188 : 56, right = isNarrow ? 96 : 112;
   const long = width - left - right;
-  return { isNarrow, left, right, long,
+  return { isNarrow, isNamed, left, right, long,
     x: (value) => left + long * Math.min(1, Math.max(0, (value - least) / (1 - least))) };
 }
 
@@ -144,14 +145,18 @@ function apart(labels, low, high) {
   for (let index = 1; index < heights.length; index += 1) {
     heights[index] = Math.max(heights[index], heights[index - 1] + APART);
   }
-  const over = Math.max(0, (heights.at(-1) ?? 0) - high);
-  return sorted.map((label, index) => ({ ...label, y: Math.max(low, heights[index] - over) }));
+  for (let index = heights.length - 1; index >= 0; index -= 1) {
+    const next = heights[index + 1] ?? high + APART;
+    heights[index] = Math.max(low, Math.min(heights[index], next - APART));
+  }
+  return sorted.map((label, index) => ({ ...label, y: heights[index] }));
 }
 
 const LABELLED = 6; // lines; of more, the highest and the lowest are
 
-// What the ends of the lines are called; those that end together share a name.
-function endLabels(lines, up, place) {
+// What the ends of the lines are called; those that end together share a name, and of many the
+// highest and the lowest are named.
+function endLabels(lines, up, place, most = LABELLED) {
   const ends = lines.map(({ name, values }) =>
     ({ name, value: values.at(place), way: values.at(-1) - values[0] }));
   const isOne = new Set(ends.map(({ value }) => percent(value))).size === 1;
@@ -160,9 +165,18 @@ function endLabels(lines, up, place) {
     return [{ text: `${who} ${percent(ends[0].value)}`, y: up(ends[0].value), way: 0 }];
   }
   const sorted = [...ends].sort((one, other) => other.value - one.value);
-  const shown = sorted.length > LABELLED ? [sorted[0], sorted.at(-1)] : sorted;
+  const shown = sorted.length > most ? [sorted[0], sorted.at(-1)] : sorted;
   return shown.map(({ name, value, way }) =>
-    ({ text: `${short(name, 20)} ${percent(value)}`, y: up(value), way }));
+    ({ text: `${short(name, 17)} ${percent(value)}`, y: up(value), way }));
+}
+
+// What the lines are called where they begin: beside them, or on the side that a line leaves free.
+function startLabels(lines, up, { isNamed, isNarrow, left }) {
+  const labels = endLabels(lines, up, 0, isNarrow ? 2 : LABELLED);
+  const label = ({ text, y, way }) => (isNamed
+    ? { text, y, x: left - 10, anchor: "end" }
+    : { text, y: y + (way > 0 ? 12 : -11), x: left + 6, anchor: "start" });
+  return apart(labels.map(label), TOP - 12, TALL - FOOT + 8);
 }
 
 // Each group's rate as a line from where the data are to 1, and the present rates on it.
@@ -176,11 +190,10 @@ export function rateCurve({ points, kind, grouping, outcome, value, now, at }) {
   const path = ({ values }) => points.map((point, index) => [x(point.value), values[index]])
     .filter(([, share]) => share !== null)
     .map(([across, share]) => `${across.toFixed(1)},${up(share).toFixed(1)}`).join(" ");
-  const label = ({ text, y }, across) =>
-    h("text", { class: "label", x: across, y: y + 4 }, text);
-  // on the side that its line leaves free
-  const starts = endLabels(lines, up, 0)
-    .map((one) => ({ ...one, y: one.y + (one.way > 0 ? 12 : -11) }));
+  const label = ({ text, y, x: across, anchor }) =>
+    h("text", { class: "label", x: across, y: y + 4, "text-anchor": anchor }, text);
+  const ends = apart(endLabels(lines, up, -1), TOP - 8, bottom)
+    .map((one) => ({ ...one, x: edge + 10, anchor: "start" }));
   const spoken = `${lines.slice(0, LABELLED).map(({ name, values }) =>
     `${name} from ${percent(values[0])} to ${percent(values.at(-1))}`).join("; ")}.`;
   const digits = ticks[1] - ticks[0] < 0.01 ? 1 : 0;
@@ -188,23 +201,22 @@ export function rateCurve({ points, kind, grouping, outcome, value, now, at }) {
     role: "img", "aria-label": spoken },
   ticks.map((tick) => [
     h("line", { class: "rule", x1: left, x2: edge, y1: up(tick), y2: up(tick) }),
-    h("text", { x: left - 8, y: up(tick) + 4, "text-anchor": "end" },
+    !at.isNamed && h("text", { x: left - 8, y: up(tick) + 4, "text-anchor": "end" },
       `${(100 * tick).toFixed(digits)}\u00a0%`)]),
   lines.map((line) => h("polyline", { class: "line", points: path(line) })),
   value !== null &&
     h("line", { class: "handle", x1: x(value), x2: x(value), y1: TOP - 8, y2: TALL }),
   value !== null && now.filter((share) => share !== null).map((share) =>
     h("circle", { class: "here", cx: x(value), cy: up(share), r: 4.5 })),
-  apart(starts, TOP - 12, bottom + 8).map((one) => label(one, left + 6)),
-  apart(endLabels(lines, up, -1), TOP - 8, bottom).map((one) => label(one, edge + 10)));
+  [...startLabels(lines, up, at), ...ends].map(label));
 }
 
 // The steps of the slider, between the curve and the price.
-export function rateTicks(least, value, at) {
+export function rateTicks(own, value, at) {
   const { x, left, isNarrow } = at;
   const inside = [0.2, 0.4, 0.6, 0.8, 0.9].filter((one) =>
-    x(one) > left + (isNarrow ? 96 : 110) && x(one) < x(1) - 44);
-  const texts = [[`as it is ${hundredths(least)}`, left, "start"],
+    x(one) > left + (isNarrow ? 96 : 110) && x(one) < x(1) - 68);
+  const texts = [[`as it is ${hundredths(own)}`, left, "start"],
     ...inside.map((one) => [String(one), x(one), "middle"]), ["1 equal", x(1) - 6, "end"]];
   const width = left + at.long + at.right;
   return h("svg", { class: "steps", width, height: 16, viewBox: `0 0 ${width} 16`,

@@ -27,7 +27,7 @@ function problem() {
   return h("div", { id: "problem", class: "problem", role: "alert", hidden: !known }, known && [
     h("span", null, withMerging([known.message]).join(" ")), " ",
     isChanged(known) && file && button("Read the file again", again),
-    button("Close", () => set({ problem: null }), { class: "close" })]);
+    button("Close", () => set({ problem: null }))]);
 }
 
 const busy = () => h("p", { id: "busy", role: "status", class: "soft" }, store.busy);

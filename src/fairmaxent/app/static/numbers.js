@@ -30,6 +30,7 @@ function inNumbers({ see, spent }) {
       "rows differ a little; the report gives them."),
     means.length > 0 && table("Mean of the outcome", ["Group", "before", "after"], means, [1, 2]),
     people(see), costs(see), see.estimate && estimate(see),
+    see.set_apart.length > 0 && listed(see.set_apart),
     see.notes.length > 0 && folded(`What else to know (${see.notes.length})`, false,
       listed(withMerging(see.notes))),
   ];

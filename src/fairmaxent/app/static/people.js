@@ -33,10 +33,10 @@ export function groupings(see) {
       one.kind === "statistical_rate" && one.grouping === name);
     const sizes = see.rates.find((one) =>
       one.kind === "representation_rate" && one.columns === outcomes?.columns);
-    const isAbout = (mean) => all.some((group) => group.name === mean.group);
-    const known = (see.means ?? []).filter(isAbout);
-    const means = known.map((mean) =>
-      ({ ...mean, ...all.find((group) => group.name === mean.group), ...mean }));
+    const means = see.means.flatMap(({ group: named, before, after }) => {
+      const group = all.find((one) => one.name === named);
+      return group ? [{ ...group, before, after }] : [];
+    });
     const groups = mostUnequal(all);
     const others = new Set(all.map((group) => group.outcome)).size - 1;
     return { name, groups, all, others, outcomes, sizes, means };
@@ -69,34 +69,33 @@ export const keepsSizes = (groups) =>
 
 // ---------------------------------------------------------------- a sentence, in pieces
 
-const TOLD = 3; // groups that are named
+const TOLD = 2; // groups that are named, unless only one more is left
 
 const side = (change) => (change > 0 ? "gain" : "loss");
 const bySize = (one, other) =>
   Math.abs(other.change) - Math.abs(one.change) || other.change - one.change;
 
-// The largest changes, always one of each side; the rest of each side is one piece with its sum.
-// `many` says a sum of several groups.
-function pieces(changes, say, many) {
+// The largest changes, always one of each side, and the rest in one piece with its sums. Groups
+// that are too small to be compared are never named beside others.
+function pieces(changes, say, sumOf) {
   const all = changes.filter(({ change }) => change !== 0).sort(bySize);
   const large = all.filter(({ group }) => !group.is_apart), known = large.length ? large : all;
   const firsts = [1, -1].map((sign) => known.find(({ change }) => sign * change > 0))
     .filter((one) => one !== undefined);
   const next = known.filter((one) => !firsts.includes(one));
-  const told = [...firsts, ...next].slice(0, TOLD);
-  const rests = [1, -1].map((sign) => all.filter((one) =>
-    !told.includes(one) && sign * one.change > 0));
-  const isOne = ([one, ...more]) => one && !more.length && known.includes(one);
-  const named = [...told, ...rests.filter(isOne).flat()].sort(bySize);
-  const sums = rests.filter((ones) => ones.length > 0 && !isOne(ones))
-    .map((ones) => many(ones.reduce((sum, one) => sum + one.change, 0), ones.length));
+  const isLast = all.length === TOLD + 1 && known.length === all.length;
+  const told = [...firsts, ...next].slice(0, isLast ? TOLD + 1 : TOLD).sort(bySize);
+  const rest = all.filter((one) => !told.includes(one));
+  const sums = [1, -1].map((sign) => rest.filter(({ change }) => sign * change > 0))
+    .filter((ones) => ones.length > 0).map(sumOf);
+  const where = `${rest.length} other group${rest.length === 1 ? "" : "s"}`;
   return [
-    ...named.map((one) => ({ kind: side(one.change), text: say(one) })),
-    ...sums.map((text) => ({ kind: "rest", text })),
+    ...told.map((one) => ({ kind: side(one.change), text: say(one) })),
+    ...(rest.length ? [{ kind: "rest", text: `${together(sums)} in ${where}` }] : []),
   ];
 }
 
-const others = (count) => `${count} other group${count === 1 ? "" : "s"}`;
+const sum = (ones) => ones.reduce((total, one) => total + one.change, 0);
 const people = (change) => `${whole(Math.abs(change))} ${change > 0 ? "more" : "fewer"}`;
 const isNamed = (group) => group.called !== null && group.called !== undefined;
 const of = (group) =>
@@ -104,7 +103,7 @@ const of = (group) =>
 
 const inPeople = (groups, what = "with") => pieces(counted(groups, what),
   ({ group, change }) => `${people(change)} ${of(group)}`,
-  (sum, count) => `${people(sum)} in ${others(count)}`);
+  (ones) => people(sum(ones)));
 
 // How much a rate changes, in the digits that are shown.
 export const rise = ({ rate_before: before, rate_after: after }) =>
@@ -113,7 +112,7 @@ export const rise = ({ rate_before: before, rate_after: after }) =>
 const inRates = (groups) => pieces(groups.map((group) => ({ group, change: rise(group) })),
   ({ group }) =>
     `${percent(group.rate_after)} of ${groupName(group)} instead of ${percent(group.rate_before)}`,
-  (sum, count) => `${others(count)} ${sum > 0 ? "more" : "less"} often`);
+  (ones) => `${sum(ones) > 0 ? "more" : "less"} often`);
 
 function inMeans(means) {
   const shown = amounts(means.flatMap(({ before, after }) => [before, after]));
@@ -121,7 +120,7 @@ function inMeans(means) {
   return pieces(changes,
     ({ group, change }) => `${shown(Math.abs(change))} ${change > 0 ? "more" : "less"} ` +
       `for ${groupName(group)}`,
-    (sum, count) => `${sum > 0 ? "more" : "less"} for ${others(count)}`);
+    (ones) => (sum(ones) > 0 ? "more" : "less"));
 }
 
 // What happens to the groups of a column, as pieces, and the words around them.

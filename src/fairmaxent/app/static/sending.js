@@ -55,7 +55,9 @@ function ratesOf(scenario, see) {
   for (const { kind, columns, wanted } of see.rates) {
     const column = isOne ? null : columns;
     const asked = rateOf(scenario[kind], column ?? scenario.protected[0]);
-    if (wanted !== null && asked !== null) known.set(`${kind} ${column}`, { kind, column, columns });
+    if (wanted !== null && asked !== null) {
+      known.set(`${kind} ${column}`, { kind, column, columns });
+    }
   }
   return [...known.values()];
 }
@@ -65,7 +67,7 @@ const TIMES = 5;
 async function curve(scenario, kind, column) {
   const isPresent = JSON.stringify(scenario) === JSON.stringify(store.answer.scenario);
   const known = isPresent && curveOf(kind, column);
-  if (known) return known;
+  if (known && !known.sketch) return known;
   for (let time = 1; ; time += 1) {
     try {
       const about = { table: store.state.table.number, scenario, kind, column };

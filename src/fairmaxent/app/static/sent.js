@@ -90,10 +90,12 @@ class Scenario extends Component {
       ?.wanted;
     const { see: start } = this.props.scenario;
     const value = moved?.curve === curve ? moved.point.value : wanted(start.rates);
-    const least = points[0].value, at = axis(width, least), label = `${KINDS[kind]} of ${columns}`;
+    const least = points[0].value, label = `${KINDS[kind]} of ${columns}`;
+    const at = axis(width, least, grouping.groups);
     const all = points.map((point) => ({ value: point.value, see: seeAt(start, point) }));
     const share = kind === "statistical_rate" ? "rate_after" : "share_after";
-    const { groups } = grouping, shown = Math.max(least, value);
+    const { groups, outcomes, sizes } = grouping, shown = Math.max(least, value);
+    const own = (kind === "statistical_rate" ? outcomes : sizes)?.before ?? least;
     const now = groups.filter((group) => !group.is_apart).map((group) => group[share]);
     const nearest = (wish) => points.reduce((one, other) =>
       (Math.abs(other.value - wish) < Math.abs(one.value - wish) ? other : one));
@@ -104,7 +106,7 @@ class Scenario extends Component {
       h("p", { class: "label" }, `${label}: at least ${hundredths(value)}`),
       rateCurve({ points: all, kind, grouping: grouping.name, outcome: groups[0].outcome, value,
         now, at }),
-      rateTicks(least, value, at),
+      rateTicks(own, value, at),
       h("input", { type: "range", class: "handle", style: place, min: least, max: 1, step: 0.01,
         value: shown, "aria-label": label, oninput: move,
         "aria-valuetext": `${hundredths(value)}: ${price(see)}` }),

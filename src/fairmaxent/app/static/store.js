@@ -280,14 +280,16 @@ async function drawCurve() {
   const number = ++drawing, { answer, state } = store;
   if (!answer) return;
   const { column, kind } = looked(), { scenario } = answer;
-  if (curveOf(kind, column)) return;
-  const key = curveKey(kind, column);
+  const key = curveKey(kind, column), known = curveOf(kind, column);
+  if (known && !known.sketch) return;
   try {
-    const about = { table: state.table.number, scenario, kind, column };
-    const { curve, skipped } = await post("/api/curve", about);
-    if (number !== drawing) return;
-    const known = { key, points: curve?.points ?? [], skipped };
-    set({ curves: { ...store.curves, [`${kind} ${column}`]: known } });
+    for (const sketch of known ? [false] : [true, false]) { // a few points are there at once
+      const about = { table: state.table.number, scenario, kind, column, sketch };
+      const { curve, skipped } = await post("/api/curve", about);
+      if (number !== drawing) return;
+      const found = { key, points: curve?.points ?? [], skipped, sketch };
+      set({ curves: { ...store.curves, [`${kind} ${column}`]: found } });
+    }
   } catch {
     return; // something else is asked for by now
   }
