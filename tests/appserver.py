@@ -250,6 +250,8 @@ def answered(page):
 
 def drop(page, name, content):
     """Open a file on the page."""
+    if page.locator("#open").count() == 0:
+        page.locator(".bar > button").last.click()
     page.locator("#open input[type=file]").set_input_files(
         {"name": name, "mimeType": "x/y", "buffer": content}
     )
@@ -304,13 +306,46 @@ def typed(field, text):
     field.press("Tab")
 
 
-def roles(page):
-    """The chips for outcome, good outcome and groups, open."""
-    page.wait_for_selector("#look .chip")
-    page.evaluate(
-        "for (const one of document.querySelectorAll('.chip')) one.open = true"
+@contextlib.contextmanager
+def menu(page, name):
+    """What a chip of the bar opens: outcome-menu, groups-menu, about or open-menu."""
+    part = page.locator(f"#{name}")
+    page.locator(f".bar [popovertarget={name}]").wait_for()
+    part.evaluate("(menu) => menu.showPopover()")
+    page.wait_for_function(
+        "(name) => document.getElementById(name).childElementCount > 0", arg=name
     )
-    return page.locator("#look .chips").first
+    unfold(page)
+    yield part
+    part.evaluate("(menu) => menu.hidePopover()")
+
+
+def choose(page, *, outcome=None, good=None, groups=None):
+    """Choose the outcome, the good outcomes and the groups, as a hand would."""
+    if outcome is not None or good is not None:
+        with menu(page, "outcome-menu") as part:
+            if outcome is not None:
+                part.get_by_label("Outcome", exact=True).select_option(outcome)
+            if good is not None:
+                _tick(part, "Good outcome", good)
+    if groups is not None:
+        with menu(page, "groups-menu") as part:
+            _tick(part, "Groups to compare", groups)
+
+
+def _tick(part, name, wanted):
+    """Tick these of a group of boxes, and no others; new ones first."""
+    group = part.get_by_role("group", name=name)
+    for label in wanted:
+        group.get_by_label(label, exact=True).check()
+    for label in group.locator("label").all_inner_texts():
+        if label not in wanted:
+            group.get_by_label(label, exact=True).uncheck()
+
+
+def look_at_rate(page, name):
+    """Show the slider of “Equal outcomes” or of “Equal group sizes”."""
+    page.locator("#ask").get_by_role("radio", name=name).check()
 
 
 def unfold(page):
@@ -323,7 +358,7 @@ CUT = """() => {
   const room = document.documentElement.clientWidth + 0.5;
   return [...document.body.querySelectorAll('*')].filter((element) => {
     const box = element.getBoundingClientRect();
-    const scrolled = element.closest('.scroll') || element.closest('.skip');
+    const scrolled = element.closest('.scroll, .skip, .chips, .tabs, .quiet');
     return box.width && !scrolled && (box.right > room || box.left < -0.5);
   }).map((element) => element.outerHTML.slice(0, 120));
 }"""
