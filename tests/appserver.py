@@ -325,7 +325,10 @@ def choose(page, *, outcome=None, good=None, groups=None):
     if outcome is not None or good is not None:
         with menu(page, "outcome-menu") as part:
             if outcome is not None:
-                part.get_by_label("Outcome", exact=True).select_option(outcome)
+                # which is looked at, and then guesses the good outcome
+                with page.expect_response("**/api/look"):
+                    part.get_by_label("Outcome", exact=True).select_option(outcome)
+                page.wait_for_timeout(500)
             if good is not None:
                 _tick(part, "Good outcome", good)
     if groups is not None:

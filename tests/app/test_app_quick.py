@@ -143,20 +143,10 @@ def test_a_fit_of_all_rows_is_made_when_it_is_needed_and_then_says_how_many_are_
             "statistical_rate": 0.9,
         },
     )
-    client.done("/api/fit", {"table": number, "options": moved})
-    moved["statistical_rate"] = 0.8
-    answer = client.done(
-        "/api/fit", {"table": number, "options": moved, "moving": True}
-    )["answer"]
-    assert (answer["command"], answer["scenario"]) == ("", moved)
-    rested = client.done("/api/fit", {"table": number, "options": moved})["answer"]
-    assert rested["see"] == answer["see"]
-    assert "--statistical-rate 0.8" in rested["command"]
-    wrong = {
-        "table": number,
-        "options": {**moved, "statistical_rate": 7},
-        "moving": True,
-    }
+    answer = client.done("/api/fit", {"table": number, "options": moved})["answer"]
+    assert (answer["scenario"], answer["see"]["copied_share"]) == (moved, None)
+    assert "--statistical-rate 0.9" in answer["command"]
+    wrong = {"table": number, "options": {**moved, "statistical_rate": 7}}
     assert "“Equal outcomes” is 7" in client.post("/api/fit", wrong)[1]["error"]
 
 

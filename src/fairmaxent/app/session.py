@@ -78,6 +78,7 @@ class Session:
         self.folder = folder
         self._live = LatestOnly("fit")
         self._curves = LatestOnly("curve")
+        self._drawn: tuple[Values, Future[Values]] = {}, Future()
         self.jobs = Jobs(hide=str(folder))
         self.opened: OpenedTable | None = None
         # a file that could not be read, and perhaps can be in another way
@@ -338,8 +339,12 @@ class Session:
         return Fitted(scenario, fit, cells=cells)
 
     def curve(self, values: Values) -> Future[Values]:
-        """The trade-off of one rate, in a thread of its own."""
-        return self._curves.submit(partial(self._curve, values))
+        """The trade-off of one rate, in a thread of its own; two tabs share it."""
+        known, drawn = self._drawn
+        if known != values or (drawn.done() and drawn.exception()):
+            drawn = self._curves.submit(partial(self._curve, values))
+            self._drawn = values, drawn
+        return drawn
 
     def _curve(self, values: Values, progress: Progress) -> Values:
         """What one rate does over its whole range, from the fair tables alone."""

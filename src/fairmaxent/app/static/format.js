@@ -44,8 +44,9 @@ export const size = (bytes) => {
 
 // Whole numbers that add up to the whole, each at most 1 from its own (largest remainders).
 export function wholes(values, total = Math.round(values.reduce((sum, one) => sum + one, 0))) {
-  const sure = values.map((value) => Math.floor(value + 1e-6));
-  const rests = values.map((value, index) => value - sure[index]);
+  const exact = values.map((value) => Math.round(1e6 * value) / 1e6); // so that ties are ties
+  const sure = exact.map(Math.floor);
+  const rests = exact.map((value, index) => Math.round(1e6 * (value - sure[index])));
   const order = values.map((_, index) => index).sort((a, b) => rests[b] - rests[a]);
   const left = total - sure.reduce((sum, one) => sum + one, 0);
   for (let turn = 0; turn < left; turn += 1) sure[order[turn % order.length]] += 1;

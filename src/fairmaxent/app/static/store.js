@@ -275,10 +275,11 @@ const SAME = 1e-9;
 const knownAt = ({ name, column, value }) =>
   curveOf(name, column)?.points?.find((point) => Math.abs(point.value - value) < SAME)?.see;
 
+const AGAIN = 1000; // milliseconds
 let drawing = 0;
 async function drawCurve() {
   const number = ++drawing, { answer, state } = store;
-  if (!answer) return;
+  if (!answer || document.hidden) return;
   const { column, kind } = looked(), { scenario } = answer;
   const key = curveKey(kind, column), known = curveOf(kind, column);
   if (known && !known.sketch) return;
@@ -290,10 +291,12 @@ async function drawCurve() {
       const found = { key, points: curve?.points ?? [], skipped, sketch };
       set({ curves: { ...store.curves, [`${kind} ${column}`]: found } });
     }
-  } catch {
-    return; // something else is asked for by now
+  } catch (problem) {
+    // Another tab has asked for its own; whatever else it is, something else is asked for by now.
+    if (problem instanceof Superseded && number === drawing) setTimeout(drawCurve, AGAIN);
   }
 }
+addEventListener("visibilitychange", drawCurve);
 
 // ---------------------------------------------------------------- slow work
 
