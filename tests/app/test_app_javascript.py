@@ -157,6 +157,7 @@ def about(*groups, **more):
         "effective_rows": 970,
         "changed_people": 0,
         "means": [],
+        "about_models": [],
         "rates": [rate],
         "groups": [*groups],
         **more,

@@ -176,9 +176,10 @@ def _column(column: ColumnSummary, domain: Domain) -> Values:
         "shares": shares,
     }
     if attribute.kind == "numeric" and attribute.edges is not None:
-        edges = [*map(float, attribute.edges)]
-        about["range"] = (edges[0], edges[-1])
-        about["middle"] = float(f"{edges[len(edges) // 2]:.2g}")  # a round one
+        ends = attribute.values[0], attribute.values[attribute.present - 1]
+        middle = attribute.edges[len(attribute.edges) // 2]
+        about["range"] = [*map(float, ends)]
+        about["middle"] = float(f"{middle:.2g}")  # a round one
     return about
 
 

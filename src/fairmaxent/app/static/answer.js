@@ -5,7 +5,8 @@
 import { arrows, dotsKey, dotsOf, meanArrows } from "./charts.js";
 import { h, soft } from "./dom.js";
 import { hundredths, percent, short, together } from "./format.js";
-import { groupName, outcomeName, price, priceInFull, sizesTold, told } from "./people.js";
+import { groupName, madeFor, outcomeName, price, priceInFull, sizesTold,
+  told } from "./people.js";
 
 const MOST_DOTS = 8; // groups whose people are drawn
 const MOST_ARROWS = 9;
@@ -40,7 +41,7 @@ function still({ outcomes }) {
 export function headline(see, grouping, isGood, kind = "h1") {
   const { pieces, before, after } = told(grouping), sizes = sizesTold(grouping);
   const said = pieces.length > 0
-    ? [before, joinedPieces(pieces, isGood), after, ". "]
+    ? [madeFor(see) ? "To teach the model: " : "", before, joinedPieces(pieces, isGood), after, ". "]
     : sizes.length > 0
       ? [joinedPieces(sizes, false), " would be in the table. "]
       : [still(grouping), " "];
@@ -63,7 +64,15 @@ export function alongside(see, all, grouping) {
     sizes.length > 0 && !isSaid && h("li", { key: "sizes" },
       `${together(sizes.map(({ text }) => text))} would be in the table.`),
     all.filter((other) => other !== grouping).map(line),
+    aboutModel(see).map((text) => h("li", { key: text }, text)),
     apartOf(see));
+}
+
+// For which model a table is made, and whose decisions would stay unequal.
+function aboutModel(see) {
+  const made = madeFor(see);
+  if (!made) return [];
+  return [`${made.split(". ")[0]}.`, ...see.notes.filter((text) => /^the decisions/.test(text))];
 }
 
 // Groups that are too small to be part of the headline.

@@ -6,6 +6,7 @@ import { Typed, checks, choose, form, named } from "./form.js";
 import { short, together, whole } from "./format.js";
 import { lookPart, renaming, without } from "./look.js";
 import { openPart } from "./opening.js";
+import { levelName } from "./people.js";
 import { atLeast, changeRoles as change, compare, isReady, store } from "./store.js";
 
 const PERHAPS = 2; // guesses that are offered in the bar
@@ -41,7 +42,7 @@ function outcomeWords(options) {
   if (!options.outcome) return "choose…";
   const good = options.favourable ?? [], name = short(options.outcome, 24);
   if (options.equal_means) return `mean of ${name}`;
-  return good.length ? `${name} is ${short(together(good), 32)}` : name;
+  return good.length ? `${name} is ${short(together(good.map(levelName)), 32)}` : name;
 }
 
 function outcome() {

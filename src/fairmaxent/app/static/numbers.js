@@ -31,6 +31,7 @@ function inNumbers({ see, spent }) {
     means.length > 0 && table("Mean of the outcome", ["Group", "before", "after"], means, [1, 2]),
     people(see), costs(see), see.estimate && estimate(see),
     see.set_apart.length > 0 && listed(see.set_apart),
+    !see.estimate && see.about_models.length > 0 && listed(see.about_models),
     see.notes.length > 0 && folded(`What else to know (${see.notes.length})`, false,
       listed(withMerging(see.notes))),
   ];

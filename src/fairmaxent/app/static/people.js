@@ -13,12 +13,15 @@ const isBare = (text) => isYes(text) || !/^\p{L}/u.test(text);
 export const groupName = (group) =>
   short(group.called ?? (isBare(group.group) ? group.name : group.group));
 
+// The last bin of a number ends with the largest that anybody has: [40, 59] is at least 40.
+export const levelName = (level) => short(level.replace(/^\[(.+), .+\]$/, "≥ $1"));
+
 export function outcomeName({ outcome, about }) {
   const column = short(about.slice(0, about.length - outcome.length - " = ".length));
-  const level = short(outcome);
+  const level = levelName(outcome);
   if (isCode(outcome)) return `${column} = ${level}`;
   if (isYes(outcome)) return `“${level}” in ${column}`;
-  return /^[<>≤≥([]/.test(outcome) ? `${column} ${level}` : `${column} “${level}”`;
+  return /^[<>≤≥([]/.test(level) ? `${column} ${level}` : `${column} “${level}”`;
 }
 
 // ---------------------------------------------------------------- the groups of a column
@@ -134,6 +137,10 @@ export function told({ groups, means, others: outcomes }) {
   const more = outcomes > 1 ? `; ${outcomes} other outcomes change, too` : "";
   return { pieces: parts, before: "", after: `${after}${more}` };
 }
+
+// A table that is made for a model says so; its outcomes are what the model has to learn from.
+const MADE = /^This table is made for a model/;
+export const madeFor = (see) => see.about_models.find((text) => MADE.test(text));
 
 // How the sizes of the groups of a column change, if they do.
 export const sizesTold = ({ groups }) => (keepsSizes(groups) ? [] : inPeople(groups, "people"));

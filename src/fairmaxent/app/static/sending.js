@@ -4,13 +4,14 @@
 
 import { Superseded, post } from "./api.js";
 import { rateOf } from "./form.js";
-import { attempt, curveOf, isCurrent, lookAt, scenarioName, set, store } from "./store.js";
+import { attempt, curveOf, isCurrent, pauseCurve, scenarioName, set, store } from "./store.js";
 
 const PARTS = ["dom.js", "format.js", "people.js", "charts.js", "answer.js", "sent.js"];
 
 export const send = () => attempt(async () => {
   if (!await isCurrent()) return;
   set({ busy: "Making the page to send…" });
+  pauseCurve(true);
   try {
     const { name } = store.state.table, own = name.split(/[/\\]/).pop();
     const stem = own.replace(/\.[^.]*$/, "");
@@ -18,7 +19,7 @@ export const send = () => attempt(async () => {
     set({ sent: { address: URL.createObjectURL(page), name: `${stem}-scenarios.html` } });
   } finally {
     set({ busy: "" });
-    lookAt({}); // its own curve, which may have had to wait
+    pauseCurve(false);
   }
 });
 
@@ -38,14 +39,20 @@ async function scenarios() {
 async function withCurves({ name, answer }) {
   const { see, scenario, wishes, command } = answer, curves = [];
   const isGood = (scenario.favourable?.length ?? 0) > 0;
-  const why = see.means.length ? "equal means have no rate to choose" : "";
-  const left = new Set([why]);
+  const why = whyNone(scenario, see), left = new Set(why ? [why] : []);
   for (const { kind, column, columns } of why ? [] : ratesOf(scenario, see)) {
     const { points, skipped } = await curve(scenario, kind, column);
     if (skipped) left.add(skipped);
     if (points.length > 1) curves.push({ kind, columns, points: points.map(slim) });
   }
-  return { name, see, isGood, wishes, command, curves, left: [...left].filter(Boolean) };
+  return { name, see, isGood, wishes, command, curves, left: [...left] };
+}
+
+// Why a scenario has nothing that moves.
+function whyNone(scenario, see) {
+  if (see.means.length) return "equal means have no rate to choose";
+  if (scenario.train) return "its model would have to be trained again for each rate";
+  return ratesOf(scenario, see).length ? null : "no rate is asked for";
 }
 
 // The rates that are asked for, each once, and the column that each is asked of.

@@ -4,7 +4,7 @@
 
 import { alongside, headline, peopleOf } from "./answer.js";
 import { HANDLE, axis, costStrip, rateCurve, rateTicks } from "./charts.js";
-import { Component, h, soft, table } from "./dom.js";
+import { Component, h, listed, soft, table } from "./dom.js";
 import { KINDS, amounts, hundredths, percent, signed, times, whole } from "./format.js";
 import { costOf, counted, groupName, groupings, outcomeName, price } from "./people.js";
 import { render } from "./preact.js";
@@ -53,6 +53,7 @@ class Scenario extends Component {
     const { name, isGood, wishes, command, left, curves } = scenario, moved = this.state.moved;
     const see = moved ? seeAt(scenario.see, moved.point) : scenario.see, all = groupings(see);
     const back = () => this.setState({ moved: null });
+    const remarks = [...see.warnings, ...see.set_apart, ...see.about_models, ...see.notes];
     return h("section", null,
       h("h2", null, name),
       h("div", { role: "status", class: "told" }, headline(see, all[0], isGood, "h3"),
@@ -64,8 +65,8 @@ class Scenario extends Component {
       h("h4", null, "Asked for"),
       h("ul", { class: "soft" }, Object.entries(wishes).map(([label, value]) =>
         h("li", null, `${label}: ${value}`))),
-      see.changed.length > 0 && [h("h4", null, "Outcomes changed"),
-        h("ul", null, see.changed.map((line) => h("li", null, line)))],
+      see.changed.length > 0 && [h("h4", null, "Outcomes changed"), listed(see.changed)],
+      remarks.length > 0 && [h("h4", null, "What else to know"), listed(remarks)],
       h("h4", null, "Do this again"), h("pre", { tabindex: "0", "aria-label": "Command" }, command),
       curves.length === 0 ? null : soft("A slider moves one rate; the others stay as asked for."));
   }

@@ -225,7 +225,8 @@ export function atLeast(column, least, [low, high]) {
       `Choose a number above ${low}, and up to ${high}.`));
     return;
   }
-  const bins = { ...store.options.bins, [column]: [low, least, high] };
+  const edges = [Math.min(low, least - 1), least, Math.max(high, least + 1)];
+  const bins = { ...store.options.bins, [column]: edges };
   set({ options: { ...store.options, bins, equal_means: null, favourable: [] }, problem: null,
     outdated: `It is being counted who has at least ${least}.` });
   lookAgain((look) => look.columns.find((one) => one.name === column).choices.slice(-1));
@@ -276,10 +277,16 @@ const knownAt = ({ name, column, value }) =>
   curveOf(name, column)?.points?.find((point) => Math.abs(point.value - value) < SAME)?.see;
 
 const AGAIN = 1000; // milliseconds
-let drawing = 0;
+let drawing = 0, isPaused = false;
+// While a page to send is made, the curves are for it.
+export function pauseCurve(is) {
+  isPaused = is;
+  drawing += 1;
+  if (!is) drawCurve();
+}
 async function drawCurve() {
   const number = ++drawing, { answer, state } = store;
-  if (!answer || document.hidden) return;
+  if (!answer || document.hidden || isPaused) return;
   const { column, kind } = looked(), { scenario } = answer;
   const key = curveKey(kind, column), known = curveOf(kind, column);
   if (known && !known.sketch) return;
