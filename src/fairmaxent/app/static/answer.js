@@ -40,8 +40,9 @@ function still({ outcomes }) {
 // The headline of a column: both sides and the price, in one size.
 export function headline(see, grouping, isGood, kind = "h1") {
   const { pieces, before, after } = told(grouping), sizes = sizesTold(grouping);
+  const first = madeFor(see) ? `To teach the model: ${before}` : before;
   const said = pieces.length > 0
-    ? [madeFor(see) ? "To teach the model: " : "", before, joinedPieces(pieces, isGood), after, ". "]
+    ? [first, joinedPieces(pieces, isGood), after, ". "]
     : sizes.length > 0
       ? [joinedPieces(sizes, false), " would be in the table. "]
       : [still(grouping), " "];

@@ -29,10 +29,11 @@ function seeAt(see, point) {
 
 // ---------------------------------------------------------------- numbers
 
-function inNumbers({ groups, means, name }) {
+// `where` tells the tables of several scenarios apart.
+function inNumbers({ groups, means, name }, where) {
   if (means.length) {
     const shown = amounts(means.flatMap(({ before, after }) => [before, after]));
-    return table(`Means, by ${name}`, ["Group", "before", "after"],
+    return table(`Means, by ${name}${where}`, ["Group", "before", "after"],
       means.map((one) => [groupName(one), shown(one.before), shown(one.after)]), [1, 2]);
   }
   const sizes = counted(groups, "people");
@@ -41,7 +42,7 @@ function inNumbers({ groups, means, name }) {
       : whole(sizes[index].after),
     `${whole(before)} → ${whole(after)}`, signed(change),
     percent(group.rate_before), percent(group.rate_after)];
-  return table(`People who have ${outcomeName(groups[0])}, by ${name}`,
+  return table(`People who have ${outcomeName(groups[0])}, by ${name}${where}`,
     ["Group", "people", "with it", "change", "rate before", "after"],
     counted(groups).map(row), [1, 2, 3, 4, 5]);
 }
@@ -78,11 +79,12 @@ class Scenario extends Component {
       : ` ${hundredths(outcomes.before)} → ${hundredths(outcomes.after)}`;
     const own = this.props.scenario.curves
       .filter(({ columns }) => columns === outcomes?.columns);
+    const where = data.scenarios.length > 1 ? `, in “${this.props.scenario.name}”` : "";
     return h("div", { class: "column", key: name },
       h("h4", null, name, h("small", null, rate)),
       peopleOf(grouping, width),
       own.map((curve) => this.curve(curve, grouping, see, width)),
-      inNumbers(grouping));
+      inNumbers(grouping, where));
   }
 
   curve(curve, grouping, see, width) {
