@@ -57,7 +57,7 @@ _POSSIBLE_KINDS: dict[Kind, tuple[Kind, ...]] = {
     "numeric": ("numeric", "categorical", "ordered"),
     "date": ("date", "categorical", "ordered"),
 }
-# What pandas holds as objects: other libraries have types for it.
+# What pandas holds as objects, and narwhals does not know: others have types for it.
 _OBJECTS: dict[Kind, tuple[type, ...]] = {
     "boolean": (bool,),
     "numeric": (Decimal,),
@@ -179,7 +179,7 @@ def _natural_kind(column: Column, values: Column) -> Kind:
         return "date"
     if dtype == nw.Boolean:
         return "boolean"
-    if dtype == nw.Object and len(values):
+    if len(values) and (dtype == nw.Object or dtype == nw.Unknown):
         for kind, types in _OBJECTS.items():
             if all(isinstance(value, types) for value in values.to_list()):
                 return kind
