@@ -5,7 +5,7 @@ They are counted on the rows of a table of decisions, as the rules of New York C
 """
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, fields
 from functools import cached_property
 from itertools import combinations
@@ -253,7 +253,8 @@ class Audit:
 # ---------------------------------------------------------------- facts
 
 
-def _people(audit: Audit) -> Iterator[str]:
+def people(audit: Audit) -> Iterator[str]:
+    """Who is counted, and who was selected or scored above the median."""
     yield (
         f"The table has {len(audit.frame):,} rows; each counts as one person, and"
         " nothing is weighted or binned."
@@ -262,7 +263,7 @@ def _people(audit: Audit) -> Iterator[str]:
         yield choice.sentence
 
 
-def _ratios(audit: Audit) -> Iterator[Table]:
+def ratios(audit: Audit) -> Iterator[Table]:
     """Rates and impact ratios, with and without small categories."""
     for choice in audit.choices:
         for columns in audit.groupings:
@@ -291,7 +292,7 @@ def _rows(counts: Counts) -> Iterator[tuple[str, ...]]:
         )
 
 
-def _unknown(audit: Audit) -> Iterator[Table]:
+def unknown(audit: Audit) -> Iterator[Table]:
     """How many people are in no rate, and why."""
     for choice in audit.choices:
         rows = []
@@ -313,10 +314,3 @@ def _unknown(audit: Audit) -> Iterator[Table]:
             "Both are unknown",
         )
         yield Table(f"Unknown {choice.what}s", heads, tuple(rows))
-
-
-AUDITED: dict[str, Callable[[Audit], Any]] = {
-    "people": _people,
-    "ratios": _ratios,
-    "unknown": _unknown,
-}

@@ -29,14 +29,19 @@ from fairmaxent.files.content import file_sha256, read_content
 from fairmaxent.files.reading import Name
 from fairmaxent.files.write import time_of_writing
 from fairmaxent.fit.certified import Certified
-from fairmaxent.gate.audit import AUDITED, Audit, AuditRequest
+from fairmaxent.gate.audit import Audit, AuditRequest, people, ratios, unknown
 from fairmaxent.gate.facts import FACTS, Facts
 from fairmaxent.gate.kinds import KINDS, Kind
 from fairmaxent.options import with_options_of
 from fairmaxent.plain_text import json_text, visible
 
 _TYPES = {nw.Boolean: "Boolean", nw.Date: "Date", nw.Datetime: "DateTime"}
-_FACTS: dict[str, Callable[[Any], Facts]] = {**FACTS, **AUDITED}
+ALL_FACTS: dict[str, Callable[[Any], Facts]] = {
+    **FACTS,
+    "people": people,
+    "ratios": ratios,
+    "unknown": unknown,
+}
 
 _WRITTEN = "Written"
 _ASKED = "Asked"
@@ -394,7 +399,9 @@ def _texts(block: Any) -> Iterable[str]:
 
 def _filled(part: Mapping[str, Any], subject: Any) -> list[Block]:
     """What is known about a part: sentences one below the other, then tables."""
-    facts = [fact for name in part.get("facts", ()) for fact in _FACTS[name](subject)]
+    facts = [
+        fact for name in part.get("facts", ()) for fact in ALL_FACTS[name](subject)
+    ]
     blocks: list[Block] = [fact for fact in facts if not isinstance(fact, str)]
     sentences = [fact for fact in facts if isinstance(fact, str)]
     if sentences:
