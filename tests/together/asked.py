@@ -29,7 +29,8 @@ class Asked:
 
     options: dict[str, Any]
     data: pd.DataFrame
-    found_small: dict[tuple[str, ...], np.ndarray] = field(default_factory=dict)
+    known_levels: dict[str, list[Any]] = field(default_factory=dict)
+    known_small: dict[tuple[str, ...], np.ndarray] = field(default_factory=dict)
 
     def __contains__(self, name: str) -> bool:
         return self.options.get(name) is not None
@@ -144,24 +145,23 @@ class Asked:
         table = self.data.assign(**{MASS: self.masses})
         return Delivered("data", table, self)
 
-    @cached_property
-    def levels(self) -> dict[str, list[Any]]:
-        """The values of each column of few values; a missing one is the last."""
-        found = {}
-        for name in self.categories:
-            values = self.data[name]
-            found[name] = sorted(values.dropna().unique())
+    def levels(self, column: str) -> list[Any]:
+        """The values of a column of few values; a missing one is the last."""
+        if column not in self.known_levels:
+            values = self.data[column]
+            found = sorted(values.dropna().unique())
             if values.isna().any():
-                found[name].append(UNKNOWN)
-        return found
+                found.append(UNKNOWN)
+            self.known_levels[column] = found
+        return self.known_levels[column]
 
     def groups(self, grouping: list[str]) -> list[tuple[Any, ...]]:
         """Each combination of levels of these columns."""
-        return list(product(*(self.levels[name] for name in grouping)))
+        return list(product(*(self.levels(name) for name in grouping)))
 
     def by_stratum(self, counts: np.ndarray, grouping: list[str]) -> np.ndarray:
         """Counts of `strata`, grouping and perhaps outcomes, with an axis of each."""
-        strata = int(np.prod([len(self.levels[name]) for name in self.strata]))
+        strata = int(np.prod([len(self.levels(name)) for name in self.strata]))
         outcomes = counts.shape[len(self.strata) + len(grouping) :]
         return counts.reshape(strata, len(self.groups(grouping)), *outcomes)
 
@@ -178,9 +178,9 @@ class Asked:
         Or a smaller share of the people who are compared.
         """
         key = tuple(grouping)
-        if key not in self.found_small:
-            self.found_small[key] = self._is_small(grouping)
-        return self.found_small[key]
+        if key not in self.known_small:
+            self.known_small[key] = self._is_small(grouping)
+        return self.known_small[key]
 
     def _is_small(self, grouping: list[str]) -> np.ndarray:
         smallest = self["smallest_group"] or 0
@@ -228,14 +228,14 @@ class Delivered:
             left = [name for name in root if name in columns]
             sums = self.counts(root).sum(axis=tuple(others))
             return sums.transpose([left.index(name) for name in columns])
-        shape = [len(self.asked.levels[name]) for name in columns]
+        shape = [len(self.asked.levels(name)) for name in columns]
         cells = np.ravel_multi_index([self._codes(name) for name in columns], shape)
         sums = np.bincount(cells, weights=self.masses, minlength=int(np.prod(shape)))
         return sums.reshape(shape)
 
     def _codes(self, column: str) -> list[int]:
         """The number of each row's level; no row has one that nobody had."""
-        numbers = {level: at for at, level in enumerate(self.asked.levels[column])}
+        numbers = {level: at for at, level in enumerate(self.asked.levels(column))}
         values = self.table[column].fillna(UNKNOWN).tolist()
         strange = set(values) - set(numbers)
         assert not strange, f"{column} has {strange}, which nobody had"
@@ -289,7 +289,7 @@ def tables_by_stratum(
     groups = asked.groups(grouping)
     for of_stratum, chosen in zip(counts, is_compared, strict=True):
         names = [groups[at] for at in np.flatnonzero(chosen)]
-        yield Compared(names, asked.levels[outcome], of_stratum[chosen])
+        yield Compared(names, asked.levels(outcome), of_stratum[chosen])
 
 
 def statistical_rate(

@@ -238,7 +238,7 @@ def target_is_met(asked: Asked, fit: Any, delivered: Delivered) -> None:
         slack = 0.0
         if name not in asked.root and delivered.kind != "weights":
             slack = DRAWN
-        shares = np.array([wanted.get(level, 0.0) for level in asked.levels[name]])
+        shares = np.array([wanted.get(level, 0.0) for level in asked.levels(name)])
         found = delivered.shares([name])
         assert is_near(delivered, [name], shares, slack), f"{name}: {found}"
 
