@@ -15,7 +15,7 @@ import pandas as pd
 from people import GOOD
 
 MASS = "mass"  # how much a row counts
-UNKNOWN = "unknown"  # what a missing value is called here
+UNKNOWN = "missing"  # what a missing value is called, by certificates too
 
 
 def has_categories(column: pd.Series) -> bool:
