@@ -27,6 +27,6 @@ def quickened() -> Iterator[None]:
         patch.setattr(estimate, "ESTIMATE_FOLDS", 2)
         patch.setattr(closed_loop, "ROUNDS", 1)
         patch.setattr(closed_loop, "_CUTS", np.linspace(0.1, 0.9, 5))
-        patch.setattr(classifier, "_one_thread", lambda model: nullcontext())
+        patch.setattr(classifier, "_alone", lambda model: nullcontext())
         patch.setattr(student, "ScikitLabeller", quick_teacher)
         yield
