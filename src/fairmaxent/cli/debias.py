@@ -45,6 +45,7 @@ from fairmaxent.errors import (
     StorageError,
     first_line,
 )
+from fairmaxent.files.parquet import named_part
 from fairmaxent.files.reading import STANDARD, TableFile
 from fairmaxent.files.write import Staging, write_table
 from fairmaxent.fit.request import Request
@@ -106,9 +107,12 @@ def debias_command(
         _connected(wanted.scheduler),
     ):
         origin = source_of(data, columns_as, repeat) if wanted.reports else None
-        with bar(f"reading {data}"):
+        with bar(f"reading {data}"), named_part(data):
             source, is_scanned = _opened(data, asked, wanted, columns_as, reading)
-        with unchanged(data) if is_scanned else contextlib.nullcontext():
+        with (
+            unchanged(data) if is_scanned else contextlib.nullcontext(),
+            named_part(data),
+        ):
             roles = roles.checked(source, data)
             wanted = wanted.in_form(source)
             with bar(f"fitting {data}") as progress:
@@ -224,14 +228,11 @@ def _opened(
     """The table, and whether it stays on disk."""
     if wanted.scheduler is not None:
         return reading.without_dropped(_on_cluster(data)), False
-    scanned = None
-    # a model learns from each row, so all of them must be in memory
-    if not (
-        asked.has("train") or (asked.has("release") and columns_as.declared is None)
-    ):
-        scanned = reading.scan(data)
+    # A model learns from each row, and rows to share depend on how rare each value is.
+    whole = asked.has("train") or (asked.has("release") and columns_as.declared is None)
+    scanned = reading.scan(data, whole=whole)
     if scanned is not None:
-        return scanned, True
+        return scanned, not whole
     with about_exact_rows() if asked.has("epsilon") else contextlib.nullcontext():
         return reading.read(data, asked.declared(columns_as.declaration)), False
 

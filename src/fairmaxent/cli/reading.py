@@ -22,7 +22,12 @@ from fairmaxent.data.frames import open_frame, read_weights
 from fairmaxent.data.limits import max_memory
 from fairmaxent.errors import ColumnError, StorageError, did_you_mean
 from fairmaxent.files import formats
-from fairmaxent.files.parquet import is_pattern, parts_of, scan_table
+from fairmaxent.files.parquet import (
+    is_pattern,
+    loaded,
+    parts_of,
+    scan_table,
+)
 from fairmaxent.files.reading import STANDARD, FileReading, TableFile
 from fairmaxent.options import option
 from fairmaxent.options.refusals import Refused, refuse
@@ -60,8 +65,11 @@ class ReadingOptions(FileReading):
             formats.read_table(path, self, declaration=declaration)
         )
 
-    def scan(self, path: str) -> TableFile | None:
-        """Open Parquet files without reading them; None for what must be read whole."""
+    def scan(self, path: str, *, whole: bool = False) -> TableFile | None:
+        """Open Parquet files without reading them; None for what must be read whole.
+
+        Or load the ``whole`` table, if there is room for it.
+        """
         from fairmaxent.engines.lazy_frame import FEW, READ_AHEAD
 
         os.environ.setdefault(READ_AHEAD, FEW)  # for what is written from the file, too
@@ -71,6 +79,8 @@ class ReadingOptions(FileReading):
         if lazy is None:
             return None
         formats.refuse_options(path, self, "parquet")
+        if whole:
+            lazy = loaded(lazy, path)
         return self.without_dropped(TableFile(self.renamed(lazy)))
 
     def without_dropped(
