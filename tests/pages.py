@@ -143,7 +143,7 @@ def _is_same(shown: str, printed: str) -> bool:
 
 
 def _relabels(line: str) -> bool:
-    return "--train" in line or line.startswith("fairmaxent compare ")
+    return "--model" in line or line.startswith("fairmaxent compare ")
 
 
 def _is_near(shown: str, printed: str) -> bool:
@@ -191,7 +191,7 @@ PARTS = {
     r"\bFairMaxEnt\(|\bfair_scorer\(": "scikit-learn",
     r"\.plot\(": "matplotlib",
     r"datasets\.load\((?!.*library=)": "pandas",
-    r"\bmodel=|student=": "scikit-learn",
+    r"\bmodel=": "scikit-learn",
 }
 
 

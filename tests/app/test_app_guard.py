@@ -384,7 +384,7 @@ NONSENSE = (
     ),
     *(
         {"output": "/tmp/x"},
-        {"declared": "/etc/passwd"},
+        {"domain": "/etc/passwd"},
         {"scheduler": "tcp://127.0.0.1:1"},
         {"pdf": "/tmp/x.pdf"},
     ),

@@ -357,7 +357,7 @@ def test_a_document_belongs_to_one_model(papers, models, tmp_path):
     path = tmp_path / "card.md"
     path.write_text(text)
     clifiles.run("verify", "--document", path, models / "plain.fme")
-    clifiles.run("verify", "--document", path, models / "model.fme", code=5)
+    clifiles.run("verify", "--document", path, models / "fit.fme", code=5)
     path.write_text(f"We comply with everything. {fit.certificate.digest}\n")
     result = clifiles.run("verify", "--document", path, models / "plain.fme", code=5)
     assert "is not a document that fairmaxent wrote about this model" in result.stderr

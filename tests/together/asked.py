@@ -71,7 +71,7 @@ class Asked:
     def statistical(self) -> float | None:
         """The rate of outcomes that is wanted; equal means take the place of 1."""
         wanted = self.options.get("statistical_rate", 1.0)
-        if self["means"] and wanted == 1.0:
+        if self["equal_means"] and wanted == 1.0:
             return None
         return wanted
 
@@ -84,7 +84,7 @@ class Asked:
         """Whether groups change their size, and nothing is asked of outcomes."""
         grows = self.representation is not None or "sex" in (self["target"] or {})
         asked = self.options.get("statistical_rate", 1.0)
-        return grows and asked is None and "means" not in self
+        return grows and asked is None and "equal_means" not in self
 
     @property
     def target(self) -> dict[str, Any]:
@@ -211,7 +211,7 @@ def small_groups(asked: Asked, grouping: list[str]) -> pd.Index:
 
 def known(asked: Asked, counts: Any) -> Any:
     """Groups without those of a missing value, unless these are compared."""
-    if asked["missing"] == "compare":
+    if asked["compare_missing"]:
         return counts
     is_unknown = [UNKNOWN in np.atleast_1d(group) for group in counts.index]
     return counts[~np.array(is_unknown)]

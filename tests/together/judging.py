@@ -153,7 +153,7 @@ def delivered_by(fit: Any, asked: Asked, kind: str) -> Delivered:
     """One output as a table whose rows count by `MASS`."""
     root = tuple(asked.root)
     if kind == "weights":
-        return Delivered(kind, fit.weigh(asked.data, name=MASS), root=root)
+        return Delivered(kind, fit.weigh(asked.data, weight_name=MASS), root=root)
     if kind == "rows":
         rows = fit.sample(ROWS, random_state=3)
         table = rows.assign(**{MASS: 1.0})

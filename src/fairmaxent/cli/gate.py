@@ -114,10 +114,7 @@ def check_command(
             try:
                 frame = frame_of(data)
                 if is_typed:
-                    asked["missing"] = (
-                        "compare" if asked.pop("compare_missing") else "ignore"
-                    )
-                    domain = columns_as.domain(frame, asked["weight"])
+                    domain = columns_as.domain_of(frame, asked["weight"])
                     asked["against"] = frame_of(asked["against"])
                     results = [checking.checked(frame, Policy(**asked, domain=domain))]
                 else:
@@ -161,7 +158,7 @@ def _say(results: Sequence[CheckResult], form: str) -> None:
 
 @click.command(epilog=_DOCUMENTS)
 @click.argument("kind", type=click.Choice([*KINDS]))
-@click.argument("model", type=values.FILE, metavar="MODEL")
+@click.argument("saved", type=values.FILE, metavar="FIT")
 @click.option(
     "-o",
     "--output",
@@ -172,7 +169,7 @@ def _say(results: Sequence[CheckResult], form: str) -> None:
 @click.option(
     "--data",
     type=values.FILE,
-    help="The table that the model was made from; the document states its digest.",
+    help="The table that the fit was made from; the document states its digest.",
 )
 @click.option(
     "--result",
@@ -183,25 +180,25 @@ def _say(results: Sequence[CheckResult], form: str) -> None:
 def document_command(
     *,
     kind: str,
-    model: str,
+    saved: str,
     output: str,
     data: str | None,
     result: str | None,
     force: bool,
 ) -> None:
-    """Draft a document about MODEL, a file that 'fairmaxent debias --model' or
-    fit.save() wrote.
+    """Draft a document about FIT, a file that 'fairmaxent debias --save' or fit.save()
+    wrote.
 
-    Each part is filled from the model, or says who must write it; nothing in it is a
-    verdict or legal advice. Anybody who has the model can check what was filled in:
-    'fairmaxent verify --document FILE MODEL' makes it again.
+    Each part is filled from the fit, or says who must write it; nothing in it is a
+    verdict or legal advice. Anybody who has the file can check what was filled in:
+    'fairmaxent verify --document FILE FIT' makes it again.
 
     \b
-    fairmaxent document article-10 model.fme -o article-10.md
+    fairmaxent document article-10 fit.fme -o article-10.md
     """
     from fairmaxent.debiasing import load
 
     check_files([output])
     with Staging([output], force=force, readable=[output]) as staging:
-        text = load(model).document(kind, data=data, result=result)
+        text = load(saved).document(kind, data=data, result=result)
         write_whole(staging.path_for(output), text.encode())
