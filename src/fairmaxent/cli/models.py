@@ -6,7 +6,7 @@ import secrets
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import get_args
+from typing import Any, get_args
 
 import click
 
@@ -174,31 +174,30 @@ def verify_command(*, saved: str, document: str | None, json: bool) -> None:
     """Check FIT, a file that 'fairmaxent debias --save' or fit.save() wrote.
 
     Digests, types and ranges are checked, and the certificate is made again from the
-    rows and the distribution in the file. Nothing in the file is run.
+    rows and the distribution in the file. Nothing in the file is run. An audit is
+    made again from its table, which then stands in place of FIT.
 
     \b
     fairmaxent verify fit.fme
     fairmaxent verify --document article-10.md fit.fme
+    fairmaxent verify --document audit.md decisions.csv
     """
     from fairmaxent.debiasing import load
     from fairmaxent.fit.verification import verify
+    from fairmaxent.gate.papers import is_audit, verify_audit
 
     compared = None
+    record: Values = {"table": saved}
     with bar(f"checking {saved}"):
-        verified = verify(saved)
-        if document is not None:
-            compared = load(saved).verify_document(document)
+        if document is not None and is_audit(document):
+            compared = verify_audit(document, saved)
+        else:
+            verified = verify(saved)
+            record = _as_record(verified)
+            if document is not None:
+                compared = load(saved).verify_document(document)
     if json:
-        record = {
-            name: getattr(verified, name)
-            for name in ("sha256", "version", "holds", "unverified")
-        }
-        rates = {
-            name: getattr(verified.certificate, name)
-            for name in ("wanted", "before", "achieved")
-        }
-        about = {"fit": saved, "verified": True, "document": compared}
-        echo(json_record(about | record | rates))
+        echo(json_record({**record, "document": compared}))
     elif compared is not None:
         echo(f"{on_one_line(str(document))}: {compared}")
     else:
@@ -207,6 +206,16 @@ def verify_command(*, saved: str, document: str | None, json: bool) -> None:
         echo(f"\n{next_step('draw rows from it', command)}")
     if compared is not None and compared.differences:
         sys.exit(1)
+
+
+def _as_record(verified: Any) -> Values:
+    """What was verified, for programs."""
+    record = {"fit": verified.path, "verified": True}
+    for name in ("sha256", "version", "holds", "unverified"):
+        record[name] = getattr(verified, name)
+    for name in ("wanted", "before", "achieved"):
+        record[name] = getattr(verified.certificate, name)
+    return record
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ _KINDS = ("statistical_rate", "representation_rate")
 _ASKED = {field.name: field for field in dataclasses.fields(Request)}
 
 
-def _as_asked(name: str, default: Any = ..., **changes: Any) -> Any:
+def as_asked(name: str, default: Any = ..., **changes: Any) -> Any:
     """An option that means what it means in a request."""
     info = {
         **vars(info_of(_ASKED[name])),
@@ -68,19 +68,19 @@ class Policy:
     HEADING = "What is checked"
     REFUSED = JOINT
 
-    outcome: str | None = _as_asked("outcome", None)
-    protected: str | Sequence[str] = _as_asked("protected", ())
+    outcome: str | None = as_asked("outcome", None)
+    protected: str | Sequence[str] = as_asked("protected", ())
     _: dataclasses.KW_ONLY
-    statistical_rate: RateOption = _as_asked(  # noqa: RUF009 (it makes a field)
+    statistical_rate: RateOption = as_asked(  # noqa: RUF009 (it makes a field)
         "statistical_rate",
         None,
         has_none=True,
         help=f"{_LIMIT} rates of an outcome: 0.8, or sex=0.8,race=0.7.",
     )
-    representation_rate: RateOption = _as_asked(  # noqa: RUF009
+    representation_rate: RateOption = as_asked(  # noqa: RUF009
         "representation_rate", help=f"{_LIMIT} shares; written likewise."
     )
-    favourable: object = _as_asked("favourable")
+    favourable: object = as_asked("favourable")
     predictions: Any = option(
         None,
         main=True,
@@ -108,14 +108,14 @@ class Policy:
     confidence: float = option(
         0.95, text="number", help="Confidence of the intervals, which hold together."
     )
-    groups: GroupsOption = _as_asked(  # noqa: RUF009
+    groups: GroupsOption = as_asked(  # noqa: RUF009
         "groups", help="Compare each column on its own, or their intersections."
     )
-    within: WithinOption = _as_asked(  # noqa: RUF009
+    within: WithinOption = as_asked(  # noqa: RUF009
         "within", help="Compare within the strata of these columns, e.g. label=yes."
     )
-    compare_missing: bool = _as_asked("compare_missing")
-    smallest_group: SmallestGroupOption = _as_asked(  # noqa: RUF009
+    compare_missing: bool = as_asked("compare_missing")
+    smallest_group: SmallestGroupOption = as_asked(  # noqa: RUF009
         "smallest_group",
         help=(
             "Groups below this size are listed, and decide nothing: 2% of the people"
@@ -143,7 +143,7 @@ class Policy:
             ' ``"Male"``, or by column ``{"sex": "Male", "race": "White"}``.'
         ),
     )
-    weight: str | None = _as_asked(
+    weight: str | None = as_asked(
         "weight", help="Column of design weights, on any scale."
     )
     cluster: str | None = option(

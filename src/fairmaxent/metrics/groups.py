@@ -335,7 +335,7 @@ class Comparison:
 
         Those of a missing group count only if that is compared.
         """
-        group, labels = _groups_of(rows.frame, columns, self.domain)
+        group, labels = groups_of(rows.frame, columns, self.domain)
         weights = rows.weights
         if not self.compare_missing:
             named = [all(level is not MISSING for level in label) for label in labels]
@@ -422,7 +422,7 @@ class Comparison:
         named = read_within(self.within)
         if not named:
             return [((), ...)]
-        stratum, labels = _groups_of(rows.frame, list(named), self.domain)
+        stratum, labels = groups_of(rows.frame, list(named), self.domain)
 
         def is_meant(level: object, values: object) -> bool:
             if values is None:
@@ -497,7 +497,7 @@ def _distribution_of(data: Any) -> Any:
     return None
 
 
-def _groups_of(
+def groups_of(
     frame: frames.Frame, columns: Sequence[str], domain: Domain | None
 ) -> tuple[Codes, list[Label]]:
     """Group of each row and the groups' labels.
