@@ -15,6 +15,7 @@ from fairmaxent.cli.options import RecordOption
 from fairmaxent.debiasing import Fit
 from fairmaxent.errors import InputError
 from fairmaxent.fit.request import Request
+from fairmaxent.gate.audit import AuditRequest
 from fairmaxent.gate.policy import Policy
 from fairmaxent.options import FORMER
 from fairmaxent.raking.raking import Raking
@@ -36,7 +37,7 @@ PYTHON = {
     ],
     "sample": [Fit.sample],
     "report": [ReportRequest],
-    "document": [Fit.document],
+    "document": [Fit.document, AuditRequest],
     "verify": [],
     "ledger": [fairmaxent.Privacy],
     "app": [],
