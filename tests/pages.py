@@ -196,7 +196,7 @@ def run_page(text: str, page: str) -> str:
 DISTRIBUTIONS = {"sklearn": "scikit-learn", "imblearn": "imbalanced-learn"}
 # What parts of our own need beyond the core.
 PARTS = {
-    r"\bFairMaxEnt\(|\bfair_scorer\(": "scikit-learn",
+    r"\bFairMaxEnt\(|\bFairClassifier\(|\bfair_scorer\(": "scikit-learn",
     r"\.plot\(": "matplotlib",
     r"datasets\.load\((?!.*library=)": "pandas",
     r"\bmodel=": "scikit-learn",

@@ -220,11 +220,16 @@ class Attribute:
         sums = np.add.reduceat(weighted, self.level_starts[:-1])
         return ratio(sums, self.level_counts(), np.nan)
 
-    def levels_of(self, values: Column) -> Indices:
-        """Return the level of each of a column's distinct, non-missing values."""
+    def levels_of(self, values: Column, *, rest: bool = False) -> Indices:
+        """Return the level of each of a column's distinct, non-missing values.
+
+        Those not listed are refused, or belong to the ``rest``, the last level.
+        """
         if self.edges is not None:
             return np.searchsorted(self.edges, self._numbers(values), side="right")
         positions = self._look_up(values)
+        if rest and not self.is_value_coded:
+            positions[positions < 0] = self.present - 1
         if (positions < 0).any():
             value = _first(values, positions < 0)
             raise LevelError(
@@ -349,15 +354,19 @@ class EncodedColumn:
 
 
 def encode_column(
-    attribute: Attribute, column: Column, *, positions: bool
+    attribute: Attribute, column: Column, *, positions: bool, rest: bool = False
 ) -> EncodedColumn:
-    """Encode a column by an attribute; ``positions``: look up its raw values, too."""
+    """Encode a column by an attribute; ``positions``: look up its raw values, too.
+
+    ``rest`` as in `Attribute.levels_of`.
+    """
     with column_errors(column):
         distinct = distinct_values(column)
         missing = 0
         if distinct.missing:
             missing = attribute.level(None)
-        level_of = np.append(attribute.levels_of(distinct.values), missing)
+        known = attribute.levels_of(distinct.values, rest=rest)
+        level_of = np.append(known, missing)
         levels = level_of.take(distinct.codes)
         if attribute.is_value_coded or not positions:
             return EncodedColumn(attribute, levels)

@@ -19,6 +19,7 @@ from numpy.random import Generator
 
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import Choice, largest_remainders
+from fairmaxent.data.frames import load_library
 from fairmaxent.data.table import (
     Axes,
     Blocks,
@@ -37,13 +38,15 @@ from fairmaxent.data.table import (
 from fairmaxent.engines.cluster_tasks import (
     Client,
     Future,
+    by_part,
     gathered,
     merged,
     results,
     spread,
+    watched,
 )
-from fairmaxent.engines.lazy_counts import keyed, table_of
-from fairmaxent.engines.lazy_frame import Lazy
+from fairmaxent.engines.lazy_counts import Coding, counted_parts
+from fairmaxent.engines.lazy_frame import Lazy, names_of
 from fairmaxent.errors import InputError
 from fairmaxent.maxent.logspace import softmax
 from fairmaxent.maxent.priors.mixture import Mixture
@@ -54,6 +57,7 @@ from fairmaxent.maxent.priors.protocol import (
     divergence_in_memory,
 )
 from fairmaxent.maxent.priors.rows import Rows, TiltedRows
+from fairmaxent.progress import Progress
 
 _ROWS = 1 << 16  # distinct rows that are worth a task of their own in each iteration
 _FEWEST = 8  # partitions, a number that is always fine
@@ -235,27 +239,25 @@ def count_on_workers(
     domain: Domain,
     blocks: Blocks,
     weight: str | None,
+    progress: Progress,
 ) -> Partitions:
     """Encode the rows, merge equal ones and count them on the workers.
 
     Each distinct row ends up in exactly one partition.
     """
-    # Equal rows are brought together by a shuffle made of plain tasks, which Dask can
-    # repeat if a worker is lost. The result has as many partitions as the frame, or
-    # fewer if they would be small. The size of the cluster does not matter, so a seed
-    # gives the same rows everywhere.
+    # Each partition counts its own rows first. Equal ones are then brought together by
+    # a shuffle made of plain tasks, which Dask can repeat if a worker is lost. The
+    # result has as many partitions as the frame, or fewer if they would be small. The
+    # size of the cluster does not matter, so a seed gives the same rows everywhere.
     from dask import delayed
+    from dask.dataframe import from_delayed
 
-    coded, columns = keyed(lazy, domain, blocks, weight)
-    frame = coded.to_native().assign(**{columns.rows: 1})
-    totals = {columns.rows: "sum"} | columns.weights
-    counted = frame.groupby(columns.keys, sort=False).agg(
-        totals, split_out=frame.npartitions, shuffle_method="tasks"
-    )
-    parts = [
-        delayed(table_of)(part, columns, blocks)
-        for part in counted.reset_index().to_delayed()
-    ]
+    coding = Coding.of(domain, blocks, weight, taken=names_of(lazy))
+    counted = [delayed(_as_frame)(part) for part in counted_parts(lazy, coding)]
+    done = watched(client, client.compute(counted), partial(progress, "count"))
+    empty = _as_frame(coding.counted(lazy.to_native()._meta))
+    rows = from_delayed(done, meta=empty).shuffle(coding.keys, shuffle_method="tasks")
+    parts = by_part(rows, partial(_as_table, coding=coding))
     partitions = Partitions.of(client, blocks, client.compute(parts))
     if not partitions.distinct:
         raise InputError("the table has no rows; pass at least one")
@@ -427,6 +429,14 @@ def _with_rows(prior: Prior, rows: Rows) -> Prior:
 
 
 # ---------------------------------------------------------------- on the workers
+
+
+def _as_frame(counts: dict[str, Reals]) -> Any:
+    return load_library("pandas").DataFrame(counts)
+
+
+def _as_table(frame: Any, coding: Coding) -> Table:
+    return coding.table({name: frame[name].to_numpy() for name in frame})
 
 
 def _spread(

@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fairmaxent.data.table import Mask, Reals, ratio
+from fairmaxent.data.table import Counted, Mask, Reals, ratio
 from fairmaxent.errors import InfeasibleError, Option
 from fairmaxent.fairness.conditions import (
     compared_rates,
@@ -323,3 +323,35 @@ def _blocks_given(
                 means = mean_rows(about, one, cells, wanted.values, sizes)
                 parts = [row.cells / row.value for row in means]
                 yield RateBlock(np.array(parts), 1.0)
+
+
+# ---------------------------------------------------------------- weights of rows
+
+
+def algorithm_1(table: Reals, tau: float) -> Reals:
+    """Algorithm 1 of the paper, exactly as written: t(y, z) ∝ c(y)·τ^[z=0].
+
+    For a table of outcome × two groups.
+
+    τ is the *representation* rate of the result; its statistical rate is 1 for every τ
+    (Lemma 7.2 (3)). It is stated for tables that have rows in every cell.
+
+    >>> algorithm_1(np.array([[4.0, 3.0], [2.0, 1.0]]), 0.5).round(4)
+    array([[0.2333, 0.4667],
+           [0.1   , 0.2   ]])
+    """
+    weighted = np.outer(table.sum(axis=1), [tau, 1.0])
+    return weighted / weighted.sum()
+
+
+def reweigh(rows: Counted, table: Reals) -> Counted:
+    """Weights w on the distinct rows that give them the table t.
+
+    w(α) ∝ n_α · t(cell(α)) / e(cell(α)).
+    """
+    # This changes the mass of each cell and keeps p(x | y, z). `rows` are in block
+    # codes, root first; `table` is t over the levels of the root. Cells without rows
+    # cannot get any weight, so the result is normalised.
+    (empirical,) = rows.tables([(0,)], [len(table)])
+    factor = ratio(table, empirical)
+    return rows.reweighed(factor / (factor @ empirical))

@@ -281,9 +281,9 @@ def with_options_of(
 
 
 def storing_options_of(
-    record: Callable[..., Any], *, without: Iterable[str]
+    *records: Callable[..., Any], without: Iterable[str]
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Let an ``__init__`` take the keyword options of a record, too.
+    """Let an ``__init__`` take the keyword options of records, too.
 
     Each is stored as an attribute, as it was given.
     """
@@ -292,6 +292,7 @@ def storing_options_of(
         first = inspect.signature(init).parameters
         options = {
             name: option
+            for record in records
             for name, option in inspect.signature(record).parameters.items()
             if option.kind is option.KEYWORD_ONLY and name not in (*first, *without)
         }
