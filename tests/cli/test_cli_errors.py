@@ -187,7 +187,7 @@ CASES = [
     Case(
         f"debias split.csv {OUT} --base-share 0",
         4,
-        ("income", "set --base-share > 0", "or lower the rate"),
+        ("income", "set --base-share > 0", "or set small groups apart"),
     ),
     Case(
         f"debias split.csv {OUT} --mode weights", 4, ("--mode rows or --mode top-up",)

@@ -205,7 +205,7 @@ def test_thinned_partitions_have_each_row_as_often_as_it_weighs(skewed):
     partition's by another.
     """
     (there, here), rows = skewed, 250
-    thinned = there.thinned(rows)
+    thinned = there.thinned(rows).collect()
     np.testing.assert_allclose(thinned.counts, here.total / rows)
     np.testing.assert_allclose(thinned.squares, (here.total / rows) ** 2)
     number = dict.fromkeys(map(tuple, here.codes.tolist()), 0) | Counter(
@@ -214,7 +214,7 @@ def test_thinned_partitions_have_each_row_as_often_as_it_weighs(skewed):
     assert (
         np.abs(np.array(list(number.values())) - rows * here.counts / here.total) < 2
     ).all()
-    everything = there.thinned(here.distinct)
+    everything = there.thinned(here.distinct).collect()
     np.testing.assert_array_equal(everything.codes, here.codes)
     np.testing.assert_allclose(everything.counts, here.counts, rtol=1e-12)
 
