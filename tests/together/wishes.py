@@ -109,7 +109,7 @@ def assert_shortfall_is_stated(fit: Any, rate: str) -> None:
 
 def outcomes_keep_their_shares(asked: Asked, fit: Any, delivered: Delivered) -> None:
     """What is not asked to change does not: the outcomes' shares, in each stratum."""
-    if asked.decides or "means" in asked:
+    if asked.decides or "equal_means" in asked:
         return
     if asked.only_sizes:
         rates_of_groups_stay(asked, delivered)
@@ -379,7 +379,7 @@ def progress_is_told(asked: Asked, fit: Any, delivered: Delivered) -> None:
 def features(asked: Asked, table: pd.DataFrame) -> pd.DataFrame:
     """The columns that a model is shown."""
     hidden = [asked["outcome"], "name", "design", MASS]
-    if not asked.model.get("sees_protected", True):
+    if asked.model.get("hide_protected", False):
         hidden += asked.protected
     return table.drop(columns=[name for name in hidden if name in table.columns])
 
@@ -437,7 +437,7 @@ def model_is_ours(asked: Asked, fit: Any, delivered: Delivered) -> None:
 
 def model_is_blind(asked: Asked, fit: Any, delivered: Delivered) -> None:
     decisions_are_equal(asked, fit, delivered)
-    assert fit.certificate.decisions.sees_protected is False
+    assert fit.certificate.decisions.hide_protected is True
     fit.model().predict(asked.data.drop(columns=asked.protected))
 
 
@@ -568,8 +568,8 @@ WISHES = (
         says=("the strata are those of town",),
     ),
     Wish(
-        "means",
-        {"means": "equal"},
+        "equal_means",
+        {"equal_means": True},
         means_are_equal,
         needs={"outcome": "grade"},
         says=("The mean of grade is equal in all groups",),
@@ -595,8 +595,8 @@ WISHES = (
         value="or free",
     ),
     Wish(
-        "missing",
-        {"missing": "compare"},
+        "compare_missing",
+        {"compare_missing": True},
         is_a_promise,
         needs=BOTH,
         says=("Missing values are compared like any other group or outcome.",),
@@ -665,8 +665,8 @@ WISHES = (
         value="or probabilities",
     ),
     Wish(
-        "model.sees_protected",
-        {"model": {"sees_protected": False}},
+        "model.hide_protected",
+        {"model": {"hide_protected": True}},
         model_is_blind,
         needs=A_MODEL,
         says=("for a model that does not see the protected columns",),
