@@ -107,12 +107,9 @@ def debias_command(
         _connected(wanted.scheduler),
     ):
         origin = source_of(data, columns_as, repeat) if wanted.reports else None
-        with bar(f"reading {data}"), named_part(data):
+        with bar(f"reading {data}"):
             source, is_scanned = _opened(data, asked, wanted, columns_as, reading)
-        with (
-            unchanged(data) if is_scanned else contextlib.nullcontext(),
-            named_part(data),
-        ):
+        with unchanged(data) if is_scanned else contextlib.nullcontext():
             roles = roles.checked(source, data)
             wanted = wanted.in_form(source)
             with bar(f"fitting {data}") as progress:
@@ -227,10 +224,11 @@ def _opened(
 ) -> tuple[TableFile, bool]:
     """The table, and whether it stays on disk."""
     if wanted.scheduler is not None:
-        return reading.without_dropped(_on_cluster(data)), False
+        return reading.without_dropped(_on_cluster(data)), True
     # A model learns from each row, and rows to share depend on how rare each value is.
     whole = asked.has("model") or (asked.has("release") and columns_as.domain is None)
-    scanned = reading.scan(data, whole=whole)
+    with named_part(data):
+        scanned = reading.scan(data, whole=whole)
     if scanned is not None:
         return scanned, not whole
     with about_exact_rows() if asked.has("epsilon") else contextlib.nullcontext():

@@ -25,6 +25,7 @@ from fairmaxent.files import formats
 from fairmaxent.files.parquet import (
     is_pattern,
     loaded,
+    named_part,
     parts_of,
     scan_table,
 )
@@ -298,10 +299,11 @@ def _files_given(context: click.Context) -> Iterator[str]:
 def unchanged(source: str) -> Iterator[None]:
     """Refuse what was made of files that somebody changed meanwhile.
 
-    They are read several times, and must not mix.
+    They are read several times, and must not mix. One that cannot be read is named.
     """
     before = _states(source)
-    yield
+    with named_part(source):
+        yield
     if _states(source) != before:
         raise StorageError(
             f"{source} was changed while it was read; run the command again"
