@@ -8,6 +8,7 @@ sent to the workers, so Dask recomputes them if a worker is lost.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -60,6 +61,7 @@ from fairmaxent.maxent.priors.rows import Rows, TiltedRows
 from fairmaxent.progress import Progress
 
 _ROWS = 1 << 16  # distinct rows that are worth a task of their own in each iteration
+_CELLS = 1 << 20  # of the tables that are added up together
 _FEWEST = 8  # partitions, a number that is always fine
 # log Σ of a partition, and probabilities given this partition
 Weighed = tuple[float, Reals]
@@ -115,17 +117,25 @@ class Partitions(Counted):
         wanted: Sequence[Axes],
         sizes: Sizes,
         of: Summed = "counts",
-    ) -> list[Reals]:
-        """Sum the rows by the levels of a few columns at a time, on the workers."""
-        return merged(
-            self.client,
-            Table.tables,
-            _added,
-            self.parts,
-            wanted=list(wanted),
-            sizes=list(sizes),
-            of=of,
-        )
+        then: Callable[[Reals], Any] = np.asarray,
+    ) -> list[Any]:
+        """Sum the rows by the levels of a few columns at a time, on the workers.
+
+        Only what is made of the tables ``then`` comes back.
+        """
+        found = []
+        for group in _in_groups(wanted, sizes):
+            found += merged(
+                self.client,
+                Table.tables,
+                _added,
+                self.parts,
+                then=partial(_each, then),
+                wanted=group,
+                sizes=list(sizes),
+                of=of,
+            )
+        return found
 
     def without(self, broken: Broken) -> Partitions:
         """Set the count of the broken rows to zero."""
@@ -147,25 +157,23 @@ class Partitions(Counted):
         )
         return Partitions.of(self.client, self.blocks, parts)
 
-    def thinned(self, rows: int) -> Table:
-        """Bring all rows into memory, or ``rows`` of equal weight.
+    def thinned(self, rows: int) -> Partitions:
+        """Take all rows, or ``rows`` of equal weight; they stay on the workers.
 
         Each partition has some in proportion to its weight.
         """
         if self.distinct <= rows:
-            return self.collect()
+            return self
         shares = largest_remainders(self.sizes[:, 2], rows)
         asked = np.flatnonzero(shares)
-        steps = [int(shares[part]) for part in asked]
-        tables = gathered(
+        parts = spread(
             self.client,
             _steps,
             [self.parts[part] for part in asked],
-            beside=[steps],
+            beside=[[int(shares[part]) for part in asked]],
+            weight=self.total / rows,
         )
-        table = _joined(tables, self.blocks)
-        equal = np.full(rows, self.total / rows)
-        return replace(table, counts=equal, squares=equal**2)
+        return Partitions.of(self.client, self.blocks, parts)
 
     def collect(self) -> Table:
         """Bring all rows into memory, in the order of a table in memory."""
@@ -178,7 +186,6 @@ class Partitions(Counted):
     def divergence(self, density: Density) -> float:
         """KL(rows‖p), each partition with its rows put back into the prior."""
         prior, rows = detached(density.prior, self.parts)
-        shared = {"density": replace(density, prior=prior), "total": self.total}
         return float(
             merged(
                 self.client,
@@ -186,7 +193,8 @@ class Partitions(Counted):
                 sum,
                 self.parts,
                 beside=[rows],
-                **shared,
+                density=replace(density, prior=prior),
+                total=self.total,
             )
         )
 
@@ -227,10 +235,29 @@ def _joined(tables: Sequence[Table], blocks: Blocks) -> Table:
     )
 
 
-def _steps(table: Table, rows: int) -> Table:
+def _steps(table: Table, rows: int, weight: float) -> Table:
     """Take ``rows`` rows at equal steps of the running weight, repeated if need be."""
-    ones = np.ones(rows)
-    return Table(table.codes[equal_steps(table.counts, rows)], ones, ones, ones)
+    equal = np.full(rows, weight)
+    codes = table.codes[equal_steps(table.counts, rows)]
+    return Table(np.asfortranarray(codes), equal, np.ones(rows), equal**2)
+
+
+def _in_groups(wanted: Sequence[Axes], sizes: Sizes) -> list[list[Axes]]:
+    """Tables in groups that are small enough to be added up together."""
+    groups: list[list[Axes]] = []
+    left = 0
+    for axes in wanted:
+        cells = math.prod(sizes[axis] for axis in axes)
+        if cells > left or not groups:
+            groups.append([])
+            left = _CELLS
+        groups[-1].append(axes)
+        left -= cells
+    return groups
+
+
+def _each(then: Callable[[Reals], Any], tables: list[Reals]) -> list[Any]:
+    return [then(table) for table in tables]
 
 
 def count_on_workers(
@@ -322,10 +349,10 @@ class PartitionedRows:
         )
 
     def thinned(self, rows: int) -> Prior:
-        """Bring rows at equal steps of the running weight into memory."""
+        """Take rows at equal steps of the running weight; they stay on the workers."""
         if self.rows <= rows:
             return self
-        return Rows.of(self.blocks, self.weighted.thinned(rows))
+        return self.weighted.thinned(rows).prior(self.blocks)
 
     def log_floor(self) -> float:
         """Return the smallest log w(α)."""
