@@ -3,6 +3,8 @@
 import numpy as np
 
 from fairmaxent.data.table import Counted, Reals, ratio
+from fairmaxent.fairness.likely import People
+from fairmaxent.fairness.projection import Conditions, project
 
 
 def algorithm_1(table: Reals, tau: float) -> Reals:
@@ -32,3 +34,32 @@ def reweigh(rows: Counted, table: Reals) -> Counted:
     (empirical,) = rows.tables([(0,)], [len(table)])
     factor = ratio(table, empirical)
     return rows.reweighed(factor / (factor @ empirical))
+
+
+def likely_factors(
+    people: People, memberships: Reals, table: Reals, most: float | None = None
+) -> Reals:
+    """Factors f on people that give their likely groups a table t, cell by cell.
+
+    Of all with Σ d_i·f_i·q_i(g) = t(y, g) and f ≤ ``most``, those that are nearest to
+    the weights d that people have (KL): f_i = e^{λ_y·q_i} where no limit is met.
+    """
+    factor = np.zeros(len(people.order))
+    nothing = np.zeros((0, 1))
+    for cell, part in people.cells:
+        counts = people.weight[part] > 0
+        weight = people.weight[part][counts]
+        wanted = table[cell] > 0
+        rows = memberships[part][counts][:, wanted].T / table[cell][wanted, None]
+        conditions = Conditions(
+            rows=rows,
+            values=np.ones(len(rows)),
+            rates=nothing.repeat(len(weight), axis=1),
+            block=np.zeros(0, dtype=np.intp),
+            least=np.zeros(0),
+            ceiling=None if most is None else most * weight,
+        )
+        found = np.zeros(len(counts))
+        found[counts] = project(weight, conditions).point / weight
+        factor[part] = found
+    return factor
