@@ -133,7 +133,7 @@ def test_the_next_step_asks_for_the_chosen_method(folder, monkeypatch):
     shown = run("data.csv", *FAVOURED, "--folds", "2", "--statistical-rate", "0.9")
     assert "Choose 'relabel, probabilities'" in shown
     assert (
-        "'fairmaxent debias --train boosting --parity probabilities --mode weights',"
+        "'fairmaxent debias --model boosting --parity probabilities --mode weights',"
         " with the same options" in shown
     )
     found[0] = TriedMethod("Kamiran-Calders", best, None)

@@ -205,7 +205,7 @@ def test_thinned_partitions_have_each_row_as_often_as_it_weighs(skewed):
     partition's by another.
     """
     (there, here), rows = skewed, 250
-    thinned = there.thinned(rows)
+    thinned = there.thinned(rows).collect()
     np.testing.assert_allclose(thinned.counts, here.total / rows)
     np.testing.assert_allclose(thinned.squares, (here.total / rows) ** 2)
     number = dict.fromkeys(map(tuple, here.codes.tolist()), 0) | Counter(
@@ -214,7 +214,7 @@ def test_thinned_partitions_have_each_row_as_often_as_it_weighs(skewed):
     assert (
         np.abs(np.array(list(number.values())) - rows * here.counts / here.total) < 2
     ).all()
-    everything = there.thinned(here.distinct)
+    everything = there.thinned(here.distinct).collect()
     np.testing.assert_array_equal(everything.codes, here.codes)
     np.testing.assert_allclose(everything.counts, here.counts, rtol=1e-12)
 
@@ -373,7 +373,7 @@ def test_parts_are_written_by_the_workers(both, tmp_path):
 
 def test_weights_come_without_a_join_and_so_do_top_up_and_a_saved_model(both, tmp_path):
     there, here = both
-    weighed = there.weigh(parted(frame()), name="fair").compute()
+    weighed = there.weigh(parted(frame()), weight_name="fair").compute()
     np.testing.assert_allclose(weighed["fair"], here.weights(), atol=1e-10)
     assert (weighed["fair"][(weighed.z == "f") & (weighed.b == "1")] == 0).all()
     with pytest.raises(InputError, match="pass the Dask frame that was fitted"):
@@ -383,8 +383,8 @@ def test_weights_come_without_a_join_and_so_do_top_up_and_a_saved_model(both, tm
             fit.top_up()
     added = [debias(table, **ROLES).top_up() for table in (parted(frame()), frame())]
     assert len(added[0]) == len(added[1])
-    there.save(tmp_path / "model.fme")
-    loaded = fairmaxent.load(tmp_path / "model.fme")
+    there.save(tmp_path / "fit.fme")
+    loaded = fairmaxent.load(tmp_path / "fit.fme")
     np.testing.assert_array_equal(loaded.table.codes, here.table.codes)
     np.testing.assert_array_equal(loaded.table.counts, here.table.counts)
     np.testing.assert_allclose(
@@ -421,11 +421,11 @@ def test_the_command_lets_the_workers_write(cluster, folder):
         "--rows",
         999,
     )
-    result = typed(*asked, "-o", "fair", "--model", "model.fme", "--json")
+    result = typed(*asked, "-o", "fair", "--save", "fit.fme", "--json")
     assert result.exit_code == 0, result.output
     rows = pd.read_parquet("fair")
     assert list(rows.columns) == ["sex", "job", "age", "income"]
-    loaded = fairmaxent.load("model.fme")
+    loaded = fairmaxent.load("fit.fme")
     cells = rows.groupby(["income", "sex"]).size().to_numpy()
     np.testing.assert_allclose(
         cells, loaded.distribution.root_table.ravel() * 999, atol=1

@@ -92,12 +92,12 @@ def test_parquet_is_streamed_to_the_same_rates(folder, source, mode):
     arguments = [*ROLES, "--mode", mode, "--seed", 3, "--json", "--force"]
     streamed = json.loads(
         run(
-            "debias", source, *arguments, "-o", "fair.parquet", "--model", "one.fme"
+            "debias", source, *arguments, "-o", "fair.parquet", "--save", "one.fme"
         ).stdout
     )
     whole = json.loads(
         run(
-            "debias", "data.csv", *arguments, "-o", "twin.parquet", "--model", "two.fme"
+            "debias", "data.csv", *arguments, "-o", "twin.parquet", "--save", "two.fme"
         ).stdout
     )
     assert streamed["rows"] == whole["rows"]
@@ -129,7 +129,7 @@ def test_a_file_that_is_changed_while_it_is_read_is_refused(
         return real(*args)
 
     monkeypatch.setattr(cli_result, "make_result", meddle)
-    outputs = ["--mode", "weights", "-o", "fair.parquet", "--model", "model.fme"]
+    outputs = ["--mode", "weights", "-o", "fair.parquet", "--save", "fit.fme"]
     result = run("debias", source, *ROLES, *outputs, code=5)
     assert (
         result.stderr

@@ -17,9 +17,9 @@ from fairmaxent.fairness.likely import (
     People,
     bounds,
     contradiction,
+    likely_factors,
     true_tables,
 )
-from fairmaxent.fairness.weights import likely_factors
 
 SHARES = np.array([0.14, 0.05, 0.14, 0.67])
 RATES = np.array([0.49, 0.30, 0.24, 0.42])

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from fairmaxent.fairness.fair_table import algorithm_1
 from fairmaxent.fairness.rates import group_shares, statistical_rate
-from fairmaxent.fairness.weights import algorithm_1
 
 
 def test_algorithm_1_gives_the_first_group_tau_times_the_share_of_the_second():

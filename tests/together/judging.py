@@ -151,18 +151,17 @@ def fitted(asked: Asked) -> Any:
 
 def delivered_by(fit: Any, asked: Asked, kind: str) -> Delivered:
     """One output as a table whose rows count by `MASS`."""
-    root = tuple(asked.root)
     if kind == "weights":
-        return Delivered(kind, fit.weigh(asked.data, name=MASS), root=root)
+        return Delivered(kind, fit.weigh(asked.data, weight_name=MASS), asked)
     if kind == "rows":
         rows = fit.sample(ROWS, random_state=3)
         table = rows.assign(**{MASS: 1.0})
-        return Delivered(kind, table, rows, off=1, root=root)
+        return Delivered(kind, table, asked, rows, off=1)
     rows = fit.top_up(random_state=3)
     old = asked.data.assign(**{MASS: asked.masses})
     table = pd.concat([old, rows.assign(**{MASS: 1.0})], ignore_index=True)
     # old rows count by their design weights, which are rounded
-    return Delivered(kind, table, rows, off=1.5, root=root)
+    return Delivered(kind, table, asked, rows, off=1.5)
 
 
 # ---------------------------------------------------------------- the judgement

@@ -38,7 +38,7 @@ _ONE_OUTCOME = "methods are compared by the rates of a single outcome"
 _REFUSED = {
     "weight": "the other methods do not support design weights",
     "also": _ONE_OUTCOME,
-    "means": _ONE_OUTCOME,
+    "equal_means": _ONE_OUTCOME,
     "privacy": "the other methods are not private",
 }
 _HEAD = ("method", "sizes", "outcomes", "accuracy", "decisions", "95% range", "CPU s")

@@ -292,7 +292,7 @@ def _weights(
 ) -> Training:
     """The rows with weights, which need no seed."""
     fit = fit_frame(train, replace(request, model=model))
-    weighed = nw.from_native(fit.weigh(train, name=_WEIGHT), eager_only=True)
+    weighed = nw.from_native(fit.weigh(train, weight_name=_WEIGHT), eager_only=True)
     return weighed.drop(_WEIGHT).to_native(), weighed.get_column(_WEIGHT).to_numpy()
 
 

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from fairmaxent.fit.certified import Certified
 
 _PATIENCE = 10  # seconds to wait for a scheduler, and for its first worker
-_DEMO_FILES = ("census.csv", "fair.csv", "model.fme", "report.html")
+_DEMO_FILES = ("census.csv", "fair.csv", "fit.fme", "report.html")
 _NO_LEDGER = (
     "What this fit spent is in no ledger, as the table has no place for one; name a"
     " file with --ledger."
@@ -71,7 +71,7 @@ _NO_LEDGER = (
     taking(OutputOptions, "wanted"),
     cls=SectionedCommand,
     epilog=(
-        "Without -o, --model, --report and --pdf nothing is written; the rates before"
+        "Without -o, --save, --report and --pdf nothing is written; the rates before"
         " and after are shown."
     ),
 )
@@ -92,7 +92,7 @@ def debias_command(
     from fairmaxent.cli import result as told
 
     if asked.has("epsilon"):
-        wanted = wanted.keeping_model()
+        wanted = wanted.keeping_fit()
     if wanted.mode != "weights":
         asked = _with_seed(asked)
     repeat = resolved(ctx, seed=asked.values["random_state"])
@@ -112,7 +112,7 @@ def debias_command(
             roles = roles.checked(source, data)
             wanted = wanted.in_form(source)
             with bar(f"fitting {data}") as progress:
-                domain = columns_as.declaration or columns_as.domain(
+                domain = columns_as.declaration or columns_as.domain_of(
                     source.frame, roles.weight
                 )
                 request = asked.request(roles, domain, progress)
@@ -132,7 +132,7 @@ def debias_command(
             following = told.after_debias(data, wanted, repeat, result)
         if request.privacy is not None:
             following = f"{_spent(ledger, request.privacy.delta)}\n\n{following}"
-        if wanted.as_json:
+        if wanted.json:
             text = json_record(told.result_record(result, wanted))
         else:
             text = told.result_text(result, wanted, following)
@@ -164,8 +164,8 @@ def _ledger(
             f"{ledger} is the ledger, and would be written twice; name another file"
             " with --ledger"
         )
-    model = str(Path(wanted.model or "").absolute())
-    asked.values["ledger"] = Spending(ledger, repeat, model)
+    saved = str(Path(wanted.save or "").absolute())
+    asked.values["ledger"] = Spending(ledger, repeat, saved)
     return ledger
 
 
@@ -195,21 +195,21 @@ def _spent(ledger: str | None, delta: float) -> str:
 
 @contextlib.contextmanager
 def _keeping(fit: Certified, wanted: OutputOptions, staging: Staging) -> Iterator[None]:
-    """Keep the model of a private fit at once.
+    """Save a private fit at once.
 
     Whatever fails from now on, what was paid for is there, and said.
     """
-    if fit.certificate.privacy is None or wanted.model is None:
+    if fit.certificate.privacy is None or wanted.save is None:
         yield
         return
-    fit.save(staging.path_for(wanted.model))
-    staging.publish(wanted.model)
+    fit.save(staging.path_for(wanted.save))
+    staging.publish(wanted.save)
     try:
         yield
     except FairMaxEntError as problem:
         raise type(problem)(
             *problem.parts,
-            f"; what was paid for is in {wanted.model}: 'fairmaxent sample' and"
+            f"; what was paid for is in {wanted.save}: 'fairmaxent sample' and"
             " 'fairmaxent report' work from it, and spend nothing more",
         ) from problem
 
@@ -226,9 +226,7 @@ def _opened(
         return reading.without_dropped(_on_cluster(data)), False
     scanned = None
     # a model learns from each row, so all of them must be in memory
-    if not (
-        asked.has("train") or (asked.has("release") and columns_as.declared is None)
-    ):
+    if not (asked.has("model") or (asked.has("release") and columns_as.domain is None)):
         scanned = reading.scan(data)
     if scanned is not None:
         return scanned, True
@@ -298,7 +296,7 @@ def _connected(address: str | None) -> Iterator[None]:
 def demo_command(ctx: click.Context, out: Path, force: bool) -> None:  # noqa: FBT001 (click passes it by name)
     """Make a census table that comes with the package fair to women and men.
 
-    Leaves census.csv (the data), fair.csv (new rows), model.fme (the model) and
+    Leaves census.csv (the data), fair.csv (new rows), fit.fme (the fit) and
     report.html in the folder.
     """
     from fairmaxent import datasets
@@ -319,7 +317,7 @@ def demo_command(ctx: click.Context, out: Path, force: bool) -> None:  # noqa: F
     arguments += ["--seed", "0"]
     if force:
         arguments.append("--force")
-    arguments += ["-o", str(out / "fair.csv"), "--model", str(out / "model.fme")]
+    arguments += ["-o", str(out / "fair.csv"), "--save", str(out / "fit.fme")]
     arguments += ["--report", str(out / "report.html")]
     typed = ["fairmaxent", "debias", *arguments]
     asked = (

@@ -105,7 +105,7 @@ class DomainOptions:
         Refused(name, other, f"{what} how all columns are read")
         for name in _LEARNING
         for other, what in (
-            ("declared", "it says"),
+            ("domain", "it says"),
             ("release", "rows to share decide"),
         )
     )
@@ -140,9 +140,8 @@ class DomainOptions:
             "Most levels that a column may have; rare ones beyond that become 'other'."
         ),
     )
-    declared: str | None = option(
+    domain: str | None = option(
         None,
-        flags=("--domain",),
         text="file",
         label="Public values of every column",
         help=(
@@ -165,11 +164,11 @@ class DomainOptions:
     @property
     def declaration(self) -> Declaration | None:
         """The domain that a file declares."""
-        if self.declared is None:
+        if self.domain is None:
             return None
-        return read_domain(self.declared)
+        return read_domain(self.domain)
 
-    def domain(self, frame: Any, weight: str | None) -> Domain | None:
+    def domain_of(self, frame: Any, weight: str | None) -> Domain | None:
         """Learn the domain as asked, or take it from the file that declares it."""
         from fairmaxent.engines.lazy_counts import average_weight
         from fairmaxent.engines.lazy_frame import collect, learn_domain, open_lazy

@@ -110,7 +110,7 @@ def _leaks(result: Result) -> Iterator[str]:
     for hint in leak_hints(roles, codes, None):
         yield spelled(hint.parts, as_typed)
     decisions = fit.certificate.decisions
-    if decisions is None or decisions.sees_protected:
+    if decisions is None or not decisions.hide_protected:
         return
     hidden = fit.roles.protected_names
     for proxy in proxies(roles, codes, None):
@@ -133,9 +133,9 @@ def make_result(
     staging: Staging,
     progress: Progress = silent,
 ) -> Result:
-    """Write the model and the table."""
-    if wanted.model is not None:
-        fit.save(staging.path_for(wanted.model))
+    """Write the fit and the table."""
+    if wanted.save is not None:
+        fit.save(staging.path_for(wanted.save))
     if wanted.output is None:
         return Result(fit, source, fit.distribution.root_table)
     is_lazy = source.frame.__class__.__name__ == "LazyFrame"
@@ -146,7 +146,7 @@ def make_result(
     new_rows = None
     if wanted.mode == "weights":
         whole = source.frame if source.whole is None else source.whole
-        frame = fit.weigh(whole, name=wanted.weight_name)
+        frame = fit.weigh(whole, weight_name=wanted.weight_name)
     elif wanted.mode == "top-up":
         frame = new_rows = fit.top_up()
     else:
@@ -252,7 +252,7 @@ def make_report(
     origin: Source,
 ) -> None:
     """Write the report; it names the digests of the other files, which are there."""
-    files = {"Fair table": wanted.output, "Model": wanted.model}
+    files = {"Fair table": wanted.output, "Saved fit": wanted.save}
     written = tuple(
         written_file(what, staging.path_for(path), name=path)
         for what, path in files.items()
@@ -272,7 +272,7 @@ def make_report(
         mode=wanted.mode,
         iid=wanted.iid,
         evaluate=wanted.evaluate,
-        delivered=result.delivered,
+        result=result.delivered,
         seed=result.fit.request.random_state,
         **wanted.filing,
     )
@@ -403,8 +403,8 @@ def after_debias(
         )
     if wanted.report is not None:
         return after_report(wanted.report)
-    if wanted.model is not None:
-        command = ["report", wanted.model]
+    if wanted.save is not None:
+        command = ["report", wanted.save]
         if data != STANDARD and not result.private:
             command += ["--data", data]
         command += ["--mode", wanted.mode]
@@ -413,7 +413,7 @@ def after_debias(
             why += "; this, and drawing more rows, spends nothing"
             if wanted.estimate is None:
                 command += ["--estimate", "rows"]
-        return next_step(why, [*command, "-o", name_for(wanted.model, "report.html")])
+        return next_step(why, [*command, "-o", name_for(wanted.save, "report.html")])
     uses = {
         "rows": "use these rows instead of yours",
         "weights": (
@@ -454,7 +454,7 @@ def result_record(result: Result, wanted: OutputOptions) -> Values:
         "rows": result.rows,
         "files": wanted.targets,
         "seed": None if wanted.mode == "weights" else result.fit.request.random_state,
-        "model_holds": None if wanted.model is None else result.fit.contents,
+        "fit_holds": None if wanted.save is None else result.fit.contents,
         "costs": asdict(result.costs),
         "before": result.fit.certificate.before,
         "after": deliveries.delivered_rates(result.fit, result.table),

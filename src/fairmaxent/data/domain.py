@@ -240,17 +240,25 @@ class Domain:
         """Return the attribute of a column."""
         return self.attributes[self.index(name)]
 
-    def encode(self, frame: Any) -> Codes:
+    def encode(self, frame: Any, *, rest: bool = False) -> Codes:
         """Return the level of each row and column: (rows, columns), Fortran order."""
-        return self.encode_rows(frame, positions=False).codes
+        return self.encode_rows(frame, positions=False, rest=rest).codes
 
-    def encode_rows(self, frame: Any, *, positions: bool = True) -> "EncodedTable":
-        """Encode a table, including raw values if ``positions``; one pass a column."""
+    def encode_rows(
+        self, frame: Any, *, positions: bool = True, rest: bool = False
+    ) -> "EncodedTable":
+        """Encode a table, including raw values if ``positions``; one pass a column.
+
+        Values not listed are refused, or belong to the ``rest``: the last level.
+        """
         if not isinstance(frame, nw.DataFrame):  # which was opened before
             frame = open_frame(frame)
         columns = [
             encode_column(
-                attribute, frames.column(frame, attribute.name), positions=positions
+                attribute,
+                frames.column(frame, attribute.name),
+                positions=positions,
+                rest=rest,
             )
             for attribute in self.attributes
         ]

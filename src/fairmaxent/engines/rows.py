@@ -120,7 +120,12 @@ def _count_lazily(
         client = active_client()
     if client is not None:
         return count_on_workers(
-            client, lazy, roles.domain, roles.blocks, request.weight
+            client,
+            lazy,
+            roles.domain,
+            roles.blocks,
+            request.weight,
+            request.progress,
         )
     return count_rows(
         lazy,

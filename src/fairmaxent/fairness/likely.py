@@ -36,6 +36,7 @@ from functools import cached_property
 import numpy as np
 
 from fairmaxent.data.table import Indices, Reals, ratio
+from fairmaxent.fairness.projection import Conditions, project
 
 # α, and its prior: logarithms are normal around this one, with this deviation. Chosen
 # by benchmarks/unrecorded.py: expected rates are unbiased, and intervals cover.
@@ -320,6 +321,38 @@ def _grown(chances: Reals, weight: Reals, draws: Reals) -> Reals:
     """Σ w·q of each group for each draw of π, where q = p·π / Σ_h p(h)·π(h)."""
     mixed = chances @ draws.T  # people × draws
     return draws * ((weight[:, None] / mixed).T @ chances)
+
+
+# ---------------------------------------------------------------- weights
+
+
+def likely_factors(
+    people: People, memberships: Reals, table: Reals, most: float | None = None
+) -> Reals:
+    """Factors f on people that give their likely groups a table t, cell by cell.
+
+    Of all with Σ d_i·f_i·q_i(g) = t(y, g) and f ≤ ``most``, those that are nearest to
+    the weights d that people have (KL): f_i = e^{λ_y·q_i} where no limit is met.
+    """
+    factor = np.zeros(len(people.order))
+    nothing = np.zeros((0, 1))
+    for cell, part in people.cells:
+        counts = people.weight[part] > 0
+        weight = people.weight[part][counts]
+        wanted = table[cell] > 0
+        rows = memberships[part][counts][:, wanted].T / table[cell][wanted, None]
+        conditions = Conditions(
+            rows=rows,
+            values=np.ones(len(rows)),
+            rates=nothing.repeat(len(weight), axis=1),
+            block=np.zeros(0, dtype=np.intp),
+            least=np.zeros(0),
+            ceiling=None if most is None else most * weight,
+        )
+        found = np.zeros(len(counts))
+        found[counts] = project(weight, conditions).point / weight
+        factor[part] = found
+    return factor
 
 
 # ---------------------------------------------------------------- contradiction

@@ -169,7 +169,7 @@ class Certified(Solved):
             self._distinct_weights[self.distinct_rows.inverse], self.design_weights
         )
 
-    def weigh(self, frame: Any, *, name: str = "fair_weight") -> Any:
+    def weigh(self, frame: Any, *, weight_name: str = "fair_weight") -> Any:
         """Return the fitted table with a column of :meth:`weights`, to train on.
 
         If the fit is relabelled, every row appears once for each outcome that it has a
@@ -180,13 +180,13 @@ class Certified(Solved):
         lazy = open_lazy(frame)
         if lazy is None:
             return weigh_rows(
-                self, self._distinct_weights, frames.open_frame(frame), name
+                self, self._distinct_weights, frames.open_frame(frame), weight_name
             )
         return weigh_lazily(
             self,
             self._distinct_weights if isinstance(self.table, Table) else None,
             lazy,
-            name,
+            weight_name,
         )
 
     @cached_property
