@@ -152,7 +152,7 @@ class _Point:
 
     def draws(self, count: int, rng: np.random.Generator) -> Reals:
         """π as it may be (count, outcomes, groups): normal in logarithms of odds."""
-        root = _root(np.linalg.inv(self.hessian))
+        root = _root(np.asarray(np.linalg.inv(self.hessian)))
         free = (len(self.rates) - 1, self.rates.shape[1])
         moves = (rng.normal(size=(count, len(root))) @ root.T).reshape(count, *free)
         moves = np.concatenate([moves, -moves.sum(axis=1, keepdims=True)], axis=1)
@@ -208,7 +208,7 @@ class _Combination:
             value -= float(weights @ np.log(mixed))
             gradient[outcome] -= weighted.sum(axis=0)
             hessian[outcome] = hessian[outcome] + weighted.T @ score
-        whole = np.kron(np.ones((outcomes - 1, outcomes - 1)), hessian[-1])
+        whole = np.tile(hessian[-1], (outcomes - 1, outcomes - 1))
         groups = rates.shape[1]
         for outcome, own in enumerate(hessian[:-1]):
             place = slice(outcome * groups, (outcome + 1) * groups)
