@@ -1,89 +1,11 @@
 """What cannot be asked of one fit, or made of it; `options.refusals` says how."""
 
-from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
-from fairmaxent.data.declaration import Declaration
-from fairmaxent.data.roles import read_columns
 from fairmaxent.errors import Option
-from fairmaxent.fairness.small_groups import SmallGroups
+from fairmaxent.fit import contradictions as if_
 from fairmaxent.options.refusals import MISSING, Refused
 from fairmaxent.relabelling.labellers import STUDENTS
-
-# ---------------------------------------------------------------- if values contradict
-
-
-def _below_one(share: float) -> bool:
-    """Any but 1."""
-    return share != 1
-
-
-def _weights(estimate: Any) -> bool:
-    """An estimate of a model that learns from weights."""
-    return bool(getattr(estimate, "output", estimate) == "weights")
-
-
-def _classifier(estimator: object) -> bool:
-    """A classifier of yours."""
-    return not isinstance(estimator, str)
-
-
-def _sets_apart(size: Any) -> bool:
-    """Any but 0."""
-    return SmallGroups.of(size).are_chosen
-
-
-def _has_training(request: Any) -> bool:
-    """Unless its probabilities are made equal, not its decisions."""
-    return request.training is not None
-
-
-def _without_rate(request: Any) -> bool:
-    """Unless there is a rate, or its probabilities are made equal."""
-    return _has_training(request) and request.statistical_rate is None
-
-
-def _same_groups(request: Any) -> str | None:
-    """For the same column, or all columns whose intersections are compared.
-
-    Otherwise the rate holds within each level of a column that has shares.
-    """
-    rates = request.representation_rate
-    if not isinstance(rates, Mapping):
-        rates = dict.fromkeys(request.protected_names, rates)
-    twice = [name for name in request.target if rates.get(name) is not None]
-    if request.groups == "joint" and len(twice) < len(request.protected_names):
-        return None
-    return next(iter(twice), None)
-
-
-def _of_groups(request: Any) -> str | None:
-    """For a protected column."""
-    names = request.protected_names
-    return next((name for name in names if name in request.target), None)
-
-
-def _without_role(request: Any) -> str | None:
-    """For a column that is no outcome and compares nothing."""
-    roles = request.role_names
-    return next((name for name in request.target if name not in roles), None)
-
-
-def _by_column(name: str, request: Any) -> bool:
-    """By column."""
-    rates = getattr(request, name)
-    columns = read_columns("protected", request.protected)
-    return isinstance(rates, Mapping) and not rates.keys().isdisjoint(columns)
-
-
-def _outcome_in_bins(request: Any) -> bool:
-    """If the outcome is declared by the edges of bins."""
-    domain = request.domain
-    return isinstance(domain, Declaration) and request.outcome in domain.edges
-
-
-# ---------------------------------------------------------------- what is refused
 
 _NEW_ROWS = ("draw new rows with ", Option("mode", "rows"))
 _ON_ROWS = ("use ", Option("estimate", "rows"))
@@ -108,20 +30,20 @@ _SHARED = [
             sharing,
             f"{_EXACT}, so nobody knows the mean of a bin",
             "declare the numbers that the outcome can be as levels instead of edges",
-            when=_outcome_in_bins,
+            when=if_.outcome_in_bins,
         ),
         Refused(
             "estimate",
             sharing,
             "there are no weights",
             _ON_ROWS,
-            value=_weights,
+            value=if_.weights,
         ),
         Refused(
             "base_share",
             sharing,
             "all of its rows come from its model",
-            value=_below_one,
+            value=if_.below_one,
         ),
     )
 ]
@@ -139,7 +61,7 @@ MODEL = (
         "estimator",
         "parity",
         f"that is for a model by name: {', '.join(map(repr, STUDENTS))}",
-        value=_classifier,
+        value=if_.classifier,
         beside=("probabilities",),
     ),
 )
@@ -164,7 +86,7 @@ OUTPUTS = (
         "every replicate would have to train it again",
         "the certificate has intervals of what it decides",
         value=("uncertainty",),
-        when=_has_training,
+        when=if_.has_training,
     ),
     Refused("iid", "mode", "only new rows are drawn", beside=OLD_ROWS),
     Refused("evaluate", "mode", "it judges new rows", beside=OLD_ROWS),
@@ -198,7 +120,7 @@ JOINT = tuple(
         "there is one rate for all intersections",
         "give a number instead of columns",
         beside=("joint",),
-        when=partial(_by_column, name),
+        when=partial(if_.by_column, name),
     )
     for name in ("representation_rate", "statistical_rate")
 )
@@ -211,15 +133,15 @@ _BESIDE_SMALLEST = {
 REQUEST = (
     EVALUATION[0],
     *(
-        Refused("smallest_group", name, why, value=_sets_apart)
+        Refused("smallest_group", name, why, value=if_.sets_apart)
         for name, why in _BESIDE_SMALLEST.items()
     ),
     Refused(
         "target",
         "smallest_group",
         "groups that are set apart keep their sizes",
-        beside=_sets_apart,
-        when=_of_groups,
+        beside=if_.sets_apart,
+        when=if_.of_groups,
     ),
     *(Refused(name, "model", why) for name, why in _BESIDE_MODEL.items()),
     Refused(
@@ -227,27 +149,27 @@ REQUEST = (
         "statistical_rate",
         "its decisions are made equal by that rate",
         beside=MISSING,
-        when=_without_rate,
+        when=if_.without_rate,
     ),
     Refused("model", "privacy", "a model learns from the exact rows"),
     Refused(
         "estimate",
         "model",
         "what it decides is estimated anyway",
-        when=_has_training,
+        when=if_.has_training,
     ),
     Refused("estimate", "also", "it is about a single outcome"),
     Refused(
         "representation_rate",
         "target",
         "both set the sizes of its groups",
-        when=_same_groups,
+        when=if_.same_groups,
     ),
     Refused(
         "target",
         "largest_weight",
         "the shares of a column without a role weigh rows beyond any limit",
-        when=_without_role,
+        when=if_.without_role,
     ),
     *JOINT,
     Refused(
@@ -262,7 +184,7 @@ REQUEST = (
         "mode",
         "rows are added for the shares of outcomes, groups and strata",
         beside=("top-up",),
-        when=_without_role,
+        when=if_.without_role,
     ),
     *_SHARED,
     *OUTPUTS,
