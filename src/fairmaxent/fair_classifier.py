@@ -65,11 +65,10 @@ class FairClassifier(ClassifierMixin, DebiasingEstimator):  # type: ignore[misc]
         the columns that ``sensitive_features`` brings to `fit`.
     favourable
         The good outcome; by default the last of `classes_`, as in scikit-learn.
-    parity, hide_protected, threshold, decided
-        As in :class:`Model`. With ``hide_protected=True``, `predict` does not need the
-        protected columns.
     **options
-        Options of :func:`fairmaxent.debias`, by the same names.
+        Those of :class:`Model` (parity, hide_protected, threshold, decided) and of
+        :func:`fairmaxent.debias`, by the same names. With ``hide_protected=True``,
+        `predict` does not need the protected columns.
 
     Attributes
     ----------
