@@ -109,11 +109,11 @@ def test_all_options_arrive(table, parts):
         pipeline(["town"]),
         "sex",
         favourable="no",
-        sees_protected=False,
+        hide_protected=True,
         statistical_rate=0.9,
         **options,
     ).fit(X, y)
-    plan = fairmaxent.Model(pipeline(["town"]), sees_protected=False, **options)
+    plan = fairmaxent.Model(pipeline(["town"]), hide_protected=True, **options)
     asked = {"favourable": "no", "model": plan, "statistical_rate": 0.9}
     fit = fairmaxent.debias(table, "hired", "sex", **asked)
     assert model.certificate_.decisions == fit.certificate.decisions
@@ -147,7 +147,7 @@ def test_sensitive_features_join_the_columns(parts):
 def test_a_hidden_column_need_not_be_there(parts):
     X, y = parts
     others = X.drop(columns="sex")
-    options = {"estimator": pipeline(["town"]), "sees_protected": False}
+    options = {"estimator": pipeline(["town"]), "hide_protected": True}
     model = FairClassifier(protected="sex", **options).fit(X, y)
     assert_array_equal(model.predict(X), model.predict(others))
     joined = FairClassifier(**options).fit(others, y, sensitive_features=X["sex"])
@@ -155,7 +155,7 @@ def test_a_hidden_column_need_not_be_there(parts):
     with pytest.raises(ColumnError, match=r"yet now missing:\n- score"):
         model.predict(others.drop(columns="score"))
     sees = FairClassifier(pipeline(), "sex").fit(X, y)
-    with pytest.raises(ColumnError, match=r"missing:\n- sex\n[\s\S]*sees_protected=F"):
+    with pytest.raises(ColumnError, match=r"missing:\n- sex\n[\s\S]*hide_protected=T"):
         sees.predict(others)
 
 
@@ -180,7 +180,7 @@ def test_metadata_routing_brings_weights_and_groups(parts):
     others = X.drop(columns="sex")
     weight = np.random.default_rng(1).integers(1, 4, len(X)).astype(float)
     given = {"sample_weight": weight, "sensitive_features": X["sex"]}
-    plain = FairClassifier("logistic", sees_protected=False)
+    plain = FairClassifier("logistic", hide_protected=True)
     with sklearn.config_context(enable_metadata_routing=True):
         asking = plain.set_fit_request(sample_weight=True, sensitive_features=True)
         asking.set_score_request(sample_weight=False)

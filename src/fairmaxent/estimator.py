@@ -300,7 +300,7 @@ class FairMaxEnt(OneToOneFeatureMixin, DebiasingEstimator):  # type: ignore[misc
         weight for.
         """
         table = self._learn(X, y, sensitive_features)
-        weighed = self.fit_.weigh(table, name=_WEIGHT)
+        weighed = self.fit_.weigh(table, weight_name=_WEIGHT)
         return (
             *self._restored(weighed),
             nw.from_native(weighed, eager_only=True).get_column(_WEIGHT).to_numpy(),

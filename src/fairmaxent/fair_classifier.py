@@ -42,7 +42,7 @@ from sklearn.utils.validation import (
 _WEIGHT = "sample_weight"
 _FAIR = "\0weight"  # no user has a column of this name
 # Options of debias that a model leaves no room for, and those about new rows.
-_OTHERS = ("also", "means", "target", "largest_weight", "forbid", "privacy")
+_OTHERS = ("also", "equal_means", "target", "largest_weight", "forbid", "privacy")
 _OF_ROWS = ("base", "base_share", "detail", "release", "random_state", "keep_columns")
 _OWN = ("model", "estimate", "weight", "progress")
 _OF_MODEL = [field.name for field in fields(Model) if field.name != "estimator"]
@@ -65,11 +65,10 @@ class FairClassifier(ClassifierMixin, DebiasingEstimator):  # type: ignore[misc]
         the columns that ``sensitive_features`` brings to `fit`.
     favourable
         The good outcome; by default the last of `classes_`, as in scikit-learn.
-    parity, sees_protected, threshold, decided
-        As in :class:`Model`. With ``sees_protected=False``, `predict` does not need the
-        protected columns.
     **options
-        Options of :func:`fairmaxent.debias`, by the same names.
+        Those of :class:`Model` (parity, hide_protected, threshold, decided) and of
+        :func:`fairmaxent.debias`, by the same names. With ``hide_protected=True``,
+        `predict` does not need the protected columns.
 
     Attributes
     ----------
@@ -131,7 +130,7 @@ class FairClassifier(ClassifierMixin, DebiasingEstimator):  # type: ignore[misc]
             )
         self.classes_ = np.unique(outcome)
         self._joined_names = joined.extra
-        self._hidden = () if self.sees_protected else tuple(joined.protected)
+        self._hidden = tuple(joined.protected) if self.hide_protected else ()
 
         table, weight = _weighted(joined, sample_weight)
         asked = FairClassifier.__init__.options  # type: ignore[attr-defined]
@@ -221,7 +220,7 @@ class FairClassifier(ClassifierMixin, DebiasingEstimator):  # type: ignore[misc]
         """The trained model; one of equal probabilities has to be trained yet."""
         if self.fit_.student is not None:
             return self.fit_.student
-        weighed = frames.open_frame(self.fit_.weigh(table, name=_FAIR))
+        weighed = frames.open_frame(self.fit_.weigh(table, weight_name=_FAIR))
         good = weighed.get_column(outcome).to_numpy() == self._good_class
         classroom = Classroom.of(
             weighed,
@@ -247,7 +246,7 @@ class FairClassifier(ClassifierMixin, DebiasingEstimator):  # type: ignore[misc]
             if sensitive_features is None:
                 raise ColumnError(
                     f"the model sees {', '.join(map(repr, extra))}; pass"
-                    " sensitive_features, or fit it with sees_protected=False"
+                    " sensitive_features, or fit it with hide_protected=True"
                 )
             given, _ = read_columns(
                 sensitive_features, SENSITIVE, features.implementation
@@ -280,7 +279,7 @@ class FairClassifier(ClassifierMixin, DebiasingEstimator):  # type: ignore[misc]
         except ValueError as problem:
             raise ColumnError(
                 f"{problem}\nThe protected columns need not be there if the model is"
-                " fitted with sees_protected=False."
+                " fitted with hide_protected=True."
             ) from problem
         return opened
 

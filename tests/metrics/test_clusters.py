@@ -58,7 +58,7 @@ def table_of(frame, weight=None, protected="sex"):
         protected,
         "joint",
         weight,
-        "ignore",
+        False,
         None,
         outcome="hired",
         favourable=True,
@@ -116,7 +116,7 @@ def test_groups_tell_less_about_their_ratio_where_they_are_opposite(design):
 def test_variances_of_shares_are_those_written_out(design):
     frame = draw(np.random.default_rng(14), design)
     compared = Comparison(
-        "sex", "joint", None, "ignore", None, cluster="household", within=None
+        "sex", "joint", None, False, None, cluster="household", within=None
     )
     (rows,) = compared.grouped(frame)
     table = GroupedTable.of_shares(rows)

@@ -74,7 +74,7 @@ class Asked:
     def statistical(self) -> float | None:
         """The rate of outcomes that is wanted; equal means take the place of 1."""
         wanted = self.options.get("statistical_rate", 1.0)
-        if self["means"] and wanted == 1.0:
+        if self["equal_means"] and wanted == 1.0:
             return None
         return wanted
 
@@ -87,7 +87,7 @@ class Asked:
         """Whether groups change their size, and nothing is asked of outcomes."""
         grows = self.representation is not None or "sex" in (self["target"] or {})
         asked = self.options.get("statistical_rate", 1.0)
-        return grows and asked is None and "means" not in self
+        return grows and asked is None and "equal_means" not in self
 
     @property
     def target(self) -> dict[str, Any]:
@@ -168,7 +168,7 @@ class Asked:
     def is_known(self, grouping: list[str]) -> np.ndarray:
         """Which groups are compared: not those of a missing value, unless asked for."""
         groups = self.groups(grouping)
-        if self["missing"] == "compare":
+        if self["compare_missing"]:
             return np.ones(len(groups), dtype=bool)
         return np.array([UNKNOWN not in group for group in groups])
 

@@ -152,7 +152,7 @@ def fitted(asked: Asked) -> Any:
 def delivered_by(fit: Any, asked: Asked, kind: str) -> Delivered:
     """One output as a table whose rows count by `MASS`."""
     if kind == "weights":
-        return Delivered(kind, fit.weigh(asked.data, name=MASS), asked)
+        return Delivered(kind, fit.weigh(asked.data, weight_name=MASS), asked)
     if kind == "rows":
         rows = fit.sample(ROWS, random_state=3)
         table = rows.assign(**{MASS: 1.0})

@@ -109,7 +109,7 @@ def assert_shortfall_is_stated(fit: Any, rate: str) -> None:
 
 def outcomes_keep_their_shares(asked: Asked, fit: Any, delivered: Delivered) -> None:
     """What is not asked to change does not: the outcomes' shares, in each stratum."""
-    if asked.decides or "means" in asked:
+    if asked.decides or "equal_means" in asked:
         return
     if asked.only_sizes:
         rates_of_groups_stay(asked, delivered)
@@ -381,7 +381,7 @@ def progress_is_told(asked: Asked, fit: Any, delivered: Delivered) -> None:
 def features(asked: Asked, table: pd.DataFrame) -> pd.DataFrame:
     """The columns that a model is shown."""
     hidden = [asked["outcome"], "name", "design", MASS]
-    if not asked.model.get("sees_protected", True):
+    if asked.model.get("hide_protected", False):
         hidden += asked.protected
     return table.drop(columns=[name for name in hidden if name in table.columns])
 
@@ -439,7 +439,7 @@ def model_is_ours(asked: Asked, fit: Any, delivered: Delivered) -> None:
 
 def model_is_blind(asked: Asked, fit: Any, delivered: Delivered) -> None:
     decisions_are_equal(asked, fit, delivered)
-    assert fit.certificate.decisions.sees_protected is False
+    assert fit.certificate.decisions.hide_protected is True
     fit.model().predict(asked.data.drop(columns=asked.protected))
 
 
@@ -466,8 +466,8 @@ def estimate_is_there(asked: Asked, fit: Any, delivered: Delivered) -> None:
     estimate = fit.certificate.estimate
     plan = asked["estimate"]
     assert estimate.output == plan.get("output", "rows")
-    assert estimate.blind == plan.get("blind", False)
-    assert type(plan.get("student", Quick())).__name__ in estimate.student
+    assert estimate.hide_protected == plan.get("hide_protected", False)
+    assert type(plan.get("model", Quick())).__name__ in estimate.model
     assert all(0 <= rate <= 1 for rate in estimate.after.by_predictions.values())
 
 
@@ -528,7 +528,7 @@ def budget_is_kept(asked: Asked, fit: Any, delivered: Delivered) -> None:
 BOTH = {"protected": ["sex", "race"]}
 PRIVATE = {"domain": "declared"}
 A_MODEL = {"favourable": "good", "model": {"estimator": Quick()}}
-AN_ESTIMATE = {"student": Quick()}
+AN_ESTIMATE = {"model": Quick()}
 OF_PRIVACY = ("private fit", "privacy", "private", "epsilon")
 OF_RELEASE = ("rows to share", "release")
 LEDGER = "a file"  # that the test names
@@ -570,8 +570,8 @@ WISHES = (
         says=("the strata are those of town",),
     ),
     Wish(
-        "means",
-        {"means": "equal"},
+        "equal_means",
+        {"equal_means": True},
         means_are_equal,
         needs={"outcome": "grade"},
         says=("The mean of grade is equal in all groups",),
@@ -597,8 +597,8 @@ WISHES = (
         value="or free",
     ),
     Wish(
-        "missing",
-        {"missing": "compare"},
+        "compare_missing",
+        {"compare_missing": True},
         is_a_promise,
         needs=BOTH,
         says=("Missing values are compared like any other group or outcome.",),
@@ -667,8 +667,8 @@ WISHES = (
         value="or probabilities",
     ),
     Wish(
-        "model.sees_protected",
-        {"model": {"sees_protected": False}},
+        "model.hide_protected",
+        {"model": {"hide_protected": True}},
         model_is_blind,
         needs=A_MODEL,
         says=("for a model that does not see the protected columns",),
@@ -704,14 +704,14 @@ WISHES = (
         names=("estimate",),
     ),
     Wish(
-        "estimate.student",
-        {"estimate": {"student": Slower()}},
+        "estimate.model",
+        {"estimate": {"model": Slower()}},
         estimate_is_there,
         names=("estimate",),
     ),
     Wish(
-        "estimate.blind",
-        {"estimate": {"blind": True}},
+        "estimate.hide_protected",
+        {"estimate": {"hide_protected": True}},
         estimate_is_there,
         needs={"estimate": AN_ESTIMATE},
         names=("estimate",),

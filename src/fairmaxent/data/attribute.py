@@ -386,7 +386,7 @@ def learn_column(
         values = distinct.values
         _check_times(column, values)
         kind = options.kind_of(column, values)
-        counts = _value_weights(distinct, weights)
+        counts = value_weights(distinct, weights)
         grouping = group_values(values, counts[:-1], kind, options)
         labels = [*map(cut, grouping.labels)]
         levels = grouping.levels
@@ -441,7 +441,7 @@ def _check_times(column: Column, values: Column) -> None:
         )
 
 
-def _value_weights(distinct: DistinctValues, weights: Reals | None) -> Reals:
+def value_weights(distinct: DistinctValues, weights: Reals | None) -> Reals:
     """The total weight of each distinct value and, last, of the rows without one."""
     if weights is None:
         return np.append(distinct.counts, distinct.missing).astype(float)

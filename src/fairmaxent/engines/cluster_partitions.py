@@ -8,6 +8,7 @@ sent to the workers, so Dask recomputes them if a worker is lost.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -27,12 +28,14 @@ from fairmaxent.data.table import (
     Codes,
     Counted,
     Indices,
+    Mask,
     Reals,
     Sizes,
     Spread,
     Summed,
     Table,
     equal_steps,
+    match_rows,
     row_keys,
 )
 from fairmaxent.engines.cluster_tasks import (
@@ -60,6 +63,7 @@ from fairmaxent.maxent.priors.rows import Rows, TiltedRows
 from fairmaxent.progress import Progress
 
 _ROWS = 1 << 16  # distinct rows that are worth a task of their own in each iteration
+_CELLS = 1 << 20  # of the tables that are added up together
 _FEWEST = 8  # partitions, a number that is always fine
 # log Σ of a partition, and probabilities given this partition
 Weighed = tuple[float, Reals]
@@ -115,17 +119,25 @@ class Partitions(Counted):
         wanted: Sequence[Axes],
         sizes: Sizes,
         of: Summed = "counts",
-    ) -> list[Reals]:
-        """Sum the rows by the levels of a few columns at a time, on the workers."""
-        return merged(
-            self.client,
-            Table.tables,
-            _added,
-            self.parts,
-            wanted=list(wanted),
-            sizes=list(sizes),
-            of=of,
-        )
+        then: Callable[[Reals], Any] = np.asarray,
+    ) -> list[Any]:
+        """Sum the rows by the levels of a few columns at a time, on the workers.
+
+        Only what is made of the tables ``then`` comes back.
+        """
+        found = []
+        for group in _in_groups(wanted, sizes):
+            found += merged(
+                self.client,
+                Table.tables,
+                _added,
+                self.parts,
+                then=partial(_each, then),
+                wanted=group,
+                sizes=list(sizes),
+                of=of,
+            )
+        return found
 
     def without(self, broken: Broken) -> Partitions:
         """Set the count of the broken rows to zero."""
@@ -147,25 +159,23 @@ class Partitions(Counted):
         )
         return Partitions.of(self.client, self.blocks, parts)
 
-    def thinned(self, rows: int) -> Table:
-        """Bring all rows into memory, or ``rows`` of equal weight.
+    def thinned(self, rows: int) -> Partitions:
+        """Take all rows, or ``rows`` of equal weight; they stay on the workers.
 
         Each partition has some in proportion to its weight.
         """
         if self.distinct <= rows:
-            return self.collect()
+            return self
         shares = largest_remainders(self.sizes[:, 2], rows)
         asked = np.flatnonzero(shares)
-        steps = [int(shares[part]) for part in asked]
-        tables = gathered(
+        parts = spread(
             self.client,
             _steps,
             [self.parts[part] for part in asked],
-            beside=[steps],
+            beside=[[int(shares[part]) for part in asked]],
+            weight=self.total / rows,
         )
-        table = _joined(tables, self.blocks)
-        equal = np.full(rows, self.total / rows)
-        return replace(table, counts=equal, squares=equal**2)
+        return Partitions.of(self.client, self.blocks, parts)
 
     def collect(self) -> Table:
         """Bring all rows into memory, in the order of a table in memory."""
@@ -176,16 +186,38 @@ class Partitions(Counted):
         return PartitionedRows.of(blocks, self)
 
     def divergence(self, density: Density) -> float:
-        """KL(rows‖p), each partition with its rows put back into the prior."""
+        """KL(rows‖p)."""
+        return self._summed(_divergence, density, total=self.total)
+
+    def mass(self, density: Density) -> float:
+        """p(S)."""
+        return self._summed(_mass, density)
+
+    def among(self, codes: Codes, sizes: Sizes) -> Mask:
+        """Whether each of ``codes`` is one of the distinct rows."""
+        found: Mask = merged(
+            self.client,
+            _among,
+            partial(np.any, axis=0),
+            self.parts,
+            codes=codes,
+            sizes=sizes,
+        )
+        return found
+
+    def _summed(
+        self, function: Callable[..., float], density: Density, **shared: Any
+    ) -> float:
+        """Add what a function says of each partition, with its rows put back into p."""
         prior, rows = detached(density.prior, self.parts)
-        shared = {"density": replace(density, prior=prior), "total": self.total}
         return float(
             merged(
                 self.client,
-                _divergence,
+                function,
                 sum,
                 self.parts,
                 beside=[rows],
+                density=replace(density, prior=prior),
                 **shared,
             )
         )
@@ -227,10 +259,29 @@ def _joined(tables: Sequence[Table], blocks: Blocks) -> Table:
     )
 
 
-def _steps(table: Table, rows: int) -> Table:
+def _steps(table: Table, rows: int, weight: float) -> Table:
     """Take ``rows`` rows at equal steps of the running weight, repeated if need be."""
-    ones = np.ones(rows)
-    return Table(table.codes[equal_steps(table.counts, rows)], ones, ones, ones)
+    equal = np.full(rows, weight)
+    codes = table.codes[equal_steps(table.counts, rows)]
+    return Table(np.asfortranarray(codes), equal, np.ones(rows), equal**2)
+
+
+def _in_groups(wanted: Sequence[Axes], sizes: Sizes) -> list[list[Axes]]:
+    """Tables in groups that are small enough to be added up together."""
+    groups: list[list[Axes]] = []
+    left = 0
+    for axes in wanted:
+        cells = math.prod(sizes[axis] for axis in axes)
+        if cells > left or not groups:
+            groups.append([])
+            left = _CELLS
+        groups[-1].append(axes)
+        left -= cells
+    return groups
+
+
+def _each(then: Callable[[Reals], Any], tables: list[Reals]) -> list[Any]:
+    return [then(table) for table in tables]
 
 
 def count_on_workers(
@@ -322,10 +373,10 @@ class PartitionedRows:
         )
 
     def thinned(self, rows: int) -> Prior:
-        """Bring rows at equal steps of the running weight into memory."""
+        """Take rows at equal steps of the running weight; they stay on the workers."""
         if self.rows <= rows:
             return self
-        return Rows.of(self.blocks, self.weighted.thinned(rows))
+        return self.weighted.thinned(rows).prior(self.blocks)
 
     def log_floor(self) -> float:
         """Return the smallest log w(α)."""
@@ -470,6 +521,15 @@ def _divergence(
     share = table.total / total
     whole = replace(density, prior=attached(density.prior, rows))
     return share * (divergence_in_memory(table, whole) + float(np.log(share)))
+
+
+def _among(table: Table, codes: Codes, sizes: Sizes) -> Mask:
+    return match_rows(table.codes, codes.astype(table.codes.dtype), sizes) >= 0
+
+
+def _mass(table: Table, rows: Rows, density: Density) -> float:
+    whole = replace(density, prior=attached(density.prior, rows))
+    return float(np.exp(whole.log_probability(table.codes)).sum())
 
 
 def _rows(table: Table, blocks: Blocks, total: float) -> Rows:

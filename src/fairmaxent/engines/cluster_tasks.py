@@ -136,19 +136,31 @@ def merged(
     function: Function,
     merge: Function,
     parts: Sequence[Future],
+    *,
+    then: Function | None = None,
     **how: Any,
 ) -> Any:
-    """Merge the results of `spread` on the workers, and bring the final one here."""
-    return _merged(client, merge, spread(client, function, parts, **how))
+    """Merge the results of `spread` on the workers, and bring the final one here.
+
+    Or what is made of it ``then``.
+    """
+    return _merged(client, merge, spread(client, function, parts, **how), then)
 
 
-def _merged(client: Client, merge: Function, futures: list[Future]) -> Any:
+def _merged(
+    client: Client,
+    merge: Function,
+    futures: list[Future],
+    then: Function | None = None,
+) -> Any:
     while len(futures) > 1:
         groups = [
             futures[first : first + _MERGED]
             for first in range(0, len(futures), _MERGED)
         ]
         futures = [client.submit(merge, group, pure=False) for group in groups]
+    if then is not None:
+        futures = [client.submit(then, futures[0], pure=False)]
     return results(client, futures)[0]
 
 

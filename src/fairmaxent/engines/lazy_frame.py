@@ -16,7 +16,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from fairmaxent.data.attribute import Attribute
+from fairmaxent.data.attribute import Attribute, value_weights
 from fairmaxent.data.columns import distinct_values
 from fairmaxent.data.domain import Domain, learn_columns
 from fairmaxent.data.frames import (
@@ -29,7 +29,7 @@ from fairmaxent.data.frames import (
 from fairmaxent.data.identifiers import looks_like_identifier
 from fairmaxent.data.levels import ColumnOptions
 from fairmaxent.data.limits import check_columns
-from fairmaxent.data.table import Reals, tally
+from fairmaxent.data.table import Reals
 from fairmaxent.engines.cluster_tasks import by_part, reduced
 from fairmaxent.errors import ColumnError, InputError, did_you_mean
 from fairmaxent.progress import Progress, silent
@@ -215,7 +215,7 @@ def _values_of_part(
 ) -> dict[str, Values | None]:
     """The distinct values of the columns of a table in memory."""
     opened: Frame = nw.from_native(frame, eager_only=True)
-    weights = np.ones(len(opened))
+    weights = None
     if weight is not None:
         weights = to_numbers(opened.get_column(weight))
     return {name: _values_of(opened.select(name), weights) for name in names}
@@ -241,22 +241,20 @@ def _united(parts: Sequence[Values | None]) -> Values | None:
     return replace(united, rows=sum(part.rows for part in known))
 
 
-def _values_of(frame: Frame, weights: Reals) -> Values | None:
-    """The distinct values of a column, whose cells have weights; None: too many."""
+def _values_of(frame: Frame, weights: Reals | None) -> Values | None:
+    """The distinct values of a column, whose cells may have weights; None: too many."""
     column = frame.get_column(frame.columns[0])
     distinct = distinct_values(column)
-    size = len(distinct.values)
-    if size > MOST_VALUES:
+    if len(distinct.values) > MOST_VALUES:
         return None
     rows = distinct.rows
     if distinct.missing:
         rows = np.append(rows, distinct.codes.argmin())
-    places = np.where(distinct.codes < 0, size, distinct.codes)
     return Values(
         frame=take(column, rows).to_frame(),
         rows=int(distinct.counts.sum()),
         distinct=len(rows),
-        weights=tally(places, weights, len(rows)),
+        weights=value_weights(distinct, weights)[: len(rows)],
     )
 
 

@@ -12,7 +12,7 @@ others of their stratum only, and the worst stratum counts.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Real
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -28,7 +28,6 @@ Grouping = tuple[int, ...]
 Levels = tuple[int, ...]
 ByGrouping = dict[str, float | None]
 Rates = dict[str, ByGrouping]
-MissingOption = Literal["ignore", "compare"]
 # by axis, the levels that were asked for; None: all
 AskedStrata = Mapping[int, Levels | None]
 
@@ -308,7 +307,7 @@ class Measure:
         *,
         groups: GroupsOption = "each",
         favourable: object = None,
-        missing: MissingOption = "compare",
+        compare_missing: bool = True,
         within: WithinOption = None,
     ) -> "Measure":
         """Compare the protected columns one by one or jointly.
@@ -320,7 +319,7 @@ class Measure:
         left_out = {
             axis: attribute.missing
             for axis, attribute in enumerate(roles.attributes)
-            if missing == "ignore" and attribute.missing is not None
+            if not compare_missing and attribute.missing is not None
         }
         chosen, *others = (
             _chosen_levels(roles, favourable, axis, left_out)

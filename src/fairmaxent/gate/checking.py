@@ -270,7 +270,7 @@ class _Counted:
             "groups": "joint",
             "within": policy.within,
             "weight": sums,
-            "missing": policy.missing,
+            "compare_missing": policy.compare_missing,
             "domain": policy.domain,
             "smallest_group": SmallGroups.of(policy.smallest_group).times(factor),
             "reference": {name: levels[name] for name in columns if name in levels},
