@@ -250,7 +250,7 @@ def test_columns_and_the_file_are_read_as_asked(page, people_app):
         look.get_by_role("button", name="Read the file again").click()
     page.locator(".bar", has_text="300 rows").wait_for()
     assert people_app.get("/api/state")[1]["table"]["reading"] == {
-        "missing": ["", "f"],
+        "missing_text": ["", "f"],
         "skip_last": 100,
     }
     assert page.problems == []

@@ -244,7 +244,7 @@ def random_scenario(rng, number):
     rates = {name: round(float(rng.uniform(0.9, 1)), 2) for name in protected}
     options["statistical_rate"] = rates if rng.random() < 0.6 else 1
     if number % 4 == 2:
-        return {**options, "train": "logistic", "mode": "weights"}
+        return {**options, "model": "logistic", "mode": "weights"}
     if rng.random() < 0.4:
         options["representation_rate"] = round(float(rng.uniform(0.7, 1)), 2)
     if number % 4 == 3:
@@ -363,7 +363,7 @@ def test_a_page_to_send_has_every_number_of_the_report(
         check_scenario(part, answer["see"], report)
         words = part.inner_text()
         assert answer["command"].replace("\n", " ") in words.replace("\n", " ")
-        if answer["see"]["means"] or answer["scenario"].get("train"):
+        if answer["see"]["means"] or answer["scenario"].get("model"):
             assert part.locator("input.handle").count() == 0
             assert "No slider here, because" in words  # and it is said why
         else:

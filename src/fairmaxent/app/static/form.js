@@ -161,7 +161,7 @@ const DRAWN = {
   text: (one, value, change, more) => text(one.label, value ?? one.default, change, more),
   texts: (one, value, change, more) => {
     // An empty cell is missing whatever else is; a column has a name.
-    const first = one.name === "missing" ? [""] : [];
+    const first = one.name === "missing_text" ? [""] : [];
     return text(one.label, (value ?? []).filter(Boolean).join(", "),
       (words) => change(words ? [...first, ...trimmed(words, ",")] : null), more);
   },

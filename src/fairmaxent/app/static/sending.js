@@ -51,7 +51,7 @@ async function withCurves({ name, answer }) {
 // Why a scenario has nothing that moves.
 function whyNone(scenario, see) {
   if (see.means.length) return "equal means have no rate to choose";
-  if (scenario.train) return "its model would have to be trained again for each rate";
+  if (scenario.model) return "its model would have to be trained again for each rate";
   return ratesOf(scenario, see).length ? null : "no rate is asked for";
 }
 

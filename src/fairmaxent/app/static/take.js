@@ -26,12 +26,12 @@ export function working(kind) {
 const USES = {
   train: { label: "train a model", values: { mode: null, release: null } },
   weigh: { label: "weigh my rows",
-    values: { mode: "weights", train: null, release: null } },
-  publish: { label: "publish rows", values: { mode: null, train: null, release: true } },
+    values: { mode: "weights", model: null, release: null } },
+  publish: { label: "publish rows", values: { mode: null, model: null, release: true } },
 };
 
-function useOf({ mode, release, train }) {
-  if (isGiven(train)) return "train";
+function useOf({ mode, release, model }) {
+  if (isGiven(model)) return "train";
   if (release) return "publish";
   return mode === "weights" ? "weigh" : mode === "top-up" ? null : "train";
 }
@@ -49,18 +49,18 @@ const WHY = {
 function uses() {
   const { options, state: { forms } } = store, use = useOf(options);
   if (isGiven(options.epsilon)) return soft(WHY.private);
-  const model = forms.change.find(({ name }) => name === "train");
+  const models = forms.change.find(({ name }) => name === "model");
   const radio = ([name, { label, values }]) => h("label", { key: name },
     h("input", { type: "radio", name: "use", checked: name === use,
       onchange: () => change(values) }), label);
-  const why = isGiven(options.train) ? WHY.model : WHY[use ?? "added"];
+  const why = isGiven(options.model) ? WHY.model : WHY[use ?? "added"];
   return [
     h("fieldset", { class: "uses" },
       h("legend", null, "What will you do with it?"), Object.entries(USES).map(radio)),
     h("div", { class: "which" },
-      use === "train" && choose("Which model?", options.train ?? "",
-        [["", "any"], ...model.choices],
-        (train) => change({ train: train || null, mode: train ? "weights" : null })),
+      use === "train" && choose("Which model?", options.model ?? "",
+        [["", "any"], ...models.choices],
+        (model) => change({ model: model || null, mode: model ? "weights" : null })),
       h("p", { class: "soft", id: "why" }, why)),
   ];
 }
@@ -69,7 +69,7 @@ function uses() {
 
 // What each file is for.
 const FOR = {
-  Model: "more rows and reports, whenever you want",
+  "Saved fit": "more rows and reports, whenever you want",
   Report: "explains it to others",
   "Report as PDF": "explains it on paper",
   "Public values": "what you declared",
@@ -103,11 +103,11 @@ export function actions() {
 
 export function againPart() {
   const { options, answer } = store, isPrivate = Boolean(options.epsilon);
-  const spends = `Running it again spends another ε = ${options.epsilon}. Keep the model ` +
-    "instead: 'fairmaxent sample' and 'fairmaxent report' make more rows and reports of it, " +
+  const spends = `Running it again spends another ε = ${options.epsilon}. Keep the saved ` +
+    "fit instead: 'fairmaxent sample' and 'fairmaxent report' make more rows and reports of it, " +
     "which spends nothing.";
-  const same = "These write the same table, byte for byte; the command also writes the same " +
-    "model, and the same report, in which options are named as they are typed.";
+  const same = "These write the same table, byte for byte; the command also saves the same " +
+    "fit, and the same report, in which options are named as they are typed.";
   return answer && section("again", "Do this again", soft(isPrivate ? spends : same),
     h(Snippet, { title: "Command", id: "command", text: isOld() ? "" : answer.command }),
     h(Snippet, { title: "Python", id: "python", text: isOld() ? "" : answer.python }));
