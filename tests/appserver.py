@@ -3,7 +3,7 @@ with its page in a browser.
 
 axe-core is taken from the file that the environment variable AXE_CORE names, or from
 the package axe-core-python. Screenshots are left in the folder that APP_SCREENSHOTS
-names, if it is set; documentation.png among them is the picture docs/assets/app.png.
+names, if it is set; those called app.png and app-*.png are the pictures of docs/assets.
 """
 
 import contextlib
@@ -266,10 +266,17 @@ def lines_of(table):
     }
 
 
-def shot(page, name, *, full_page=True):
+def shot(page, name, *, full_page=True, colours=None):
+    """Leave a picture of the page, a smaller one if it has few colours."""
     folder = os.environ.get("APP_SCREENSHOTS")
-    if folder:
-        page.screenshot(path=f"{folder}/{name}.png", full_page=full_page)
+    if not folder:
+        return
+    path = f"{folder}/{name}.png"
+    page.screenshot(path=path, full_page=full_page)
+    if colours is not None:
+        image = pytest.importorskip("PIL.Image")
+        few = image.open(path).convert("RGB").quantize(colours, dither=0)
+        few.save(path, optimize=True)
 
 
 def tab_to(page, selector, most=80, key="Tab"):

@@ -161,11 +161,9 @@ def test_a_file_that_changed_since_it_was_opened_is_noticed(tmp_path):
         status, answer = client.post(
             "/api/fit", {"table": asked["table"], "options": asked["scenario"]}
         )
-        assert (status, "has changed since it was opened" in answer["error"]) == (
-            409,
-            True,
-        )
-        assert "has changed" in client.work("take")["error"]
+        said = "people.csv has changed since it was opened"  # the name as it is
+        assert (status, answer["error"][: len(said)]) == (409, said)
+        assert client.work("take")["error"].startswith(said)
         again = client.done("/api/read", {"table": asked["table"], "options": {}})
         assert again["look"]["rows"] == 500
         # of the table before

@@ -245,12 +245,13 @@ def test_columns_and_the_file_are_read_as_asked(page, people_app):
         asked(page, drop=["region"], order=None, kinds=None)
         assert page.locator("#problem").is_hidden()
         assert look.get_by_role("columnheader", name="missing values").count() == 1
-        look.get_by_label("Marks of missing values").fill("f")
+        look.get_by_label("Marks of missing values").fill("n")
         look.get_by_label("Rows to leave out at the end").fill("100")
         look.get_by_role("button", name="Read the file again").click()
     page.locator(".bar", has_text="300 rows").wait_for()
+    answered(page)
     assert people_app.get("/api/state")[1]["table"]["reading"] == {
-        "missing_text": ["", "f"],
+        "missing_text": ["", "n"],
         "skip_last": 100,
     }
     assert page.problems == []

@@ -87,6 +87,7 @@ class Session:
         self.problem: str | None = None
         self._lock = threading.Lock()
         self._look: Values | None = None
+        self._guessed: list[Values] = []  # roles, before any was chosen
         self._options: Values = {}
         self._looked_for: Values = {}  # the options of the newest look
         self._fitted: Fitted | None = None
@@ -183,6 +184,8 @@ class Session:
             self._unread = None
             self.opened = opened
             self._look = look
+            if roles is None:
+                self._guessed = look["reasons"]
             self._past |= _keys(self._files)
             self._fitted = None
             self._answer = None
@@ -252,6 +255,7 @@ class Session:
             **always,
             "table": opened.shown,
             "look": self._look,
+            "guessed": self._guessed,
             "options": self._options,
             "answer": self._answer,
             "outdated": self._is_outdated(),

@@ -73,7 +73,7 @@ export function alongside(see, all, grouping) {
 function aboutModel(see) {
   const made = madeFor(see);
   if (!made) return [];
-  return [`${made.split(". ")[0]}.`, ...see.notes.filter((text) => /^the decisions/.test(text))];
+  return [`${made.split(". ")[0]}.`, ...see.notes.filter((text) => text.startsWith("the decisions"))];
 }
 
 // Groups that are too small to be part of the headline.

@@ -103,10 +103,10 @@ function groups() {
 
 // Guesses that were not followed are a button each.
 function perhaps() {
-  const { state: { look }, options } = store;
+  const { state: { look, guessed }, options } = store;
   const isFree = (value) => value !== options.outcome && !options.protected.includes(value) &&
     look.columns.some((column) => column.name === value && !column.identifier);
-  return look.reasons.filter((one) => one.role === "protected" && isFree(one.value))
+  return guessed.filter((one) => one.role === "protected" && isFree(one.value))
     .slice(0, PERHAPS)
     .map(({ value }) => button(`+ ${short(value, 20)}?`,
       () => change({ protected: [...options.protected, value] }),

@@ -21,6 +21,14 @@ export function scale(values, most = 5) {
 
 const DOTS = 100, PITCH = 13, RADIUS = 4.6;
 
+const ARM = RADIUS / 2;
+// The plus that marks a dot.
+const plusAt = (x, y) => `M${x - ARM} ${y}h${2 * ARM}M${x} ${y - ARM}v${2 * ARM}`;
+
+const sample = (kind) => h("svg", { viewBox: `0 0 ${PITCH} ${PITCH}`, class: "dots sample" },
+  h("circle", { class: kind, cx: PITCH / 2, cy: PITCH / 2, r: RADIUS }),
+  kind === "gets" && h("path", { class: "plus", d: plusAt(PITCH / 2, PITCH / 2) }));
+
 // How many of some dots have the outcome before and after; of a tiny group each is one person.
 export function dotCounts({ people_before: people, rate_before: before, rate_after: after }) {
   const dots = Math.max(1, Math.min(DOTS, Math.round(people)));
@@ -42,9 +50,7 @@ export function dotsOf(group, across) {
   const all = Array.from({ length: dots }, (_, index) => index);
   const circle = (index) => h("circle", { key: index, class: kindOf(index, counts),
     cx: x(index), cy: y(index), r: RADIUS });
-  const arm = RADIUS / 2;
-  const plus = (index) => `M${x(index) - arm} ${y(index)}h${2 * arm}M${x(index)} ` +
-    `${y(index) - arm}v${2 * arm}`;
+  const plus = (index) => plusAt(x(index), y(index));
   const gains = all.filter((index) => kindOf(index, counts) === "gets");
   const name = groupName(group), size = whole(group.people_after);
   const spoken = `${name}: ${after} of ${dots} have ${outcomeName(group)}, ${before} before`;
@@ -60,9 +66,6 @@ export function dotsOf(group, across) {
       class: "dots", "aria-label": spoken },
     all.map(circle), h("path", { class: "plus", d: gains.map(plus).join("") })));
 }
-
-const sample = (kind) => h("svg", { viewBox: `0 0 ${PITCH} ${PITCH}`, class: "dots sample" },
-  h("circle", { class: kind, cx: PITCH / 2, cy: PITCH / 2, r: RADIUS }));
 
 export const dotsKey = (outcome) => h("p", { class: "soft key" },
   h("span", { class: "each" }, "Each dot is one of 100. "),
@@ -219,9 +222,11 @@ export function rateTicks(own, value, at) {
   const texts = [[`as it is ${hundredths(own)}`, left, "start"],
     ...inside.map((one) => [String(one), x(one), "middle"]), ["1 equal", x(1) - 6, "end"]];
   const width = left + at.long + at.right;
+  // the line of the handle goes through no number
+  const isAlone = value !== null && inside.every((one) => Math.abs(x(one) - x(value)) > 16);
   return h("svg", { class: "steps", width, height: 16, viewBox: `0 0 ${width} 16`,
     "aria-hidden": "true" },
-  value !== null && h("line", { class: "handle", x1: x(value), x2: x(value), y1: 0, y2: 16 }),
+  isAlone && h("line", { class: "handle", x1: x(value), x2: x(value), y1: 0, y2: 16 }),
   texts.map(([text, across, anchor]) =>
     h("text", { class: "step", x: across, y: 12, "text-anchor": anchor }, text)));
 }
