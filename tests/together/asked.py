@@ -119,6 +119,8 @@ class Asked:
 
     @property
     def good(self) -> Any:
+        if self["outcome"] == "decided":
+            return GOOD[self["truth"]]
         return GOOD[self["outcome"]]
 
     @property

@@ -4,9 +4,9 @@ from itertools import combinations
 
 import numpy as np
 import pandas as pd
-from asked import MASS, Asked, small_groups, tables_by_stratum
+from asked import MASS, UNKNOWN, Asked, known, small_groups, tables_by_stratum
 
-from people import EDGES
+from people import EDGES, GOOD
 
 USUAL = {"outcome": "hired", "protected": ["sex"]}
 NAMED = ["[-4, -0.5)", "[-0.5, 0.5)", "[0.5, 4]"]  # bins between `EDGES`
@@ -24,7 +24,14 @@ def with_reference(options):
 def as_compared(options, table):
     """The options and a table as pandas compares them: decisions are the outcome."""
     options = USUAL | options
-    if "predictions" in options:
+    options["truth"] = options["outcome"]
+    if options.get("threshold") is not None:
+        good = GOOD[options["outcome"]]
+        above = table[options["predictions"]] > options["threshold"]
+        labels = above.map({True: good, False: f"not {good}"})
+        table = table.assign(decided=labels)
+        options["outcome"] = "decided"
+    elif "predictions" in options:
         options["outcome"] = options["predictions"]
     if options.get("domain") is not None:
         bins = pd.cut(table["skill"], EDGES, right=False, labels=NAMED)
@@ -32,33 +39,75 @@ def as_compared(options, table):
     return Asked(options, table)
 
 
+LARGEST = ("statistical_difference", "calibration")  # of which less is better
+
+
 def rate_of(asked, columns, kind):
-    """The worst ratio of two groups in any stratum."""
+    """The worst ratio, or difference, of two groups in any stratum."""
     grouping = list(columns)
     assert grouping in asked.groupings
-    ratios = [1.0]
+    apart = difference if kind in LARGEST else ratio
+    found = [
+        apart(first, second)
+        for values in values_by_stratum(asked, grouping, kind)
+        for first, second in pairs_of(asked, grouping, values)
+    ]
+    if kind in LARGEST:
+        return max(found, default=0.0)
+    return min(found, default=1.0)
+
+
+def values_by_stratum(asked, grouping, kind):
+    """What is compared, by group."""
+    if kind == "calibration":
+        yield from surpluses_by_stratum(asked, grouping)
+        return
     for counts in tables_by_stratum(asked, asked.before, grouping, asked["outcome"]):
         sizes = counts.sum(axis=1)
         if kind == "representation_rate":
-            ratios += ratios_of(asked, grouping, sizes)
+            yield sizes
             continue
         for level in asked.levels_of(asked["outcome"]):
-            ratios += ratios_of(asked, grouping, counts[level] / sizes)
-    return min(ratios)
+            yield counts[level] / sizes
 
 
-def ratios_of(asked, grouping, rates):
+def surpluses_by_stratum(asked, grouping):
+    """The share of the good outcome minus the mean probability, by group."""
+    table = asked.before.table.astype(dict.fromkeys(grouping, object))
+    for name in grouping:
+        table[name] = table[name].fillna(UNKNOWN)
+    happened = table[asked["truth"]] == GOOD[asked["truth"]]
+    table = table.assign(surplus=(happened - table[asked["predictions"]]) * table[MASS])
+    sums = table.groupby([*asked.strata, *grouping])[["surplus", MASS]].sum()
+    sums = known(asked, sums)
+    sums = sums[~sums.index.isin(small_groups(asked, grouping))]
+    means = sums["surplus"] / sums[MASS]
+    if not asked.strata:
+        yield means
+        return
+    for stratum in means.index.get_level_values(0).unique():
+        yield means.xs(stratum, level=0)
+
+
+def ratio(first, second):
+    low, high = sorted([first, second])
+    return low / high if high > 0 else 1.0
+
+
+def difference(first, second):
+    return abs(first - second)
+
+
+def pairs_of(asked, grouping, values):
     """Of every two groups, or of each and the reference."""
-    pairs = combinations(rates.index, 2)
+    pairs = combinations(values.index, 2)
     if "reference" in asked:
         reference = tuple(REFERENCE[name] for name in grouping)
         if len(grouping) == 1:
             (reference,) = reference
-        pairs = [(reference, group) for group in rates.index]
+        pairs = [(reference, group) for group in values.index]
     for first, second in pairs:
-        low, high = sorted([rates[first], rates[second]])
-        if high > 0:
-            yield low / high
+        yield values[first], values[second]
 
 
 def small_labels(asked, columns):
@@ -71,7 +120,9 @@ def jackknife_error(asked, worst):
     """The standard error of the log of a rate, by leaving out one branch at a time."""
     table = asked.before.table.fillna("missing")
     for name, level in worst.stratum:
-        table = table[table[name] == level]
+        column = name.removeprefix("true ")
+        good = level.removeprefix("not ")
+        table = table[(table[column] == good) == (level == good)]
     rates = []
     for group in (worst.lowest, worst.highest):
         own = (table[list(worst.columns)] == list(group)).all(axis=1)
