@@ -98,7 +98,7 @@ def test_the_fit_is_that_of_the_table_in_memory(frame, weight):
 def test_weights_are_joined_by_spark(frame):
     narrow = frame.select("few", "height", "sex", "income", "weight")
     fit = debias(narrow, "income", "sex", weight="weight", base_share=0, detail="bins")
-    weighed = fit.weigh(narrow, name="w")
+    weighed = fit.weigh(narrow, weight_name="w")
     assert type(weighed) is type(frame)
     rows = nw.from_native(weighed).collect()
     native = rows.drop("w").to_native()

@@ -4,7 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pandas as pd
-from asked import MASS, UNKNOWN, Asked, known, small_groups, tables_by_stratum
+from asked import MASS, Asked, Delivered, tables_by_stratum
 
 from people import EDGES, GOOD
 
@@ -62,31 +62,28 @@ def values_by_stratum(asked, grouping, kind):
     if kind == "calibration":
         yield from surpluses_by_stratum(asked, grouping)
         return
-    for counts in tables_by_stratum(asked, asked.before, grouping, asked["outcome"]):
-        sizes = counts.sum(axis=1)
+    for table in tables_by_stratum(asked, asked.before, grouping, asked["outcome"]):
         if kind == "representation_rate":
-            yield sizes
+            yield dict(zip(table.groups, table.sizes, strict=True))
             continue
         for level in asked.levels_of(asked["outcome"]):
-            yield counts[level] / sizes
+            shares = table.having(level) / table.sizes
+            yield dict(zip(table.groups, shares, strict=True))
 
 
 def surpluses_by_stratum(asked, grouping):
     """The share of the good outcome minus the mean probability, by group."""
-    table = asked.before.table.astype(dict.fromkeys(grouping, object))
-    for name in grouping:
-        table[name] = table[name].fillna(UNKNOWN)
+    table = asked.before.table
     happened = table[asked["truth"]] == GOOD[asked["truth"]]
-    table = table.assign(surplus=(happened - table[asked["predictions"]]) * table[MASS])
-    sums = table.groupby([*asked.strata, *grouping])[["surplus", MASS]].sum()
-    sums = known(asked, sums)
-    sums = sums[~sums.index.isin(small_groups(asked, grouping))]
-    means = sums["surplus"] / sums[MASS]
-    if not asked.strata:
-        yield means
-        return
-    for stratum in means.index.get_level_values(0).unique():
-        yield means.xs(stratum, level=0)
+    surplus = (happened - table[asked["predictions"]]) * table[MASS]
+    moved = Delivered("rows", table.assign(**{MASS: surplus}), asked)
+    columns = [*asked.strata, *grouping]
+    sums = asked.by_stratum(moved.counts(columns), grouping)
+    sizes = asked.by_stratum(asked.before.counts(columns), grouping)
+    is_compared = asked.is_known(grouping) & ~asked.is_small(grouping) & (sizes > 0)
+    groups = asked.groups(grouping)
+    for sum_of, size, chosen in zip(sums, sizes, is_compared, strict=True):
+        yield {groups[at]: sum_of[at] / size[at] for at in np.flatnonzero(chosen)}
 
 
 def ratio(first, second):
@@ -100,20 +97,19 @@ def difference(first, second):
 
 def pairs_of(asked, grouping, values):
     """Of every two groups, or of each and the reference."""
-    pairs = combinations(values.index, 2)
+    pairs = combinations(values, 2)
     if "reference" in asked:
         reference = tuple(REFERENCE[name] for name in grouping)
-        if len(grouping) == 1:
-            (reference,) = reference
-        pairs = [(reference, group) for group in values.index]
+        pairs = [(reference, group) for group in values]
     for first, second in pairs:
         yield values[first], values[second]
 
 
 def small_labels(asked, columns):
     """The groups that are too small in some stratum."""
-    groups = [np.atleast_1d(group) for group in small_groups(asked, list(columns))]
-    return {tuple(group[len(asked.strata) :].tolist()) for group in groups}
+    is_small = asked.is_small(list(columns)).any(axis=0)
+    groups = asked.groups(list(columns))
+    return {groups[at] for at in np.flatnonzero(is_small)}
 
 
 def jackknife_error(asked, worst):

@@ -124,10 +124,7 @@ def check_command(
             try:
                 frame = frame_of(data)
                 if is_typed:
-                    asked["missing"] = (
-                        "compare" if asked.pop("compare_missing") else "ignore"
-                    )
-                    domain = columns_as.domain(frame, asked["weight"])
+                    domain = columns_as.domain_of(frame, asked["weight"])
                     asked["against"] = frame_of(asked["against"])
                     results = [checking.checked(frame, Policy(**asked, domain=domain))]
                 else:
@@ -182,7 +179,7 @@ def _say(results: Sequence[CheckResult], form: str) -> None:
 @click.option(
     "--data",
     type=values.FILE,
-    help="The table that the model was made from; the document states its digest.",
+    help="The table that the fit was made from; the document states its digest.",
 )
 @click.option(
     "--result",
@@ -200,7 +197,7 @@ def document_command(
     asked: Values,
     **files: str | None,
 ) -> None:
-    """Draft a document about FILE: a model that 'fairmaxent debias --model' or
+    """Draft a document about FILE: a fit that 'fairmaxent debias --save' or
     fit.save() wrote, or, for ll144, a table of decisions.
 
     Each part is filled from that file, or says who must write it; nothing in it is a
@@ -208,7 +205,7 @@ def document_command(
     'fairmaxent verify --document DOCUMENT FILE' makes it again.
 
     \b
-    fairmaxent document article-10 model.fme -o article-10.md
+    fairmaxent document article-10 fit.fme -o article-10.md
     fairmaxent document ll144 decisions.csv --outcome hired --favourable yes --protected sex,race -o audit.md
     """  # noqa: E501 (a command, to be copied)
     from fairmaxent.debiasing import load

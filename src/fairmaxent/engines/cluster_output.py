@@ -9,6 +9,7 @@ alone: no join, and no row moves.
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,13 @@ from fairmaxent.data.table import (
     Reals,
 )
 from fairmaxent.engines.cluster_partitions import Partitions, attached, detached
-from fairmaxent.engines.cluster_tasks import gathered, results, spread
-from fairmaxent.engines.lazy_counts import unpacked, with_keys
+from fairmaxent.engines.cluster_tasks import (
+    gathered,
+    spread,
+    watched,
+    with_columns_by_part,
+)
+from fairmaxent.engines.lazy_counts import Coding
 from fairmaxent.engines.lazy_frame import Lazy
 from fairmaxent.errors import InputError
 from fairmaxent.files.write import remove_unfinished, write_whole
@@ -82,8 +88,6 @@ def write_on_workers(
 
     The rows depend only on ``rng``.
     """
-    from distributed import as_completed
-
     client = table.client
     travelling, rows = detached(source.prior, table.parts)
     shared = {
@@ -116,9 +120,7 @@ def write_on_workers(
         beside=([cells for _, cells in tasks], seeds, paths),
         delivery=delivery,
     )
-    for done, _ in enumerate(as_completed(written), start=1):
-        progress("rows", done / len(written))
-    results(client, written)
+    watched(client, written, partial(progress, "rows"))
     remove_unfinished(delivery.folder)
 
 
@@ -204,17 +206,16 @@ def weigh_rows(
             " fitted, or for another kind of frame use fit.collect().weigh(frame)"
         )
     blocks = roles.blocks
-    coded, keys = with_keys(lazy, roles.domain, blocks, name)
+    coding = Coding.of(roles.domain, blocks, weight, taken=())
 
-    def weighed(frame: Any) -> Any:  # of one partition, a pandas frame
-        codes = unpacked([frame[key].to_numpy(dtype=int) for key in keys], blocks)
+    def weighed(frame: Any) -> dict[str, Reals]:  # of one partition, a pandas frame
+        codes = coding.codes(frame)
         scores = np.zeros(len(codes))
         for column, part in zip(codes.T, blocks.split(log_levels), strict=True):
             scores += part[column]
         weights = np.where(break_any(rules, codes), 0.0, np.exp(scores))
         if weight is not None:
             weights *= frame[weight].to_numpy(dtype=float) / scale
-        return frame.drop(columns=keys).assign(**{name: weights})
+        return {name: weights}
 
-    native = coded.to_native()
-    return native.map_partitions(weighed, meta=weighed(native._meta))
+    return with_columns_by_part(lazy, weighed, {name: float}).to_native()

@@ -347,7 +347,7 @@ class _Counted:
             protected=list(columns),
             groups="joint",
             weight=self.sums,
-            missing=policy.missing,
+            compare_missing=policy.compare_missing,
             domain=policy.domain,
             within=within,
             outcome=outcome,
@@ -416,7 +416,7 @@ def _with_truth(frame: frames.Frame, policy: Policy, name: str) -> frames.Frame:
     labels: list[str | None] = [other] * len(levels)
     for code in favourable_codes(levels, policy.favourable):
         labels[code] = good
-    if levels[-1] is MISSING and policy.missing == "ignore":
+    if levels[-1] is MISSING and not policy.compare_missing:
         labels[-1] = None
     values = [labels[code] for code in codes]
     return frame.with_columns(nw.new_series(name, values, backend=frame.implementation))

@@ -31,7 +31,6 @@ from fairmaxent.errors import (
     did_you_mean,
     unfit,
 )
-from fairmaxent.fairness.rates import MissingOption
 from fairmaxent.fairness.small_groups import SmallestGroupOption, SmallGroups
 from fairmaxent.files.reading import Name
 from fairmaxent.fit.contradictions import by_column
@@ -40,7 +39,7 @@ from fairmaxent.fit.refused import JOINT
 from fairmaxent.fit.request import Request
 from fairmaxent.metrics.groups import ReferenceOption, levels_of_reference
 from fairmaxent.metrics.intervals import check_confidence
-from fairmaxent.options import documented, info_of, option, typed_options
+from fairmaxent.options import documented, info_of, option, option_hint, typed_options
 from fairmaxent.options.refusals import MISSING, Refused, refuse
 from fairmaxent.options.values import value_of
 
@@ -182,7 +181,7 @@ class Policy:
     within: WithinOption = as_asked(  # noqa: RUF009
         "within", help="Compare within the strata of these columns, e.g. label=yes."
     )
-    missing: MissingOption = as_asked("missing")  # noqa: RUF009
+    compare_missing: bool = as_asked("compare_missing")
     smallest_group: SmallestGroupOption = as_asked(  # noqa: RUF009
         "smallest_group",
         help=(
@@ -254,8 +253,8 @@ class Policy:
                         f" names {column!r}, which is not protected;"
                         f" {did_you_mean(column, names)}",
                     )
-        for name, choice in (("groups", GroupsOption), ("missing", MissingOption)):
-            check_choice(name, getattr(self, name), choice)
+        check_choice("groups", self.groups, GroupsOption)
+        check_flag("compare_missing", self.compare_missing)
         SmallGroups.of(self.smallest_group)
         levels_of_reference(self.reference, names)
         refuse(self)
@@ -408,12 +407,11 @@ class _Section:
             if name not in infos:
                 raise InputError(
                     f"{self.place(name)}: there is no option {name!r};"
-                    f" {did_you_mean(name, infos)}"
+                    f" {option_hint(name, infos)}"
                 )
             kind = value_of(infos[name])
             is_lone = isinstance(value, str) and kind.join is not None
-            has_words = infos[name].on is not True  # which the policy checks
-            if is_lone or has_words:
+            if is_lone:
                 continue
             try:
                 kind.taken(value)

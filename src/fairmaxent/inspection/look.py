@@ -125,8 +125,8 @@ def inspect(
     roles = Roles.of(domain, outcome, names)
     how: Any = {"outcome": outcome, "favourable": good, "within": within}
     how |= {"domain": domain, "reference": reference, "cluster": cluster}
-    how |= {"smallest_group": smallest_group}
-    compared = Comparison(names, groups, weight, "ignore", **how)
+    how |= {"smallest_group": smallest_group, "compare_missing": False}
+    compared = Comparison(names, groups, weight, **how)
     return replace(
         found,
         hints=(*found.hints, *role_hints(roles, codes, design)),

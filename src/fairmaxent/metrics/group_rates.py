@@ -435,11 +435,13 @@ class GroupedTable:
         """Some groups (last axis) and outcomes, to be compared."""
         count = groups.shape[-1]
         pairs = max(count * (count - 1) // 2, 1)
-        counts = self.known(1 - (1 - confidence) / pairs)
-        chosen = counts[..., outcomes, groups]  # behind the axis of drawn tables
+        # behind the axis of drawn tables, if there is one
+        counts = self.known(1 - (1 - confidence) / pairs)[..., outcomes, groups]
+        if self.dependence is not None:
+            counts = self.dependence.compared(counts, outcomes, groups)
         if self.surpluses is not None:
-            return self.surpluses.compared(chosen, (outcomes, groups))
-        return intervals.Compared(chosen, self.are_shares)
+            return self.surpluses.compared(counts, (outcomes, groups))
+        return intervals.Compared(counts, self.are_shares)
 
     def drawn(self, times: Reals, tables: int) -> "GroupedTable":
         """Tables drawn at these rates (first axis), with so many times the people.

@@ -123,11 +123,11 @@ class Surpluses:
 
     def compared(self, counts: EffectiveCounts, chosen: Any = ...) -> Compared:
         """Some groups, by their surpluses."""
-        factors = self.factors[chosen]
-        more = EffectiveCounts(
-            counts.positives * factors, counts.negatives * factors, counts.weight_ratio
+        return Compared(
+            counts.times(self.factors[chosen]),
+            expected=self.expected[chosen],
+            added=self.added[chosen],
         )
-        return Compared(more, expected=self.expected[chosen], added=self.added[chosen])
 
 
 def check_confidence(confidence: float) -> None:
