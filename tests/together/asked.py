@@ -123,7 +123,7 @@ class Asked:
     @property
     def good(self) -> Any:
         if self["outcome"] == "decided":
-            return GOOD[self["truth"]]
+            return str(GOOD[self["truth"]])
         return GOOD[self["outcome"]]
 
     @property

@@ -28,7 +28,7 @@ def as_compared(options, table):
     if options.get("threshold") is not None:
         good = GOOD[options["outcome"]]
         above = table[options["predictions"]] > options["threshold"]
-        labels = above.map({True: good, False: f"not {good}"})
+        labels = above.map({True: str(good), False: f"not {good}"})
         table = table.assign(decided=labels)
         options["outcome"] = "decided"
     elif "predictions" in options:
