@@ -11,7 +11,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from os import PathLike
-from typing import Any
+from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ from fairmaxent.data import frames
 from fairmaxent.data.columns import Arrays, Record
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.limits import masses, sound
-from fairmaxent.data.reading import Reading
+from fairmaxent.data.reading import Reading, ReadingRequest, RedrawnValues
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import (
     Blocks,
@@ -31,8 +32,10 @@ from fairmaxent.data.table import (
     match_rows,
     row_keys,
 )
-from fairmaxent.errors import DependencyError, StorageError, shown
+from fairmaxent.engines.rows import read_pieces
+from fairmaxent.errors import DependencyError, Option, StorageError, shown
 from fairmaxent.fairness.fair_table import reweigh
+from fairmaxent.files.write import Staging, remove
 from fairmaxent.fit.certificate import Certificate, certify
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.facts import UnderivedFacts
@@ -61,6 +64,8 @@ from fairmaxent.maxent.solvers import Solution, Status
 
 FORMAT = "fairmaxent model"
 VERSION = 1
+_KEPT = "fairmaxent counts"
+_ANY_SIZE = 1 << 40  # bytes: it was written here
 
 # Other machines add in another order; nobody sees a smaller difference.
 _RELATIVE = 1e-6
@@ -89,6 +94,94 @@ class _Model:
     design_weights: Reals | None
     weight_column: frames.Column | None
     weight_scale: float
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Read:
+    """What is kept of a table that was read, beside its distinct rows."""
+
+    asked: str
+    parts: int
+    columns: tuple[str, ...]
+    domain: Domain
+    weight_column: frames.Column | None
+    redrawn: RedrawnValues | None
+    weight_scale: float
+    left_out: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class KeptCounts:
+    """The counts of a table, kept in a folder until what was asked for is done."""
+
+    folder: Path
+    asked: str  # what the table was, and how it was read
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is None:
+            remove(self.folder)
+
+    def keep(self, data: Reading) -> None:
+        """Write what was read, completely or not at all."""
+        stored = _Read(
+            asked=self.asked,
+            domain=data.roles.domain,
+            **{
+                field.name: getattr(data, field.name)
+                for field in fields(_Read)
+                if hasattr(data, field.name)
+            },
+            parts=len(data.table.pieces),
+        )
+        with Staging([], folders=[self.folder]) as staging:
+            folder = staging.path_for(self.folder)
+            data.table.each_piece(_write_counts, self._paths(folder, stored.parts))
+            arrays: Arrays = {}
+            record = {"format": _KEPT, **pack(stored, arrays)}
+            write_archive(folder / _KEPT, record, arrays, readable=False)
+
+    def reading(self, request: ReadingRequest) -> Reading | None:
+        """What was read; None if nothing was kept."""
+        if not self.folder.exists():
+            return None
+        record, arrays = read_archive(self.folder / _KEPT, _KEPT, _ANY_SIZE)
+        del record["format"]
+        stored = unpack(record, _Read, arrays)
+        if stored.asked != self.asked:
+            raise StorageError(
+                f"{self.folder} holds counts of other data, or for other options;"
+                " remove it, or leave out ",
+                Option("resume"),
+            )
+        roles = request.roles(stored.domain)
+        same = {
+            field.name: getattr(stored, field.name)
+            for field in fields(Reading)
+            if hasattr(stored, field.name)
+        }
+        paths = self._paths(self.folder, stored.parts)
+        table = read_pieces(paths, _read_counts, roles.blocks)
+        return Reading(**same, roles=roles, table=table, design=None)
+
+    @staticmethod
+    def _paths(folder: Path, parts: int) -> list[str]:
+        return [str(folder / f"part-{number:05}") for number in range(parts)]
+
+
+def _write_counts(table: Table, path: str) -> None:
+    arrays: Arrays = {}
+    record = {"format": _KEPT, **pack(table, arrays)}
+    write_archive(path, record, arrays, readable=False)
+
+
+def _read_counts(path: str) -> Table:
+    record, arrays = read_archive(path, _KEPT, _ANY_SIZE)
+    del record["format"]
+    table: Table = unpack(record, Table, arrays)
+    return table
 
 
 def save(
