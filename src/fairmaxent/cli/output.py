@@ -318,7 +318,6 @@ class OutputOptions(FileOptions):
         ),
         Refused("weight_name", "mode", "there are no weights", beside=("top-up",)),
         Refused("resume", "output", "counts are kept beside it", beside=MISSING),
-        Refused("resume", "output", "counts are kept beside it", beside=(STANDARD,)),
         Refused("resume", "model", "its rows are in memory, and counted at once"),
         Refused("resume", "privacy", "the counts would be kept without noise"),
         *(
