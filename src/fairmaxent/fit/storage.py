@@ -129,27 +129,19 @@ class KeptCounts:
         stored = _Read(
             asked=self.asked,
             domain=data.roles.domain,
-            **{
-                field.name: getattr(data, field.name)
-                for field in fields(_Read)
-                if hasattr(data, field.name)
-            },
+            **_same_fields(data, _Read),
             parts=len(data.table.pieces),
         )
         with Staging([], folders=[self.folder]) as staging:
             folder = staging.path_for(self.folder)
-            data.table.each_piece(_write_counts, self._paths(folder, stored.parts))
-            arrays: Arrays = {}
-            record = {"format": _KEPT, **pack(stored, arrays)}
-            write_archive(folder / _KEPT, record, arrays, readable=False)
+            data.table.each_piece(_write, self._paths(folder, stored.parts))
+            _write(stored, folder / _KEPT)
 
     def reading(self, request: ReadingRequest) -> Reading | None:
         """What was read; None if nothing was kept."""
         if not self.folder.exists():
             return None
-        record, arrays = read_archive(self.folder / _KEPT, _KEPT, _ANY_SIZE)
-        del record["format"]
-        stored = unpack(record, _Read, arrays)
+        stored = _unpacked(self.folder / _KEPT, _Read)
         if stored.asked != self.asked:
             raise StorageError(
                 f"{self.folder} holds counts of other data, or for other options;"
@@ -157,11 +149,7 @@ class KeptCounts:
                 Option("resume"),
             )
         roles = request.roles(stored.domain)
-        same = {
-            field.name: getattr(stored, field.name)
-            for field in fields(Reading)
-            if hasattr(stored, field.name)
-        }
+        same = _same_fields(stored, Reading)
         paths = self._paths(self.folder, stored.parts)
         table = read_pieces(paths, _read_counts, roles.blocks)
         return Reading(**same, roles=roles, table=table, design=None)
@@ -171,17 +159,21 @@ class KeptCounts:
         return [str(folder / f"part-{number:05}") for number in range(parts)]
 
 
-def _write_counts(table: Table, path: str) -> None:
+def _write(part: _Read | Table, path: str | PathLike[str]) -> None:
     arrays: Arrays = {}
-    record = {"format": _KEPT, **pack(table, arrays)}
+    record = {"format": _KEPT, **pack(part, arrays)}
     write_archive(path, record, arrays, readable=False)
 
 
 def _read_counts(path: str) -> Table:
+    table: Table = _unpacked(path, Table)
+    return table
+
+
+def _unpacked(path: str | PathLike[str], kind: type) -> Any:
     record, arrays = read_archive(path, _KEPT, _ANY_SIZE)
     del record["format"]
-    table: Table = unpack(record, Table, arrays)
-    return table
+    return unpack(record, kind, arrays)
 
 
 def save(
@@ -202,6 +194,15 @@ def save(
     write_archive(path, record, arrays, readable=readable)
 
 
+def _same_fields(record: Any, kind: Any) -> dict[str, Any]:
+    """The fields of a record that one of another kind has, too."""
+    return {
+        field.name: getattr(record, field.name)
+        for field in fields(kind)
+        if hasattr(record, field.name)
+    }
+
+
 def _packed(fit: Solved) -> tuple[Record, Arrays]:
     weighted = fit.weighted.collect()
     prior = fit.optimum.dual.prior
@@ -217,11 +218,7 @@ def _packed(fit: Solved) -> tuple[Record, Arrays]:
         in_use = match_rows(prior.codes, every_row.codes, prior.blocks.levels) >= 0
     positions = fit.distribution.positions or {}
     stored = _Model(
-        **{
-            field.name: getattr(fit, field.name)
-            for field in fields(_Model)
-            if hasattr(fit, field.name)
-        },
+        **_same_fields(fit, _Model),
         base=base,
         rows_in_use=in_use,
         solution=fit.optimum.solution,
@@ -299,13 +296,8 @@ def _restored(stored: _Model) -> Solved:
         profiles=None if stored.soft is None else problem.profiles,
         by_cell=problem.values is not None,
     )
-    same = {
-        field.name: getattr(stored, field.name)
-        for field in fields(Solved)
-        if hasattr(stored, field.name)
-    }
     return Solved(
-        **same,
+        **_same_fields(stored, Solved),
         problem=problem,
         weighted=weighted,
         optimum=optimum,
