@@ -235,7 +235,10 @@ def test_a_run_that_did_not_end_is_resumed_from_its_counts(folder, monkeypatch):
             ["data.csv", "-o", "f.csv"],
             "data.csv is read into memory at once, because it",
         ),
-        (["parts", "-o", "f.csv", "--release"], "read into memory at once, as these options need"),
+        (
+            ["parts", "-o", "f.csv", "--release"],
+            "read into memory at once, as these options need",
+        ),
         (["parts"], "--resume needs -o: counts are kept beside it"),
         (
             ["parts", "-o", "f.csv", "--model", "logistic"],
