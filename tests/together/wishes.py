@@ -249,7 +249,7 @@ def outcome_moves_freely(asked: Asked, fit: Any, delivered: Delivered) -> None:
         return
     old = asked.before.shares([asked["outcome"]])
     new = delivered.shares([asked["outcome"]])
-    assert np.abs(old - new).max() > 1e-5
+    assert np.abs(old - new).max() > 1e-9  # where groups hardly differ, it is little
 
 
 def no_row_counts_too_much(asked: Asked, fit: Any, delivered: Delivered) -> None:
@@ -262,6 +262,8 @@ def no_row_counts_too_much(asked: Asked, fit: Any, delivered: Delivered) -> None
     before = asked.before.shares(asked.root)
     after = delivered.shares(asked.root)
     off = delivered.off / delivered.total + 1e-7
+    if asked.is_private:
+        off += NOISE
     assert not after[before == 0].any()
     assert (after <= most * before + off).all()
 
