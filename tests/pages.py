@@ -21,6 +21,8 @@ DOCS = Path(__file__).parents[1] / "docs"
 # what a page finds in its folder
 TABLES = ("census.csv", "stories/applications.xlsx", "stories/survey.csv")
 PAGES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
+# the others stand in the source alone
+SITE = [page for page in PAGES if not re.match(r"decisions/|publishing", page)]
 # each runs alone
 RECIPES = re.findall(
     r"^## (.+)$", (DOCS / "recipes.md").read_text(encoding="utf-8"), flags=re.M
