@@ -150,10 +150,11 @@ def test_a_fit_of_all_rows_is_made_when_it_is_needed_and_then_says_how_many_are_
     assert "“Equal outcomes” is 7" in client.post("/api/fit", wrong)[1]["error"]
 
 
-def test_a_file_that_changed_since_it_was_opened_is_noticed(tmp_path):
+def test_a_file_that_changed_since_it_was_opened_is_noticed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     path = tmp_path / "people.csv"
     people().write_csv(path)
-    with running(tmp_path, data=path) as client:
+    with running(tmp_path, data=path.name) as client:
         state = client.get("/api/state")[1]
         client.fit(state)
         asked = client.present()
