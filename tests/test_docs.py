@@ -77,7 +77,7 @@ def test_every_block_runs_and_prints_what_is_shown(page, tmp_path, monkeypatch):
     monkeypatch.setenv("GX_ANALYTICS_ENABLED", "false")
     with (
         others_warn()
-        if page.startswith(("coming-from/", "recipes"))
+        if page.startswith(("coming-from/", "recipes", "questions/large-tables"))
         else contextlib.nullcontext()
     ):
         complaints = pages.run_page(text, page)
@@ -93,7 +93,7 @@ MODULES["datasets"] = "datasets.arrow_dataset"
 
 @contextlib.contextmanager
 def others_warn():
-    """fairlearn and AIF360 use what pandas deprecates, and AIF360 logs what it can do
+    """fairlearn, AIF360 and Dask use what pandas deprecates, and AIF360 logs what it can do
     without.
     """
     logging.disable(logging.WARNING)

@@ -46,6 +46,7 @@ from fairmaxent.engines.lazy_frame import (
     collect,
     fresh_name,
     is_missing,
+    learn_domain,
     names_of,
     numbers,
 )
@@ -57,6 +58,13 @@ _DAY = 86_400_000_000  # microseconds
 _UNITS = {"ms": 1000, "s": 1_000_000}
 # what is made of the design weights of each distinct row
 _SUMS = {"mass": "sum", "squares": "sum", "most": "max", "least": "min"}
+_ONE_IN = 32  # distinct rows are counted where the number of all is estimated
+# bytes, measured: of an empty process, of a distinct row, and of each of its levels;
+# and of each pair of levels, whose tables decide how columns depend on each other
+_EMPTY = 150e6
+_ROW = 150.0
+_LEVEL = 3.0
+_PAIR = 24.0
 _MERGE = {"sum": np.add, "max": np.maximum, "min": np.minimum}
 
 
@@ -438,6 +446,34 @@ def _counted_by_engine(lazy: Lazy, coding: Coding) -> dict[str, Array]:
         )
     packed = {key: counts.get_column(key).to_numpy() for key in keys}
     return packed | {name: numbers(counts, name) for name in (coding.rows, *how)}
+
+
+@dataclass(frozen=True)
+class Foreseen:
+    """What a fit of a large table is expected to take."""
+
+    distinct: int  # rows
+    sizes: Sizes  # levels of each column
+    passes = 2  # over the table: the values of each column, then the rows
+
+    @property
+    def memory(self) -> float:
+        """Bytes of the process that holds the distinct rows."""
+        by_row = _ROW + _LEVEL * len(self.sizes)
+        return _EMPTY + by_row * self.distinct + _PAIR * sum(self.sizes) ** 2
+
+
+def foresee(lazy: Lazy) -> Foreseen:
+    """Learn the columns, and estimate the number of distinct rows in little memory."""
+    domain, _ = learn_domain(lazy).without_identifiers(())
+    sizes = domain.sizes
+    blocks = Blocks.rooted(sizes, ())
+    coding = Coding.of(domain, blocks, None, taken=names_of(lazy))
+    keys = with_keys(lazy, coding).select(*coding.keys).to_native()
+    hashed = load_library("polars").struct(coding.keys).hash()
+    some = nw.from_native(keys.filter(hashed % _ONE_IN == 0))
+    found = collect(some.group_by(*coding.keys).agg(nw.len().alias("rows")))
+    return Foreseen(_ONE_IN * len(found), sizes)
 
 
 def counted_parts(lazy: Lazy, coding: Coding) -> list[Any]:
