@@ -53,7 +53,7 @@ def test_every_block_runs_and_prints_what_is_shown(
     monkeypatch.setenv("GX_ANALYTICS_ENABLED", "false")
     with (
         others_warn()
-        if page.startswith(("coming-from/", "recipes", "questions/large-tables"))
+        if page.startswith(("coming-from/", "recipes"))
         else contextlib.nullcontext()
     ):
         began = time.process_time()
@@ -72,7 +72,7 @@ MODULES["datasets"] = "datasets.arrow_dataset"
 
 @contextlib.contextmanager
 def others_warn():
-    """fairlearn, AIF360 and Dask use what pandas deprecates, and AIF360 logs what it can do
+    """fairlearn and AIF360 use what pandas deprecates, and AIF360 logs what it can do
     without.
     """
     logging.disable(logging.WARNING)
