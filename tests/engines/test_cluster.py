@@ -441,11 +441,98 @@ def test_the_command_lets_the_workers_write(cluster, folder):
     )
 
 
+@pytest.fixture
+def asking(cluster, folder):
+    """Ask of a table in parts, on the cluster, and of the same table in one file; one
+    column takes no part, but stays beside its weights.
+    """
+    table = pl.read_parquet("census.parquet").with_row_index("number")
+    table.write_parquet("beside.parquet")
+    os.mkdir("parts")
+    for number in range(3):
+        part = table[number * 200 : (number + 1) * 200 if number < 2 else None]
+        part.write_parquet(f"parts/{number}.parquet")
+    shared = [*TYPED, "--drop", "number", "--detail", "bins", "--seed", "1", "--mode"]
+
+    def run(mode, output, *args):
+        asked = [*shared, mode, "-o", output, *args]
+        data = "beside.parquet"
+        if not output.endswith(".parquet"):
+            data = "parts"
+            asked += ["--scheduler", cluster.scheduler.address]
+        result = CliRunner().invoke(group, ["debias", data, *asked])
+        assert result.exit_code == 0, result.output
+        return result.output
+
+    return run
+
+
+def test_the_command_lets_the_workers_write_weights_and_rows_to_add(asking):
+    """Each as with the table in memory; weights part by part, in the order of rows."""
+    there, here = (
+        json.loads(asking("weights", output, "--json"))
+        for output in ("weighed", "weighed.parquet")
+    )
+    for name in ("before", "after"):
+        for kind, rates in here[name].items():
+            assert there[name][kind] == pytest.approx(rates, abs=1e-9)
+    wanted = pl.read_parquet("weighed.parquet").sort("number")
+    for number in range(3):
+        own = pl.read_parquet(f"parts/{number}.parquet")
+        found = pl.read_parquet(f"weighed/part-{number:05}.parquet")
+        assert found.columns == wanted.columns
+        assert found["number"].to_list() == own["number"].to_list()
+        np.testing.assert_allclose(
+            found["fair_weight"],
+            wanted["fair_weight"].gather(own["number"]),
+            rtol=1e-9,
+        )
+
+    for output in ("added", "added.parquet"):
+        asking("top-up", output)
+    added, wanted = pd.read_parquet("added"), pd.read_parquet("added.parquet")
+    cells = [
+        rows.astype(str).groupby(["income", "sex"]).size() for rows in (added, wanted)
+    ]
+    pd.testing.assert_series_equal(*cells)
+
+
+@pytest.mark.slow
+def test_a_report_from_the_cluster_says_what_one_in_memory_says(asking, folder):
+    asking("rows", "rows", "--report", "there.json", "--pdf", "there.pdf")
+    asking("rows", "rows.parquet", "--report", "here.json")
+    there, here = (
+        json.loads((folder / f"{name}.json").read_text()) for name in ("there", "here")
+    )
+    assert there.keys() == here.keys()
+    for name in ("marginals", "associations", "trade_off"):
+        assert_alike(there[name], here[name])
+    assert there["copies"]["rows"] == here["copies"]["rows"]
+    expected = "expected_same_levels"
+    assert there["copies"][expected] == pytest.approx(
+        here["copies"][expected], abs=1e-9
+    )
+
+
+def assert_alike(one, other):
+    """Numbers up to rounding, and all else exactly."""
+    if isinstance(other, dict):
+        assert one.keys() == other.keys()
+        one, other = list(one.values()), list(other.values())
+    if isinstance(other, list):
+        for first, second in zip(one, other, strict=True):
+            assert_alike(first, second)
+    elif isinstance(other, float):
+        assert one == pytest.approx(other, abs=1e-9)
+    else:
+        assert one == other
+
+
 REFUSED = {
     "-o -": "its workers write Parquet",
     "-o fair --output-format csv": "--scheduler cannot go together with --output-format csv",
-    "-o fair --mode weights": "--scheduler cannot go together with --mode weights",
-    "-o fair --report page.html": "--scheduler cannot go together with --report",
+    "-o fair --report r.json --evaluate": "--scheduler cannot go together with --evaluate",
+    "-o fair --estimate rows": "--scheduler cannot go together with --estimate",
     "-o .": "is not empty: it contains census.parquet; empty it",
     "-o fair": "no Dask scheduler answers at tcp://127.0.0.1:",
 }

@@ -92,7 +92,7 @@ def test_random_tables_give_the_same_fit_rows_and_weights(engine, seed, tmp_path
     there, here = debias(frame, **options), debias(collected(frame), **options)
     assert_same(there, here)
     weights = np.asarray(
-        collected(there.weigh(frame, name="fair"))["fair"], dtype=float
+        collected(there.weigh(frame, weight_name="fair"))["fair"], dtype=float
     )
     wanted = here.weights()
     if engine == "duckdb":  # which joins in no order

@@ -13,10 +13,9 @@ from fairmaxent.fairness.rates import (
     group_shares,
     group_table,
     outcome_rates,
-    representation_rate,
-    statistical_rate,
 )
 from fairmaxent.fairness.wishes import Wanted
+from handrates import representation_rate, statistical_rate
 from oracle import closest, divergence
 from tables import seeds
 

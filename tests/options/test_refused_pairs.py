@@ -142,6 +142,7 @@ SPECIALLY_TYPED = {
     ("json", "output"): {"output": "-o -"},
     ("like_input", "privacy"): {"like_input": "--like-input -o fair.csv"},
     ("parity", "model"): {"parity": "--parity probabilities"},
+    ("scheduler", "evaluate"): {"evaluate": "--evaluate --report r.html"},
     ("scheduler", "like_input"): {"like_input": "--like-input -o fair"},
     ("scheduler", "output"): {"output": "-o -"},
 }

@@ -268,10 +268,16 @@ def look_at_document(
 
 
 def said_by_all(wishes: tuple[Wish, ...], asked: Asked) -> tuple[Wish, ...]:
-    """Those with words of their own: a private fit promises more than sharing."""
-    if not asked.is_private:
-        return wishes
-    return tuple(wish for wish in wishes if wish.option != "release")
+    """Those with words of their own.
+
+    A private fit promises more than sharing, and equal probabilities are no decisions.
+    """
+    silent = set()
+    if asked.is_private:
+        silent.add("release")
+    if not asked.decides:
+        silent.add("model")
+    return tuple(wish for wish in wishes if wish.option not in silent)
 
 
 def assert_said(wishes: tuple[Wish, ...], text: str) -> None:

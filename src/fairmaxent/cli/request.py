@@ -13,7 +13,7 @@ from fairmaxent.files.reading import TableFile
 from fairmaxent.fit.option_values import Model
 from fairmaxent.fit.refused import EVALUATION
 from fairmaxent.fit.request import Request
-from fairmaxent.options import NOTHING, typed_options
+from fairmaxent.options import NOTHING, TypedOption, typed_options
 from fairmaxent.options.refusals import MISSING, NEEDED, Refused, refuse
 from fairmaxent.options.values import comma_hint
 from fairmaxent.plain_text import Values
@@ -184,10 +184,20 @@ REQUEST_NAMES = [source.name for source in ASKED]
 
 role_options = taking(RoleOptions, "roles", ROLES)
 request_options = taking(AskedOptions.of, "asked", ASKED)
-_COMPARED = [
-    source for source in ASKED if "model" not in (source.field.name, source.owner)
-]
-comparison_options = taking(AskedOptions.of, "asked", _COMPARED)
+_COMPARED = [source for source in ASKED if "model" not in (source.name, source.owner)]
+
+
+def _with_usual_seed(source: TypedOption) -> TypedOption:
+    """A comparison is the same each time, unless another seed is asked for."""
+    if source.name != "random_state":
+        return source
+    info = replace(source.info, help="The seed of folds and draws; 0 by default.")
+    return replace(source, info=info)
+
+
+comparison_options = taking(
+    AskedOptions.of, "asked", list(map(_with_usual_seed, _COMPARED))
+)
 proposed_role_options = taking(
     RoleOptions,
     "roles",

@@ -28,12 +28,14 @@ from fairmaxent.data.table import (
     Codes,
     Counted,
     Indices,
+    Mask,
     Reals,
     Sizes,
     Spread,
     Summed,
     Table,
     equal_steps,
+    match_rows,
     row_keys,
 )
 from fairmaxent.engines.cluster_tasks import (
@@ -184,17 +186,39 @@ class Partitions(Counted):
         return PartitionedRows.of(blocks, self)
 
     def divergence(self, density: Density) -> float:
-        """KL(rows‖p), each partition with its rows put back into the prior."""
+        """KL(rows‖p)."""
+        return self._summed(_divergence, density, total=self.total)
+
+    def mass(self, density: Density) -> float:
+        """p(S)."""
+        return self._summed(_mass, density)
+
+    def among(self, codes: Codes, sizes: Sizes) -> Mask:
+        """Whether each of ``codes`` is one of the distinct rows."""
+        found: Mask = merged(
+            self.client,
+            _among,
+            partial(np.any, axis=0),
+            self.parts,
+            codes=codes,
+            sizes=sizes,
+        )
+        return found
+
+    def _summed(
+        self, function: Callable[..., float], density: Density, **shared: Any
+    ) -> float:
+        """Add what a function says of each partition, with its rows put back into p."""
         prior, rows = detached(density.prior, self.parts)
         return float(
             merged(
                 self.client,
-                _divergence,
+                function,
                 sum,
                 self.parts,
                 beside=[rows],
                 density=replace(density, prior=prior),
-                total=self.total,
+                **shared,
             )
         )
 
@@ -497,6 +521,15 @@ def _divergence(
     share = table.total / total
     whole = replace(density, prior=attached(density.prior, rows))
     return share * (divergence_in_memory(table, whole) + float(np.log(share)))
+
+
+def _among(table: Table, codes: Codes, sizes: Sizes) -> Mask:
+    return match_rows(table.codes, codes.astype(table.codes.dtype), sizes) >= 0
+
+
+def _mass(table: Table, rows: Rows, density: Density) -> float:
+    whole = replace(density, prior=attached(density.prior, rows))
+    return float(np.exp(whole.log_probability(table.codes)).sum())
 
 
 def _rows(table: Table, blocks: Blocks, total: float) -> Rows:

@@ -161,32 +161,6 @@ def statistical_pair(
     return replace(pairs[first_smallest(ratios)], rate=float(np.nanmin(ratios)))
 
 
-def representation_rate(table: Reals, grouping: Grouping, *, strata: int = 0) -> float:
-    """Smallest over largest group share, min P(g) / max P(g) (Definition 2.1).
-
-    >>> representation_rate(np.array([[3.0, 1.0], [5.0, 1.0]]), (1,))
-    0.25
-    """
-    shares = group_shares(table, grouping)
-    return worst_ratio(np.where(shares > 0, shares, np.nan), strata)
-
-
-def statistical_rate(
-    table: Reals,
-    grouping: Grouping,
-    outcomes: Sequence[int],
-    *,
-    strata: int = 0,
-) -> float:
-    """Smallest of min P(y | g) / max P(y | g) over outcomes y (Definition 2.2).
-
-    >>> statistical_rate(np.array([[3.0, 1.0], [5.0, 1.0]]), (1,), [0])
-    0.75
-    """
-    rates = outcome_rates(table, grouping)
-    return float(np.fmin.reduce([worst_ratio(rates[y], strata) for y in outcomes]))
-
-
 def rates_of_many(
     tables: Reals,
     model: Reals,

@@ -309,13 +309,13 @@ def members(
 
 
 def conditions_of(cells: int, asked: Sequence[Row | RateBlock]) -> Conditions:
-    """Write all conditions as one record; without any row, the total mass is 1.
+    """Write all conditions as one record; rows that leave cells out need the total.
 
     Each row is divided by its value, so that errors are relative.
     """
     rows = [one for one in asked if isinstance(one, Row)]
-    if not rows:
-        rows = [Row(np.ones(cells, dtype=bool), 1.0)]
+    if not np.any([row.cells for row in rows], axis=0).all():
+        rows.append(Row(np.ones(cells, dtype=bool), 1.0))
     blocks = [one for one in asked if isinstance(one, RateBlock)]
     sizes = [len(block.rates) for block in blocks]
     least = np.array([block.least for block in blocks], dtype=float)
