@@ -1,6 +1,7 @@
 """The closed loop: bias, wish, shortfall, steps, and the search itself."""
 
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -433,7 +434,7 @@ def test_what_is_found_is_about_unseen_people():
 class Counted:
     """A student who notes how many people it learned from, and decides at random."""
 
-    people: list[int] = []
+    people: ClassVar[list[int]] = []
 
     def __init__(self, rows, good, weight):
         self.people.append(len(np.unique(rows)))

@@ -5,6 +5,7 @@ column, then counts the rows; none of them is kept. Those of a cluster stay on i
 workers.
 """
 
+from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
@@ -37,6 +38,7 @@ from fairmaxent.engines.cluster_partitions import (
     Partitions,
     TiltedPartitions,
     count_on_workers,
+    joined,
 )
 from fairmaxent.engines.cluster_tasks import active_client
 from fairmaxent.engines.lazy_counts import average_weight, count_rows, declared_lazily
@@ -140,6 +142,17 @@ def _count_lazily(
         request.weight,
         may_be_empty=request.is_lenient,
     )
+
+
+def read_pieces(
+    paths: list[str], read: Callable[[str], Table], blocks: Blocks
+) -> Counted:
+    """Read tables that were kept, on the workers of a cluster if one is at hand."""
+    client = active_client()
+    if client is None:
+        return joined([read(path) for path in paths], blocks)
+    pieces = client.map(read, paths, pure=False, key="fairmaxent-read")
+    return Partitions.of(client, blocks, pieces)
 
 
 def row_prior(blocks: Blocks, weighted: Counted) -> Prior:

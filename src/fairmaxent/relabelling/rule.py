@@ -8,7 +8,7 @@ The most accurate of all rules with equal decisions decides for x where
 
 is positive (Menon and Williamson 2018). η is the chance of the good outcome. It and P(g
 | x) are told by models that have not seen the person: by students, or by a model of
-ours if that foretells outcomes better than they do.
+ours if that predicts outcomes better than they do.
 """
 
 from dataclasses import dataclass, replace
@@ -88,7 +88,7 @@ def folds_of(
 
 
 def shares_now(task: Task, chances: Reals, by_student: Reals, asked: Rows) -> Reals:
-    """What students of the data decide for, known of some, and foretold of the rest."""
+    """What students of the data decide for, known of some, and predicted of the rest."""
     decided = chances > task.threshold
     by_student_more = task.shares(by_student > task.threshold, asked)
     by_student_more = by_student_more - task.shares(decided[asked], asked)
