@@ -88,7 +88,7 @@ def folds_of(
 
 
 def shares_now(task: Task, chances: Reals, by_student: Reals, asked: Rows) -> Reals:
-    """What students of the data decide for, known of some, and predicted of the rest."""
+    """What students of the data decide for: known of some, predicted of others."""
     decided = chances > task.threshold
     by_student_more = task.shares(by_student > task.threshold, asked)
     by_student_more = by_student_more - task.shares(decided[asked], asked)
