@@ -18,6 +18,7 @@ from fairmaxent.errors import (
     TargetError,
     did_you_mean,
     shown,
+    unfit,
 )
 from fairmaxent.fairness.rates import check_rate
 from fairmaxent.fit import refused
@@ -236,6 +237,13 @@ class PaperRequest:
 
 
 # ---------------------------------------------------------------- checks at the door
+
+
+def check_base(option: str, value: object, others: Sequence[str] = ()) -> None:
+    """Refuse the name of a base that is neither ours nor registered."""
+    known = (*others, *BASES)
+    if not isinstance(value, str) or value not in known:
+        raise unfit(option, value, did_you_mean(value, known))
 
 
 def checked_rates(name: str, option: RateOption) -> RateOption:

@@ -56,7 +56,7 @@ from fairmaxent.fit.solved import Solved
 from fairmaxent.maxent.dual import Dual
 from fairmaxent.maxent.features import cell_features
 from fairmaxent.maxent.optimum import Optimum
-from fairmaxent.maxent.priors.bases import unpack_base
+from fairmaxent.maxent.priors.bases import check_registered, pack_base, unpack_base
 from fairmaxent.maxent.priors.mixture import Mixture
 from fairmaxent.maxent.priors.protocol import Prior
 from fairmaxent.maxent.priors.rows import Rows
@@ -212,7 +212,7 @@ def _packed(fit: Solved) -> tuple[Record, Arrays]:
         made_of: Any = prior
         if isinstance(prior, Mixture) and fit.request.C < 1:
             made_of = prior.parts[0]
-        base = made_of.pack()
+        base = pack_base(made_of)
     elif prior.rows != np.count_nonzero(weighted.counts):
         every_row = Rows.of(fit.roles.blocks, weighted)
         in_use = match_rows(prior.codes, every_row.codes, prior.blocks.levels) >= 0
@@ -252,6 +252,7 @@ def load(
             stated = record.pop("certificate")
             model = dict(record)
             del model["format"], model["version"]
+            check_registered(path, model["request"]["base"])
             fit = _restored(unpack(model, _Model, arrays))
             again, arrays_again = _packed(fit)
             # What saving the fit again would not write nobody reads, and it could hold
@@ -284,7 +285,7 @@ def _restored(stored: _Model) -> Solved:
     prior: Prior = rows
     share = stored.request.C
     if share:
-        base = unpack_base(blocks, stored.base)
+        base = unpack_base(stored.request.base, blocks, stored.base)
         prior = Mixture.of((share, 1 - share), (base, rows))
     elif stored.rows_in_use is not None:
         prior = rows.only(sound(stored.rows_in_use, "b", (rows.rows,)))
