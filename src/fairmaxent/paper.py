@@ -97,7 +97,7 @@ def fit(
     """
     _check_column("outcome", outcome)
     _check_column("protected", protected)
-    check_base("prior", prior, get_args(PriorName))
+    check_base("prior", prior, others=get_args(PriorName))
     named_theta = _OWN
     if isinstance(theta, str):
         check_choice("theta", theta, ThetaName)

@@ -4,7 +4,6 @@ from functools import partial
 
 from fairmaxent.errors import Option
 from fairmaxent.fit import contradictions as if_
-from fairmaxent.maxent.priors.bases import is_own
 from fairmaxent.options.refusals import MISSING, Refused
 from fairmaxent.relabelling.labellers import STUDENTS
 
@@ -179,12 +178,6 @@ REQUEST = (
         "a person with a large weight would need more noise than the others",
     ),
     Refused("base", "privacy", "a private fit measures what its tree needs"),
-    Refused(
-        "base",
-        "forbid",
-        "a base of your own cannot know what is impossible",
-        value=is_own,
-    ),
     Refused("keep_columns", "release", "rows to share have no identifiers"),
     Refused(
         "target",

@@ -402,7 +402,7 @@ class Request:
             value = getattr(self, name)
             if value is not getattr(Request, name):  # some are None by default
                 check_choice(name, value, choice)
-        values.check_base("base", self.base)
+        values.check_base("base", self.base, forbid=self.forbid)
         self._set(
             base_share=values.check_share("base_share", self.base_share),
             largest_weight=values.checked_largest(self.largest_weight),

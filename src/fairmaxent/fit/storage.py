@@ -247,12 +247,12 @@ def load(
             " again"
         )
 
+    check_registered(path, record.get("request"))
     try:
         with np.errstate(all="ignore"):  # of numbers that are refused below
             stated = record.pop("certificate")
             model = dict(record)
             del model["format"], model["version"]
-            check_registered(path, model["request"]["base"])
             fit = _restored(unpack(model, _Model, arrays))
             again, arrays_again = _packed(fit)
             # What saving the fit again would not write nobody reads, and it could hold

@@ -15,7 +15,7 @@ from fairmaxent.data.columns import Arrays
 from fairmaxent.data.draws import Choice
 from fairmaxent.data.limits import logarithms
 from fairmaxent.data.table import Blocks, Codes, Counted, Indices, Mask, Reals
-from fairmaxent.errors import DependencyError, InputError, StorageError, shown
+from fairmaxent.errors import InputError, StorageError, shown
 from fairmaxent.maxent.forbidden import (
     Rules,
     allowed_roots,
@@ -239,10 +239,13 @@ def is_own(name: str) -> bool:
     return name not in get_args(BaseKind)
 
 
-def check_registered(path: object, name: object) -> None:
+def check_registered(path: object, request: object) -> None:
     """Refuse the file of a fit whose base somebody registered elsewhere."""
+    if not isinstance(request, dict):
+        return  # which is no file of ours
+    name = request.get("base")
     if isinstance(name, str) and name not in BASES:
-        raise DependencyError(
+        raise StorageError(
             f"{path} was fitted with the base {shown(name)}, which is not known here;"
             f" call fairmaxent.paper.register_base({shown(name)}, …) before you load it"
         )
