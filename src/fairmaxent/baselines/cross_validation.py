@@ -29,6 +29,7 @@ from fairmaxent.fit.request import Request
 from fairmaxent.metrics.definitions import representation_rate, statistical_rate
 from fairmaxent.metrics.group_rates import Rate
 from fairmaxent.metrics.intervals import Interval
+from fairmaxent.plain_text import Values
 from fairmaxent.progress import Progress, silent
 
 ClassifierName = Literal["tree", "logistic"]
@@ -287,7 +288,7 @@ class CrossValidation:
         rates = self._measure.rates(table.astype(float))["statistical_rate"]
         return float(np.fmin.reduce(np.array([*rates.values()], dtype=float)))
 
-    def _rates(self, rows: Any, weights: Any) -> tuple[float, float]:
+    def _rates(self, rows: Any, weights: Any) -> Interval:
         """Both rates of what a method made."""
         representation = representation_rate(
             rows,
@@ -331,7 +332,7 @@ def methods(model: Model | None = None) -> dict[str, Method | str]:
 
     The table of one is made for ``model``.
     """
-    ours: dict[str, Any] = {
+    ours: Values = {
         "fairmaxent, rows": _rows,
         "fairmaxent, weights": _weights,
         "relabel, probabilities": partial(_weights, model=_EQUAL_PROBABILITIES),

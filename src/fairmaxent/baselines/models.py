@@ -14,7 +14,7 @@ import numpy as np
 from fairmaxent.baselines.data import CodedData, MethodOptions, WeightedRows, raw
 from fairmaxent.data import frames
 from fairmaxent.data.roles import ColumnNames
-from fairmaxent.data.table import Codes, Mask, Reals
+from fairmaxent.data.table import Axes, Codes, Mask, Reals
 from fairmaxent.errors import DependencyError, InputError, first_line
 
 
@@ -26,8 +26,8 @@ class CodedFold:
     columns: Codes  # all but the outcome
     outcomes: Codes
     others: Codes  # columns of the people to decide about
-    protected: tuple[int, ...]  # places of the protected columns
-    sizes: tuple[int, ...]  # levels of each column
+    protected: Axes  # places of the protected columns
+    sizes: Axes  # levels of each column
     seed: int
 
     def groups(self, columns: Codes) -> Codes:

@@ -18,7 +18,7 @@ from fairmaxent.files.reading import STANDARD, TableForm
 from fairmaxent.files.write import is_pipe
 from fairmaxent.options import NOTHING, OptionInfo, TypedOption, typed_options
 from fairmaxent.options.values import value_of
-from fairmaxent.plain_text import visible
+from fairmaxent.plain_text import Values, visible
 
 Function = Callable[..., None]  # that click makes a command of
 Decorator = Callable[[Function], Function]
@@ -69,7 +69,7 @@ class RecordOption(click.Option):
 def _click_option(source: TypedOption, *, required: bool) -> Decorator:
     """The option of the command line for a field of a record."""
     info = source.info
-    settings: dict[str, Any] = {
+    settings: Values = {
         "help": info.help,
         "required": required,
         "metavar": info.metavar,
@@ -104,7 +104,7 @@ def _type(info: OptionInfo) -> click.ParamType[Any] | type:
         if info.least is None:
             return int
         return click.IntRange(info.least, info.most)
-    plain: dict[str, Any] = {
+    plain: Values = {
         "number": float,
         "text": str,
         "texts": str,

@@ -29,7 +29,7 @@ from fairmaxent.files.parquet import (
     parts_of,
     scan_table,
 )
-from fairmaxent.files.reading import STANDARD, FileReading, TableFile
+from fairmaxent.files.reading import STANDARD, FileReading, Name, TableFile
 from fairmaxent.options import option
 from fairmaxent.options.refusals import Refused, refuse
 from fairmaxent.options.values import comma_hint
@@ -330,7 +330,7 @@ def _files_of(source: str) -> list[Any]:
     return list(parts)
 
 
-def _identity(path: str | os.PathLike[str], standard: int) -> tuple[int, int] | None:
+def _identity(path: Name, standard: int) -> tuple[int, int] | None:
     """Device and inode of a regular file, which the standard stream may be, too."""
     with contextlib.suppress(OSError, ValueError):
         if path == STANDARD:

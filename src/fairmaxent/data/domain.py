@@ -27,6 +27,7 @@ from fairmaxent.data.declaration import (
     DateOrder,
     DecimalMark,
     Declaration,
+    Lists,
     plain_value,
 )
 from fairmaxent.data.frames import (
@@ -96,7 +97,7 @@ class Domain:
         *,
         kinds: Mapping[str, Kind] | None = None,
         bins: int | Mapping[str, Bins] = DEFAULT_BINS,
-        order: Mapping[str, Sequence[Any]] | None = None,
+        order: Lists | None = None,
         features: Mapping[str, FeatureKind] | FeatureKind = "indicator",
         max_levels: int = MAX_LEVELS,
         weight: Any = None,
@@ -135,8 +136,8 @@ class Domain:
     @staticmethod
     def declare(
         *,
-        levels: Mapping[str, Sequence[Any]] | None = None,
-        edges: Mapping[str, Sequence[Any]] | None = None,
+        levels: Lists | None = None,
+        edges: Lists | None = None,
         missing: Sequence[str] = (),
         decimal: DecimalMark = ".",
         dates: DateOrder | None = None,

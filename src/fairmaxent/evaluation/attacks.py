@@ -512,9 +512,7 @@ class ClosestRecord:
     )
 
 
-def closest_record(
-    pooled: Pooled, rows: int, *, rng: np.random.Generator
-) -> ClosestRecord:
+def closest_record(pooled: Pooled, rows: int, *, rng: Generator) -> ClosestRecord:
     """Measure the distances of so many rows of either kind."""
     real = pooled.shuffled("real", rng)
     medians: dict[TableName, float] = {}

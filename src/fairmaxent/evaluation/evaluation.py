@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 
 from fairmaxent.data.draws import is_whole
 from fairmaxent.data.frames import checked_progress
@@ -143,7 +144,7 @@ def evaluate(
     )
 
 
-def _streams(seed: int, report: Progress) -> Callable[[str], np.random.Generator]:
+def _streams(seed: int, report: Progress) -> Callable[[str], Generator]:
     """What tells that a stage begins, and gives it a generator of its own.
 
     So the result of a measure does not depend on the others.
@@ -151,7 +152,7 @@ def _streams(seed: int, report: Progress) -> Callable[[str], np.random.Generator
     generators = np.random.default_rng(seed).spawn(len(_SHARES))
     streams = dict(zip(_SHARES, generators, strict=True))
 
-    def stream(stage: str) -> np.random.Generator:
+    def stream(stage: str) -> Generator:
         report(stage, _SHARES[stage])
         return streams[stage]
 
@@ -162,7 +163,7 @@ def _attacked(
     pooled: Pooled,
     attack: Callable[..., Nearest],
     people: int,
-    rng: np.random.Generator,
+    rng: Generator,
     report: Progress,
 ) -> list[Nearest]:
     """The new rows that are nearest to people of the real table, and of the control."""

@@ -15,7 +15,7 @@ from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.identifiers import is_total, words_for, words_in
 from fairmaxent.data.roles import Roles
-from fairmaxent.data.table import Codes, Reals, effective_rows, tally
+from fairmaxent.data.table import Codes, Names, Reals, effective_rows, tally
 from fairmaxent.document.words import counted
 from fairmaxent.errors import KEEP_COLUMNS, Option, shown, spelled
 from fairmaxent.inspection.proposals import groups_of_words, halves, known_levels, plain
@@ -113,7 +113,7 @@ class Hint:
     """Something to look at; the options that it mentions are kept as data."""
 
     kind: HintKind
-    columns: tuple[str, ...]
+    columns: Names
     parts: tuple[object, ...]
 
     def __str__(self) -> str:

@@ -148,7 +148,7 @@ class Rate(Number):
     @property
     def difference(self) -> float:
         """The largest difference between two groups' rates of the same outcome."""
-        compared: dict[tuple[object, ...], list[float]] = {}
+        compared: dict[Label, list[float]] = {}
         for group in self.groups:
             among = (group.columns, group.outcome, group.stratum)
             compared.setdefault(among, []).append(group.rate)

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from fairmaxent.data.table import Codes, Mask, Reals
+from fairmaxent.data.table import Axes, Codes, Mask, Reals
 from fairmaxent.errors import checked_number
 from fairmaxent.metrics.effective_counts import EffectiveCounts
 
@@ -29,7 +29,7 @@ Ends = tuple[Reals, Reals]  # low and high, of each group or sample
 # rates and sizes of unweighted rows that tell the same about rates near a hypothesis
 Working = tuple[Reals, Reals]
 # the rates that a hypothesis allows
-Likeliest = Callable[[Working, Working], tuple[Reals, Reals]]
+Likeliest = Callable[[Working, Working], Working]
 Real = Reals | float
 Score = Callable[[Reals], Reals]  # of every pair (last axis), at a hypothesised λ
 
@@ -286,7 +286,7 @@ def _reached(
 
 
 @lru_cache
-def _limits_beyond(error: float, at_once: int, pairs: int) -> tuple[Reals, Reals]:
+def _limits_beyond(error: float, at_once: int, pairs: int) -> Ends:
     """Standard errors c that a pair may lie beyond γ.
 
     For each number w of standard errors between −γ and γ.
@@ -311,7 +311,7 @@ def _limits_beyond(error: float, at_once: int, pairs: int) -> tuple[Reals, Reals
 
 def _first(
     passed: Callable[[Reals], Mask],
-    shape: tuple[int, ...],
+    shape: Axes,
     largest: float,
     *,
     pairs: int = 1,
@@ -381,7 +381,7 @@ def ratio_score(first: EffectiveCounts, second: EffectiveCounts, ratio: Reals) -
     Under the hypothesis p₁ = ρ p₂.
     """
 
-    def likeliest(one: Working, other: Working) -> tuple[Reals, Reals]:
+    def likeliest(one: Working, other: Working) -> Ends:
         # The smaller root of a quadratic (Koopman 1984).
         rate, size = one
         other_rate, other_size = other
@@ -417,7 +417,7 @@ def difference_score(
     """
     possible = np.clip(difference, -1.0, 1.0)  # two rates differ by 1 at most
 
-    def likeliest(one: Working, other: Working) -> tuple[Reals, Reals]:
+    def likeliest(one: Working, other: Working) -> Ends:
         rate = _likeliest_of_difference(one, other, possible)
         rate = np.clip(rate, np.maximum(possible, 0.0), np.minimum(1.0, 1 + possible))
         return rate, np.clip(rate - possible, 0.0, 1.0)

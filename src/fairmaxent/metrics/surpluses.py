@@ -207,7 +207,7 @@ def _variances(
     positive: Mask,
     chance: Reals,
     weights: Reals,
-) -> tuple[Reals, Reals]:
+) -> intervals.Ends:
     """How many times the rows probabilities are worth, and the variance they add."""
     surplus = _mean_variance(positive - chance, weights)
     share = _mean_variance(positive, weights)

@@ -9,6 +9,7 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+from numpy.random import Generator
 
 from fairmaxent.data import frames
 from fairmaxent.data.domain import Domain
@@ -425,7 +426,7 @@ def _replicated(
     survey: Survey,
     factors: Factors,
     count: int,
-    rng: np.random.Generator,
+    rng: Generator,
 ) -> tuple[Reals, int]:
     """Return the weights of each row in each replicate, and how many draws failed.
 

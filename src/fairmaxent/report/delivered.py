@@ -43,6 +43,7 @@ from fairmaxent.fit.facts import OutcomeShare, outcome_shares
 from fairmaxent.relabelling.people import root_shape
 
 Mode = Literal["rows", "weights", "top-up"]
+MostCopies = tuple[Reals, Reals]  # of one person, by cell and by group
 _SEED = 0  # for a fit that has none, so that a report can be repeated
 
 
@@ -470,7 +471,7 @@ def costs_of(fit: Certified, delivered: Delivered | None, data: Any) -> Delivere
 
 
 def _delivered_groups(
-    fit: Certified, table: Reals, most: tuple[Reals, Reals] | None
+    fit: Certified, table: Reals, most: MostCopies | None
 ) -> Iterator[tuple[str, tuple[float, float | None]]]:
     """By the name of a cell or group: its share, and the most copies of one person."""
     every = tuple(range(table.ndim))
@@ -488,9 +489,7 @@ def _delivered_groups(
             yield fit.roles.describe_group(axes, group), (float(shares[group]), times)
 
 
-def _most_copies(
-    fit: Certified, delivered: Delivered, data: Any
-) -> tuple[Reals, Reals] | None:
+def _most_copies(fit: Certified, delivered: Delivered, data: Any) -> MostCopies | None:
     """The most copies of one person in each cell (y, z) and each group z.
 
     None: they cannot be counted.

@@ -157,7 +157,7 @@ def trade_off_blocks(trade_off: TradeOff, door: FrontDoor) -> Iterator[Block]:
     yield Table("Trade-off", tuple(heads), shown)
 
 
-def _trade_off_row(point: TradeOffPoint, option: str) -> tuple[str, ...]:
+def _trade_off_row(point: TradeOffPoint, option: str) -> Notes:
     name = f"{option}: {point.value:g}"
     if point.is_this_fit:
         name += " (this fit)"
