@@ -20,6 +20,7 @@ from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.domain import Domain, bound
 from fairmaxent.data.frames import open_frame, read_weights
 from fairmaxent.data.limits import max_memory
+from fairmaxent.data.table import NameList
 from fairmaxent.errors import ColumnError, StorageError, did_you_mean
 from fairmaxent.files import formats
 from fairmaxent.files.parquet import (
@@ -84,9 +85,7 @@ class ReadingOptions(FileReading):
             lazy = loaded(lazy, path)
         return self.without_dropped(TableFile(self.renamed(lazy)))
 
-    def without_dropped(
-        self, table: TableFile, *, beside: Sequence[str] = ()
-    ) -> TableFile:
+    def without_dropped(self, table: TableFile, *, beside: NameList = ()) -> TableFile:
         """Leave out the columns to drop; ``beside`` are those of other tables."""
         if not self.drop:
             return table

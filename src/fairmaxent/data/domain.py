@@ -53,6 +53,7 @@ from fairmaxent.data.limits import check_columns
 from fairmaxent.data.table import (
     Axes,
     Codes,
+    NameList,
     Names,
     Positions,
     Reals,
@@ -138,7 +139,7 @@ class Domain:
         *,
         levels: Lists | None = None,
         edges: Lists | None = None,
-        missing: Sequence[str] = (),
+        missing: NameList = (),
         decimal: DecimalMark = ".",
         dates: DateOrder | None = None,
     ) -> Declaration:

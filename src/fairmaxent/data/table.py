@@ -203,9 +203,7 @@ class Counted(Protocol):
     def pieces(self) -> Sequence[object]:
         """The tables that it consists of, wherever they are."""
 
-    def each_piece(
-        self, do: Callable[[Table, str], None], names: Sequence[str]
-    ) -> None:
+    def each_piece(self, do: Callable[[Table, str], None], names: NameList) -> None:
         """Do something with each of them, and the name that it gets."""
 
 
@@ -371,9 +369,7 @@ class Table(Counted):
         """Itself."""
         return [self]
 
-    def each_piece(
-        self, do: Callable[[Table, str], None], names: Sequence[str]
-    ) -> None:
+    def each_piece(self, do: Callable[[Table, str], None], names: NameList) -> None:
         """Do something with it, and its name."""
         do(self, names[0])
 

@@ -104,15 +104,13 @@ def _parse(cells: Sequence[str]) -> Column:
 
 def _build_frame(columns: Columns, library: Library) -> Any:
     """Return the columns as a frame of the given library."""
-    namespace = frames.load_library(library)
-    if library == "pyarrow":
-        return namespace.table(dict(columns))
-    if library == "polars":
-        return namespace.DataFrame(dict(columns))
+    if library != "pandas":
+        return frames.new_frame(columns, library)
+    pandas = frames.load_library(library)
     # Without a dtype, pandas would turn integers with gaps into floats.
     gaps = {
-        name: namespace.array(cells, dtype="Int64")
+        name: pandas.array(cells, dtype="Int64")
         for name, cells in columns.items()
         if None in cells and any(isinstance(cell, int) for cell in cells)
     }
-    return namespace.DataFrame(dict(columns) | gaps)
+    return pandas.DataFrame({**columns, **gaps})

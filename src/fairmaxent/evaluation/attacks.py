@@ -29,7 +29,7 @@ import numpy as np
 from numpy.random import Generator
 
 from fairmaxent.data.roles import ColumnNames, read_columns
-from fairmaxent.data.table import Axes, Mask, Reals, row_keys, tally
+from fairmaxent.data.table import Axes, Mask, NameList, Reals, row_keys, tally
 from fairmaxent.errors import ColumnError, InputError
 from fairmaxent.evaluation.pooled import Nearest, Pooled, Rows, TableName, nearest
 from fairmaxent.metrics.trial import Score
@@ -318,9 +318,7 @@ def _by_doubles(real: Reals, new: Reals, confidence: float) -> SuccessRate:
     return SuccessRate.of(min(by_chance, len(real)), len(real), confidence)
 
 
-def read_parts(
-    pooled: Pooled, given: Sequence[Sequence[str]] | None
-) -> tuple[Axes, ...]:
+def read_parts(pooled: Pooled, given: Sequence[NameList] | None) -> tuple[Axes, ...]:
     """The two parts of the columns, by position: every other one by default.
 
     As if two tables about the same people held one part each. There are none if there
@@ -422,7 +420,7 @@ def read_secrets(pooled: Pooled, given: ColumnNames | None) -> Axes:
 
     There are none if there is only one column.
     """
-    names: Sequence[str] = pooled.names[:MOST_SECRETS]
+    names: NameList = pooled.names[:MOST_SECRETS]
     if given is not None:
         names = read_columns("secrets", given)
     if not names:

@@ -10,6 +10,7 @@ from numpy.random import Generator
 from fairmaxent.data.draws import is_whole
 from fairmaxent.data.frames import checked_progress
 from fairmaxent.data.roles import ColumnNames
+from fairmaxent.data.table import NameList
 from fairmaxent.errors import unfit
 from fairmaxent.evaluation import attacks as risk
 from fairmaxent.evaluation.pooled import Nearest, Pooled, nearest, pool
@@ -43,7 +44,7 @@ def evaluate(
     protected: ColumnNames | None = None,
     favourable: object = None,
     secrets: ColumnNames | None = None,
-    parts: Sequence[Sequence[str]] | None = None,
+    parts: Sequence[NameList] | None = None,
     attacks: int = ATTACKS,
     confidence: float = 0.95,
     random_state: int = 0,

@@ -13,7 +13,7 @@ them, so that the first has an unfair advantage if rows were copied.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -21,7 +21,7 @@ import numpy as np
 from numpy.random import Generator
 
 from fairmaxent.data.roles import ColumnNames, Roles, read_columns
-from fairmaxent.data.table import Axes, Codes, Mask, Reals
+from fairmaxent.data.table import Axes, Codes, Mask, NameList, Reals
 from fairmaxent.errors import InputError, Option
 from fairmaxent.evaluation.pooled import (
     Pooled,
@@ -217,7 +217,7 @@ class _School:
         confidence: float,
     ) -> "_School":
         domain, encoded = pooled.learned
-        names: Sequence[str] = ()
+        names: NameList = ()
         if protected is not None:
             names = read_columns("protected", protected)
         pooled.positions([outcome, *names])

@@ -26,6 +26,7 @@ from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import (
     Blocks,
     Mask,
+    Names,
     Positions,
     Reals,
     Table,
@@ -61,6 +62,7 @@ from fairmaxent.maxent.priors.mixture import Mixture
 from fairmaxent.maxent.priors.protocol import Prior
 from fairmaxent.maxent.priors.rows import Rows
 from fairmaxent.maxent.solvers import Solution, Status
+from fairmaxent.plain_text import Values
 
 FORMAT = "fairmaxent model"
 VERSION = 1
@@ -81,7 +83,7 @@ class _Model:
     """What cannot be made again; fields named as those of `Solved` are the same."""
 
     request: Request
-    columns: tuple[str, ...]
+    columns: Names
     domain: Domain
     table: Table
     soft: Reals | None
@@ -102,12 +104,12 @@ class _Read:
 
     asked: str
     parts: int
-    columns: tuple[str, ...]
+    columns: Names
     domain: Domain
     weight_column: frames.Column | None
     redrawn: RedrawnValues | None
     weight_scale: float
-    left_out: tuple[str, ...]
+    left_out: Names
 
 
 @dataclass(frozen=True)
@@ -194,7 +196,7 @@ def save(
     write_archive(path, record, arrays, readable=readable)
 
 
-def _same_fields(record: Any, kind: Any) -> dict[str, Any]:
+def _same_fields(record: Any, kind: Any) -> Values:
     """The fields of a record that one of another kind has, too."""
     return {
         field.name: getattr(record, field.name)

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from fairmaxent.data.levels import Notes, cell_text
-from fairmaxent.data.table import Names
-from fairmaxent.document import Block, Note, Paragraph, Section, Table
+from fairmaxent.data.table import NameList, Names
+from fairmaxent.document import Block, Blocks, Note, Paragraph, Section, Table
 from fairmaxent.document.text import sections_text, table_lines
 from fairmaxent.document.words import counted, percent
 from fairmaxent.errors import Option, Spell, cut, spelled
@@ -316,7 +316,7 @@ def _outcome_cells(group: GroupRate) -> tuple[str, str, str]:
     return cell_text(group.outcome), percent(group.rate), between
 
 
-def _strata(grouping: GroupingRates, within: Sequence[str]) -> Iterator[Block]:
+def _strata(grouping: GroupingRates, within: NameList) -> Blocks:
     """The rates of groups side by side in each stratum; of many, the clearest."""
     names = " × ".join(within)
     rows = []
@@ -339,7 +339,7 @@ def _strata(grouping: GroupingRates, within: Sequence[str]) -> Iterator[Block]:
         )
 
 
-def _proxies(inspection: Inspection) -> Iterator[Block]:
+def _proxies(inspection: Inspection) -> Blocks:
     rows = []
     for name in inspection.protected:
         notable = [

@@ -20,7 +20,7 @@ from fairmaxent.data.roles import (
     read_columns,
     read_within,
 )
-from fairmaxent.data.table import Codes, Reals, tally
+from fairmaxent.data.table import Codes, NameList, Reals, tally
 from fairmaxent.fairness.small_groups import SmallestGroupOption
 from fairmaxent.inspection.findings import ColumnSummary, GroupingRates, Inspection
 from fairmaxent.inspection.hints import column_hints, proxies, role_hints
@@ -123,10 +123,19 @@ def inspect(
         return found
 
     roles = Roles.of(domain, outcome, names)
-    how: Any = {"outcome": outcome, "favourable": good, "within": within}
-    how |= {"domain": domain, "reference": reference, "cluster": cluster}
-    how |= {"smallest_group": smallest_group, "compare_missing": False}
-    compared = Comparison(names, groups, weight, **how)
+    compared = Comparison(
+        names,
+        groups,
+        weight,
+        compare_missing=False,
+        domain=domain,
+        within=within,
+        outcome=outcome,
+        favourable=good,
+        smallest_group=smallest_group,
+        reference=reference,
+        cluster=cluster,
+    )
     return replace(
         found,
         hints=(*found.hints, *role_hints(roles, codes, design)),
@@ -141,8 +150,8 @@ def _proposals(
     rows: int,
     outcome: str | None,
     favourable: object,
-    given: Sequence[str],
-    others: Sequence[str],
+    given: NameList,
+    others: NameList,
 ) -> list[Proposal]:
     """Propose what is not given; the ``others`` have another role."""
     proposals: list[Proposal] = []

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fairmaxent.data.levels import value_text
-from fairmaxent.data.table import Codes, Names, Reals
+from fairmaxent.data.table import Codes, NameList, Names, Reals
 from fairmaxent.errors import cut, shown
 from fairmaxent.fairness.rates import smallest_over_largest
 from fairmaxent.inspection.hints import listed
@@ -248,7 +248,7 @@ def pooled_ratio(
     return sums, (lowest / highest / reach, lowest / highest * reach)
 
 
-def _named(columns: Sequence[str], levels: Sequence[object]) -> str:
+def _named(columns: NameList, levels: Sequence[object]) -> str:
     """Levels with the columns that they are of: sex 'Female' and age '[17, 31)'."""
     return " and ".join(
         f"{cut(name)} {shown(value_text(level))}"

@@ -31,6 +31,7 @@ Working = tuple[Reals, Reals]
 # the rates that a hypothesis allows
 Likeliest = Callable[[Working, Working], Working]
 Real = Reals | float
+Comparisons = Sequence["Compared"]
 Score = Callable[[Reals], Reals]  # of every pair (last axis), at a hypothesised λ
 
 # Chosen by enumeration of all samples: the smallest that covers in every cell of
@@ -183,7 +184,7 @@ def widened(ends: Ends, value: float) -> Interval:
     return min(float(ends[0]), value), max(float(ends[1]), value)
 
 
-def ratio_ends(comparisons: Sequence[Compared], confidence: float) -> Ends:
+def ratio_ends(comparisons: Comparisons, confidence: float) -> Ends:
     """Ends of the smallest ratio over all comparisons.
 
     Axes before the groups stand for separate samples.
@@ -192,7 +193,7 @@ def ratio_ends(comparisons: Sequence[Compared], confidence: float) -> Ends:
     return np.where(far < _LARGEST_LOG_RATIO, np.exp(-far), 0.0), np.exp(-near)
 
 
-def difference_ends(comparisons: Sequence[Compared], confidence: float) -> Ends:
+def difference_ends(comparisons: Comparisons, confidence: float) -> Ends:
     """Ends of the largest difference over all comparisons.
 
     Axes before the groups stand for separate samples.
@@ -201,16 +202,14 @@ def difference_ends(comparisons: Sequence[Compared], confidence: float) -> Ends:
     return near, np.minimum(far, _farthest(comparisons, confidence))
 
 
-def worst_ends(comparisons: Sequence[Compared], confidence: float) -> Ends:
+def worst_ends(comparisons: Comparisons, confidence: float) -> Ends:
     """Ends of the smallest ratio, or of the largest difference of surpluses."""
     if comparisons and comparisons[0].expected is not None:
         return difference_ends(comparisons, confidence)
     return ratio_ends(comparisons, confidence)
 
 
-def are_beyond(
-    comparisons: Sequence[Compared], limit: float, confidence: float
-) -> Mask:
+def are_beyond(comparisons: Comparisons, limit: float, confidence: float) -> Mask:
     """Whether intervals lie on one side of a limit, for each separate sample."""
     samples = comparisons[0].counts.positives.shape[:-1]
     distance = limit
@@ -224,14 +223,12 @@ def are_beyond(
     return ~ends[0] | ends[1] | (far <= limit)
 
 
-def _farthest(comparisons: Sequence[Compared], confidence: float) -> Reals:
+def _farthest(comparisons: Comparisons, confidence: float) -> Reals:
     found = [compared.farthest(confidence) for compared in comparisons]
     return np.max(found, axis=0)
 
 
-def _distance_ends(
-    comparisons: Sequence[Compared], largest: float, confidence: float
-) -> Ends:
+def _distance_ends(comparisons: Comparisons, largest: float, confidence: float) -> Ends:
     """Ends of γ = max |λ| over all pairs of groups.
 
     No groups that could differ, no distance.
@@ -249,14 +246,12 @@ def _distance_ends(
     return near, far
 
 
-def _count_pairs(comparisons: Sequence[Compared]) -> int:
+def _count_pairs(comparisons: Comparisons) -> int:
     counted = [compared.groups for compared in comparisons if not compared.repeats]
     return sum(k * (k - 1) // 2 for k in counted)
 
 
-def _reached(
-    comparisons: Sequence[Compared], confidence: float
-) -> Callable[[Reals], Mask]:
+def _reached(comparisons: Comparisons, confidence: float) -> Callable[[Reals], Mask]:
     """Whether a distance is at least the near end, and whether it is the far one."""
     scores = [compared.score(confidence) for compared in comparisons]
     counted = [compared.groups for compared in comparisons if not compared.repeats]

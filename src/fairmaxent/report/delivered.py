@@ -1,6 +1,6 @@
 """What was delivered, rows or weights: its rates, copies of real rows, and costs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -15,6 +15,7 @@ from fairmaxent.data.shareable import shareable
 from fairmaxent.data.table import (
     Axes,
     Codes,
+    NameList,
     Reals,
     highest,
     ratio,
@@ -342,9 +343,7 @@ def _check_rows(fit: Certified, rows: int) -> None:
         )
 
 
-def _numbered(
-    data: Any, sample: Any, names: Sequence[str]
-) -> tuple[Codes, Codes, Reals]:
+def _numbered(data: Any, sample: Any, names: NameList) -> tuple[Codes, Codes, Reals]:
     """Number the rows of both tables by their raw values, and count the real ones."""
     real = frames.open_frame(data)
     new = frames.open_frame(sample)
