@@ -162,7 +162,7 @@ def _ledger(
     """
     if not asked.has("epsilon"):
         return None
-    ledger: str | None = asked.values["ledger"] or ledger_beside(data)
+    ledger = asked.values["ledger"] or ledger_beside(data)
     if ledger is None:
         return None
     others = [Path(target).resolve() for target in wanted.targets]

@@ -187,7 +187,7 @@ def verify_command(*, saved: str, document: str | None, json: bool) -> None:
     from fairmaxent.gate.papers import is_audit, verify_audit
 
     compared = None
-    record: Values = {"table": saved}
+    record = {"table": saved}
     with bar(f"checking {saved}"):
         if document is not None and is_audit(document):
             compared = verify_audit(document, saved)

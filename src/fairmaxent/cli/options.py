@@ -69,7 +69,7 @@ class RecordOption(click.Option):
 def _click_option(source: TypedOption, *, required: bool) -> Decorator:
     """The option of the command line for a field of a record."""
     info = source.info
-    settings: Values = {
+    settings = {
         "help": info.help,
         "required": required,
         "metavar": info.metavar,
@@ -173,7 +173,7 @@ class SectionedCommand(click.Command):
 
 def resolved(ctx: click.Context, *, seed: int | None) -> str:
     """What was typed, with the seed."""
-    typed: list[str] = list(ctx.find_root().obj or [ctx.command_path])
+    typed = list(ctx.find_root().obj or [ctx.command_path])
     if (
         seed is not None
         and ctx.get_parameter_source("random_state") is ParameterSource.DEFAULT

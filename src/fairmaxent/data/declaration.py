@@ -346,7 +346,7 @@ def declared_rows(
             )
         if declaration.undeclared != "missing" or name not in declaration.missing:
             kept &= ~unknown
-    declared: Frame = nw.from_native(build(columns), eager_only=True)
+    declared = nw.from_native(build(columns), eager_only=True)
     if kept.all():
         return declared
     return declared.filter(kept.tolist())

@@ -80,7 +80,7 @@ class Risks:
 
     def tried(self) -> dict[str, attacks.Risk]:
         """The attacks that were tried, with their risk; of inference, the average."""
-        risks: dict[str, attacks.Risk | None] = {
+        risks = {
             **{name: who.risk for name, who in self.found().items()},
             "singling out": self.singling_out,
             "linkability": self.linkability,

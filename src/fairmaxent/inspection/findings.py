@@ -166,8 +166,7 @@ class Inspection:
             "hints": hints,
             "representation_rate": self.representation_rate,
         }
-        plain: Values = plain_json(facts)
-        return plain
+        return plain_json(facts)
 
     def __repr__(self) -> str:
         return inspection_text(self)

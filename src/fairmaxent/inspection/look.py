@@ -123,19 +123,10 @@ def inspect(
         return found
 
     roles = Roles.of(domain, outcome, names)
-    compared = Comparison(
-        names,
-        groups,
-        weight,
-        compare_missing=False,
-        domain=domain,
-        within=within,
-        outcome=outcome,
-        favourable=good,
-        smallest_group=smallest_group,
-        reference=reference,
-        cluster=cluster,
-    )
+    how: Any = {"outcome": outcome, "favourable": good, "within": within}
+    how |= {"domain": domain, "reference": reference, "cluster": cluster}
+    how |= {"smallest_group": smallest_group, "compare_missing": False}
+    compared = Comparison(names, groups, weight, **how)
     return replace(
         found,
         hints=(*found.hints, *role_hints(roles, codes, design)),

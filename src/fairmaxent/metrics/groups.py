@@ -534,7 +534,7 @@ def outcome_column(
 def levels_of(series: frames.Column, domain: Domain | None) -> Levels:
     """Codes and labels of a column; missing values form the last level."""
     codes, values = factorize(series)
-    labels: list[object] = values.to_list()
+    labels = values.to_list()
     if domain is not None and series.name in domain.names:
         attribute = domain.attribute(series.name)
         codes = np.append(attribute.levels_of(values), -1)[codes]

@@ -87,7 +87,7 @@ def _can_be_met(problem: RakingProblem, margins: Sequence[int]) -> bool:
 def _conflicting_levels(problem: RakingProblem) -> Codes:
     """Levels that cannot be met together, although any of them could be left out."""
     prices = smallest_miss(problem)[1]
-    levels: Codes = np.flatnonzero(np.abs(prices) > _LEAST_PRICE)
+    levels = np.flatnonzero(np.abs(prices) > _LEAST_PRICE)
     # the prices were too imprecise to rely on
     if smallest_miss(problem, levels)[0] <= REACHED:
         levels = np.arange(len(problem.wanted))

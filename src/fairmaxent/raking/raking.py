@@ -158,7 +158,7 @@ class Raking:
         weight = self.survey.weight
         ones = None
         if weight is not None:
-            first: Any = nw.from_native(self.survey.frame).select(weight).head(1)
+            first = nw.from_native(self.survey.frame).select(weight).head(1)
             if isinstance(first, nw.LazyFrame):
                 first = first.collect()
             ones = frames.one_like(first.get_column(weight))

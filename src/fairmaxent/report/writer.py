@@ -131,7 +131,7 @@ def write_inspection_report(
 
 def check_path(path: Name) -> None:
     """Refuse, before any work, a path that names no form, and a PDF without browser."""
-    if not isinstance(path, Name):
+    if not isinstance(path, str | os.PathLike):
         raise StorageError(
             f"path is a {type(path).__name__}; pass the name of a file, e.g."
             " 'report.html'"
