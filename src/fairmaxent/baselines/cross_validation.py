@@ -3,7 +3,6 @@
 Rates are those of the data that they make, and of a classifier trained on them.
 """
 
-import importlib.util
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -151,7 +150,7 @@ class CrossValidation:
 
         None without scikit-learn.
         """
-        if not importlib.util.find_spec("sklearn"):
+        if not frames.has_library("sklearn"):
             return None
         from sklearn.preprocessing import FunctionTransformer
 
@@ -173,7 +172,7 @@ class CrossValidation:
             return _Fold(*rates, time.process_time() - began, tested, decided)
         rows, weights = method(train, self.request, self.seed + fold)
         seconds = time.process_time() - began
-        if importlib.util.find_spec("sklearn"):
+        if frames.has_library("sklearn"):
             own = self._coded(rows, test, fold)
             own.classifier.fit(own.columns, own.outcomes, **{own.weight_name: weights})
             decided = np.asarray(own.classifier.predict(own.others), dtype=int)

@@ -1,6 +1,7 @@
 """Options on the command line, made of the fields of records, and back to commands."""
 
 import os
+import secrets
 import shlex
 import shutil
 import sys
@@ -169,6 +170,13 @@ class SectionedCommand(click.Command):
             if lines:
                 with formatter.section(heading):
                     formatter.write_dl(lines)
+
+
+def chosen_seed(asked: int | None) -> int:
+    """The seed that was asked for, or one that is random, to be shown."""
+    if asked is None:
+        return secrets.randbelow(2**32)
+    return asked
 
 
 def resolved(ctx: click.Context, *, seed: int | None) -> str:

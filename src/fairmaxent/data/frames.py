@@ -193,12 +193,13 @@ def new_frame(columns: Mapping[str, Sequence[Any]], library: str) -> Any:
 
 
 def load_library(library: str) -> Any:
-    """Import a library by name, or raise an error that says what to install."""
+    """Import a library, or a module of one, or say in an error what to install."""
     try:
         return importlib.import_module(library)
     except ImportError as error:
+        name = library.split(".")[0].replace("sklearn", "scikit-learn")
         raise errors.DependencyError(
-            f"this needs {library}, which is not installed; pip install {library}"
+            f"this needs {name}, which is not installed; pip install {name}"
         ) from error
 
 

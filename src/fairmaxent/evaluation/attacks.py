@@ -22,7 +22,6 @@ people: one search serves all three.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
@@ -32,6 +31,7 @@ from fairmaxent.data.roles import ColumnNames, read_columns
 from fairmaxent.data.table import Axes, Mask, NameList, Reals, row_keys, tally
 from fairmaxent.errors import ColumnError, InputError
 from fairmaxent.evaluation.pooled import Nearest, Pooled, Rows, TableName, nearest
+from fairmaxent.metrics.intervals import deviate_of
 from fairmaxent.metrics.trial import Score
 
 Judgement = Literal["high", "low", "uncertain", "needs control"]
@@ -70,7 +70,7 @@ class SuccessRate:
         confidence: float,
     ) -> "SuccessRate":
         """Wilson's score interval; ``successes`` may be a mean over broken ties."""
-        z = NormalDist().inv_cdf((1 + confidence) / 2)
+        z = deviate_of(confidence)
         total = attempts + z**2
         spread = successes * (attempts - successes) / attempts
         error = z / total * math.sqrt(max(spread, 0.0) + z**2 / 4)
@@ -470,7 +470,7 @@ def membership(real: Reals, control: Reals, *, confidence: float) -> Membership:
     # With few people, all of them may be on one side, which does not make the answer
     # certain.
     least = SuccessRate.of(0, min(len(real), len(control)), 0.95).error / 2
-    z = NormalDist().inv_cdf((1 + confidence) / 2)
+    z = deviate_of(confidence)
     error = z * max(math.sqrt(variance), least)
     return Membership(
         auc=auc,

@@ -210,6 +210,13 @@ class TableFile:
     form: TableForm = TableForm("parquet")
 
     @property
+    def complete(self) -> Any:
+        """The same table with the columns that were left out."""
+        if self.whole is None:
+            return self.frame
+        return self.whole
+
+    @property
     def notes(self) -> Notes:
         """The remarks as sentences, with options as Python spells them."""
         return self.notes_spelled(str)

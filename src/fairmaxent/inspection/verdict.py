@@ -13,7 +13,7 @@ from fairmaxent.fairness.rates import smallest_over_largest
 from fairmaxent.inspection.hints import listed
 from fairmaxent.metrics.group_rates import GroupedTable, GroupRate, Pair, Rate
 from fairmaxent.metrics.groups import Label
-from fairmaxent.metrics.intervals import Interval, normal_quantile, ratio_ends, widened
+from fairmaxent.metrics.intervals import Interval, deviate_of, ratio_ends, widened
 from fairmaxent.plain_text import visible
 
 # Rates of two groups, or None; the ends of their ratio.
@@ -239,7 +239,7 @@ def pooled_ratio(
     if not highest:
         return None, (0.0, 1.0)
     spread = (share * having.sum(axis=1) - having.prod(axis=1)) / total
-    deviate = normal_quantile((1 + confidence) / 2)
+    deviate = deviate_of(confidence)
     variance = deviate**2 * spread.sum()
     if not lowest:
         # (Σ p₁ h − ρ Σ p₀ h)² = z² ρ V, where the first sum is 0

@@ -420,7 +420,7 @@ class GroupedTable:
         """What rows tell in intervals of a confidence, as independent people."""
         if self.dependence is None:
             return self.effective
-        deviate = intervals.normal_quantile((1 + confidence) / 2)
+        deviate = intervals.deviate_of(confidence)
         return self.dependence.reduced(self.effective, deviate)
 
     def comparisons(self, confidence: float) -> Iterator[intervals.Compared]:

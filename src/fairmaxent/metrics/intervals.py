@@ -95,7 +95,7 @@ class Compared:
         one_above = high[..., first] - low[..., second]
         other_above = high[..., second] - low[..., first]
         deviation = np.sqrt(self._added(first, second))
-        added = normal_quantile((1 + confidence) / 2) * deviation
+        added = deviate_of(confidence) * deviation
         apart = np.maximum(one_above, other_above) + added
         return apart.max(axis=-1, initial=0.0)
 
@@ -153,7 +153,7 @@ def share_interval(counts: EffectiveCounts, confidence: float) -> Ends:
 
     Never beyond the exact interval.
     """
-    limit = normal_quantile((1 + confidence) / 2)
+    limit = deviate_of(confidence)
     shape = (2, *counts.positives.shape)
     limits = np.full(shape, limit)
     limits[1] = -limit
@@ -259,7 +259,7 @@ def _reached(comparisons: Comparisons, confidence: float) -> Callable[[Reals], M
     separations, limits = _limits_beyond(
         1 - confidence, at_once, _count_pairs(comparisons)
     )
-    within = normal_quantile((1 + confidence) / 2)
+    within = deviate_of(confidence)
 
     def passed(distance: Reals) -> Mask:
         at = distance[..., None]
@@ -350,6 +350,11 @@ def _extreme_groups(
         order = np.argsort(end - expected)
         chosen += [order[:_EXTREME_GROUPS], order[-_EXTREME_GROUPS:]]
     return np.unique(np.concatenate(chosen))
+
+
+def deviate_of(confidence: float) -> float:
+    """How many standard errors an interval reaches to either side."""
+    return normal_quantile((1 + confidence) / 2)
 
 
 def normal_quantile(probability: float) -> float:
