@@ -73,7 +73,8 @@ export function alongside(see, all, grouping) {
 function aboutModel(see) {
   const made = madeFor(see);
   if (!made) return [];
-  return [`${made.split(". ")[0]}.`, ...see.notes.filter((text) => text.startsWith("the decisions"))];
+  const decisions = see.notes.filter((text) => text.startsWith("the decisions"));
+  return [`${made.split(". ")[0]}.`, ...decisions];
 }
 
 // Groups that are too small to be part of the headline.
