@@ -15,12 +15,12 @@ from functools import cached_property, partial
 from operator import attrgetter, methodcaller
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 from numpy.random import Generator
 
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import Choice, largest_remainders
-from fairmaxent.data.frames import load_library
 from fairmaxent.data.table import (
     Axes,
     Blocks,
@@ -141,23 +141,11 @@ class Partitions(Counted):
 
     def without(self, broken: Broken) -> Partitions:
         """Set the count of the broken rows to zero."""
-        parts = spread(
-            self.client,
-            Table.without,
-            self.parts,
-            broken=broken,
-        )
-        return Partitions.of(self.client, self.blocks, parts)
+        return self._made(Table.without, self.parts, broken=broken)
 
     def reweighed(self, factor: Reals) -> Partitions:
         """Multiply each row's count by the factor of its level in the first column."""
-        parts = spread(
-            self.client,
-            Table.reweighed,
-            self.parts,
-            factor=factor,
-        )
-        return Partitions.of(self.client, self.blocks, parts)
+        return self._made(Table.reweighed, self.parts, factor=factor)
 
     def thinned(self, rows: int) -> Partitions:
         """Take all rows, or ``rows`` of equal weight; they stay on the workers.
@@ -168,29 +156,31 @@ class Partitions(Counted):
             return self
         shares = largest_remainders(self.sizes[:, 2], rows)
         asked = np.flatnonzero(shares)
-        parts = spread(
-            self.client,
+        return self._made(
             _steps,
             [self.parts[part] for part in asked],
             beside=[[int(shares[part]) for part in asked]],
             weight=self.total / rows,
         )
-        return Partitions.of(self.client, self.blocks, parts)
+
+    def _made(
+        self, function: Callable[..., Table], parts: Sequence[Future], **how: Any
+    ) -> Partitions:
+        """What a function makes of partitions, which stays on the workers."""
+        made = spread(self.client, function, parts, **how)
+        return Partitions.of(self.client, self.blocks, made)
 
     def collect(self) -> Table:
         """Bring all rows into memory, in the order of a table in memory."""
         return joined(results(self.client, self.parts), self.blocks)
 
-    @property
-    def pieces(self) -> Sequence[object]:
-        """The partitions."""
-        return self.parts
-
     def each_piece(
-        self, do: Callable[[Table, str], None], names: Sequence[str]
-    ) -> None:
-        """Do something with each partition, on the workers, and with its name."""
-        gathered(self.client, do, self.parts, beside=[names])
+        self, do: Callable[[Table, str], None], name: Callable[[int], str]
+    ) -> int:
+        """Do something with each partition, on the workers."""
+        parts = len(self.parts)
+        gathered(self.client, do, self.parts, beside=[[*map(name, range(parts))]])
+        return parts
 
     def prior(self, blocks: Blocks) -> PartitionedRows:
         """Return w as a prior, computed on the workers."""
@@ -260,13 +250,19 @@ def joined(tables: Sequence[Table], blocks: Blocks) -> Table:
     codes = np.concatenate([table.codes for table in tables])
     keys, _ = row_keys(codes, blocks.levels)
     order = np.argsort(keys, kind="stable")
-    peaks = [table.peaks for table in tables if table.peaks is not None]
+
+    def column(name: str) -> Reals:
+        return np.concatenate([getattr(table, name) for table in tables])[order]
+
+    peaks = None
+    if tables[0].peaks is not None:
+        peaks = column("peaks")
     return Table(
         codes=np.asfortranarray(codes[order]),
-        counts=np.concatenate([table.counts for table in tables])[order],
-        rows=np.concatenate([table.rows for table in tables])[order],
-        squares=np.concatenate([table.squares for table in tables])[order],
-        peaks=np.concatenate(peaks)[order] if peaks else None,
+        counts=column("counts"),
+        rows=column("rows"),
+        squares=column("squares"),
+        peaks=peaks,
     )
 
 
@@ -311,13 +307,12 @@ def count_on_workers(
     # a shuffle made of plain tasks, which Dask can repeat if a worker is lost. The
     # result has as many partitions as the frame, or fewer if they would be small. The
     # size of the cluster does not matter, so a seed gives the same rows everywhere.
-    from dask import delayed
     from dask.dataframe import from_delayed
 
     coding = Coding.of(domain, blocks, weight, taken=names_of(lazy))
-    counted = [delayed(_as_frame)(part) for part in counted_parts(lazy, coding)]
-    done = watched(client, client.compute(counted), partial(progress, "count"))
-    empty = _as_frame(coding.counted(lazy.to_native()._meta))
+    counted = client.compute(counted_parts(lazy, coding))
+    done = watched(client, counted, partial(progress, "count"))
+    empty = coding.counted(lazy.to_native()._meta)
     rows = from_delayed(done, meta=empty).shuffle(coding.keys, shuffle_method="tasks")
     parts = by_part(rows, partial(_as_table, coding=coding))
     partitions = Partitions.of(client, blocks, client.compute(parts))
@@ -493,12 +488,8 @@ def _with_rows(prior: Prior, rows: Rows) -> Prior:
 # ---------------------------------------------------------------- on the workers
 
 
-def _as_frame(counts: dict[str, Reals]) -> Any:
-    return load_library("pandas").DataFrame(counts)
-
-
 def _as_table(frame: Any, coding: Coding) -> Table:
-    return coding.table({name: frame[name].to_numpy() for name in frame})
+    return coding.table(nw.from_native(coding.joined([frame]), eager_only=True))
 
 
 def _spread(

@@ -8,18 +8,18 @@ from pathlib import Path
 from typing import Any, Self, cast
 
 import numpy as np
+from numpy.random import Generator
 
 from fairmaxent.data import frames
 from fairmaxent.data.draws import (
     RandomState,
-    cells_of,
     check_count,
     generator,
     shuffled_cells,
 )
-from fairmaxent.data.quotas import quota
+from fairmaxent.data.quotas import divided, quota
 from fairmaxent.data.table import Indices, Names, Reals, Table
-from fairmaxent.document import Block, Heading, Listing, Paragraph
+from fairmaxent.document import Blocks, Heading, Listing, Paragraph
 from fairmaxent.document.html import to_html
 from fairmaxent.document.text import to_text
 from fairmaxent.engines.lazy_frame import open_lazy
@@ -69,7 +69,7 @@ class Certified(Solved):
     def _repr_html_(self) -> str:
         return to_html(self._at_a_glance())
 
-    def _at_a_glance(self) -> Iterator[Block]:
+    def _at_a_glance(self) -> Blocks:
         """What it is about, the headline, and what can be done next."""
         outcomes = ", ".join(self.roles.outcome_names)
         groups = list(self.roles.protected_names)
@@ -146,29 +146,11 @@ class Certified(Solved):
         most = check_count(size)
         self.distribution.room_for(min(count, most))
         rng = self._generator(random_state)
-        source = self.distribution
-        if given is not None:
-            source = source.condition(given)
-
-        def batches(left: int) -> Iterator[Any]:
-            fair = source.root_table
-            wanted = None
-            if not iid:
-                wanted = quota(fair, left, rng, sums=self.certificate.measure.sums)
-            while left:
-                rows = min(left, most)
-                if wanted is None:
-                    cells = cells_of(fair, rows, rng, independent=True)
-                else:
-                    now = wanted
-                    if rows < left:
-                        now = quota(wanted, rows, rng, sums=())
-                    wanted = wanted - now
-                    cells = shuffled_cells(now, rng)
-                left -= rows
-                yield self._complete(source.draw(cells, rng, spread=not iid))
-
-        return batches(count)
+        source, wanted = self._wanted(count, given, rng, iid=iid)
+        return (
+            self._complete(source.draw(shuffled_cells(share, rng), rng, spread=not iid))
+            for share in divided(wanted, most, rng)
+        )
 
     def weights(self) -> Reals:
         """One weight per input row, 1 on average: the fair distribution with C = 0.
@@ -315,17 +297,9 @@ class Certified(Solved):
             target = staging.path_for(folder)
             if self.is_on_cluster:
                 rng = self._generator(random_state)
-                source = self.distribution
-                if given:
-                    source = source.condition(given)
-                fair = source.root_table
-                if iid:
-                    cells = rng.multinomial(count, fair.ravel() / fair.sum())
-                else:
-                    sums = self.certificate.measure.sums
-                    cells = quota(fair, count, rng, sums=sums).ravel()
+                source, cells = self._wanted(count, given, rng, iid=iid)
                 self.write_cells(
-                    cells,
+                    cells.ravel(),
                     target,
                     rng,
                     source=source,
@@ -352,7 +326,7 @@ class Certified(Solved):
         self,
         cells: Indices,
         folder: Path,
-        rng: np.random.Generator,
+        rng: Generator,
         *,
         source: Distribution | None = None,
         size: int = PART,
@@ -405,23 +379,9 @@ class Certified(Solved):
                 " fitted, or use fit.write_sample(n, folder)"
             )
         check_flag("iid", iid)
-        left = check_count(n)
         rng = self._generator(random_state)
-        source = self.distribution
-        if given is not None:
-            source = source.condition(given)
-        fair = source.root_table
-        sums = self.certificate.measure.sums
-        wanted = quota(fair, left, rng, sums=sums)
-        if iid:
-            chances = fair.ravel() / fair.sum()
-            wanted = rng.multinomial(left, chances).reshape(fair.shape)
-        shares = []
-        while left:
-            rows = min(left, BATCH)
-            shares.append(quota(wanted, rows, rng, sums=()))
-            wanted = wanted - shares[-1]
-            left -= rows
+        source, wanted = self._wanted(check_count(n), given, rng, iid=iid)
+        shares = list(divided(wanted, BATCH, rng))
         draw = partial(
             _drawn_share,
             source,
@@ -472,7 +432,25 @@ class Certified(Solved):
             self.collect(), self.certificate, path, readable=readable_by_others
         )
 
-    def _generator(self, random_state: RandomState) -> np.random.Generator:
+    def _wanted(
+        self,
+        count: int,
+        given: Evidence | None,
+        rng: Generator,
+        *,
+        iid: bool,
+    ) -> tuple[Distribution, Indices]:
+        """What new rows are drawn from, and how many of them each cell has."""
+        source = self.distribution
+        if given is not None:
+            source = source.condition(given)
+        fair = source.root_table
+        if iid:
+            chances = fair.ravel() / fair.sum()
+            return source, rng.multinomial(count, chances).reshape(fair.shape)
+        return source, quota(fair, count, rng, sums=self.certificate.measure.sums)
+
+    def _generator(self, random_state: RandomState) -> Generator:
         """The generator asked for, or else one with the seed of the request."""
         return generator(
             self.request.random_state if random_state is None else random_state
