@@ -253,7 +253,8 @@ def check_base(
     if forbid and is_own(value):
         raise InputError(
             Option(option),
-            f" is {value!r}, your own, which cannot know what is impossible; leave out ",
+            f" is {value!r}, your own, which cannot know what is impossible; leave out"
+            " ",
             Option("forbid"),
         )
 
