@@ -22,7 +22,7 @@ from sklearn.tree import DecisionTreeClassifier
 from fairmaxent import Domain, Model, debias, load, progress
 from fairmaxent.errors import InputError
 from fairmaxent.fit.pipeline import refit
-from fairmaxent.relabelling import surrogate
+from fairmaxent.relabelling import lessons
 from tables import hiring
 
 
@@ -324,7 +324,7 @@ def test_people_keep_their_outcome_as_far_as_their_profile_allows(
     """The group is hidden, several people share a profile (`a` is in bins), and the
     outcome of some is unknown.
     """
-    monkeypatch.setattr(surrogate, "_FARTHEST", farthest)
+    monkeypatch.setattr(lessons, "_FARTHEST", farthest)
     frame = hiring(0, rows=500).drop(columns="b")
     frame.loc[::9, "hired"] = None
     fit = fitted(frame, Model("logistic", hide_protected=True), base_share=0.0)

@@ -27,7 +27,7 @@ from fairmaxent.relabelling.closed_loop import (
     unseen_shares,
     wanted_shares,
 )
-from fairmaxent.relabelling.surrogate import Slopes
+from fairmaxent.relabelling.lessons import Slopes
 from tables import hiring
 
 # Students of three folds learn from two thirds of the people.

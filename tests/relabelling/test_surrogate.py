@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from loop_tasks import groups_of, task_of
 
-from fairmaxent.relabelling.surrogate import (
+from fairmaxent.relabelling.lessons import (
     Slopes,
     Surrogate,
     hidden_gain,

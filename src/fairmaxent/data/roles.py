@@ -5,7 +5,7 @@ Groups, which are levels of the protected columns, are compared within strata.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -58,9 +58,19 @@ class Roles:
         protected: NameList,
         within: NameList = (),
         also: NameList = (),
+        *,
+        likely: bool = False,
     ) -> "Roles":
-        """Look the columns up, and refuse roles that make no sense."""
+        """Look the columns up, and refuse roles that make no sense.
+
+        ``likely``: there are groups besides, which no column has.
+        """
         outcomes = (outcome, *also)
+        if not (protected or likely):
+            raise ColumnError(
+                "no protected column was named; pass at least one as ",
+                Option("protected"),
+            )
         _check_names(outcomes, protected, within)
         roles = cls(
             domain=domain,
@@ -76,6 +86,17 @@ class Roles:
         ):
             for name in names:
                 _check_levels(role, domain.attribute(name))
+        roles._check_size()
+        return roles
+
+    def with_groups(self, groups: Attribute) -> "Roles":
+        """The same with one more protected column, which the table does not have."""
+        attributes = (*self.domain.attributes, groups)
+        roles = replace(
+            self,
+            domain=replace(self.domain, attributes=attributes),
+            protected=(*self.protected, len(attributes) - 1),
+        )
         roles._check_size()
         return roles
 
@@ -213,10 +234,6 @@ class Roles:
 
 def _check_names(outcomes: NameList, protected: NameList, within: NameList) -> None:
     """Refuse a column in two roles, and one that is named twice."""
-    if not protected:
-        raise ColumnError(
-            "no protected column was named; pass at least one as ", Option("protected")
-        )
     for name in outcomes:
         if name in protected:
             raise ColumnError(

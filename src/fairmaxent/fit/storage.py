@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from fairmaxent.data import frames
 from fairmaxent.data.columns import Arrays, Record
 from fairmaxent.data.domain import Domain
+from fairmaxent.data.likely import Chances, Likely
 from fairmaxent.data.limits import masses, sound
 from fairmaxent.data.reading import Reading
 from fairmaxent.data.roles import Roles
@@ -89,6 +90,7 @@ class _Model:
     design_weights: Reals | None
     weight_column: frames.Column | None
     weight_scale: float
+    chances: Chances | None
 
 
 def save(
@@ -120,7 +122,7 @@ def _packed(fit: Solved) -> tuple[Record, Arrays]:
             made_of = prior.parts[0]
         base = made_of.pack()
     elif prior.rows != np.count_nonzero(weighted.counts):
-        every_row = Rows.of(fit.roles.blocks, weighted)
+        every_row = Rows.of(fit.blocks, weighted)
         in_use = match_rows(prior.codes, every_row.codes, prior.blocks.levels) >= 0
     positions = fit.distribution.positions or {}
     stored = _Model(
@@ -187,7 +189,16 @@ def _restored(stored: _Model) -> Solved:
     blocks = data.roles.blocks
     problem = Problem.of(stored.request, data)
     target = masses(stored.target, blocks.width)
-    weighted = reweigh(_relabelled(stored, problem).counted, target[blocks.slices[0]])
+    design = data.design
+    weighed = None
+    if problem.split is None:
+        counted = _relabelled(stored, problem).counted
+        weighted = reweigh(counted, target[blocks.slices[0]])
+    else:
+        fair = problem.fair_table().table
+        weighed = problem.split.weigh(fair, stored.request.largest_weight)
+        weighted = weighed.on(stored.table)
+        design = weighed.weights
     features = cell_features(blocks, problem.moment_scores, target)
     sound(stored.solution.multipliers, "f", (features.count,))
     rows = Rows.of(blocks, weighted.collect())
@@ -202,7 +213,7 @@ def _restored(stored: _Model) -> Solved:
     distribution = Distribution.of(stored.domain, optimum).detailed(
         data.positions,
         data.table,
-        data.design,
+        design,
         profiles=None if stored.soft is None else problem.profiles,
         by_cell=problem.values is not None,
     )
@@ -217,6 +228,7 @@ def _restored(stored: _Model) -> Solved:
         weighted=weighted,
         optimum=optimum,
         distribution=distribution,
+        weighed=weighed,
     )
 
 
@@ -228,9 +240,10 @@ def _restored_reading(stored: _Model) -> Reading:
     roles = Roles.of(
         domain,
         request.outcome,
-        request.protected_names,
+        request.recorded_names,
         request.within_names,
         request.also_names,
+        likely=request.likely is not None,
     )
     named = [*domain.names]
     if request.weight is not None:
@@ -245,6 +258,7 @@ def _restored_reading(stored: _Model) -> Reading:
     )
     _check_weights(stored)
     _check_table(stored, roles.blocks)
+    _check_chances(stored.chances, request.likely, stored.table)
     return Reading(
         columns=stored.columns,
         roles=roles,
@@ -252,7 +266,29 @@ def _restored_reading(stored: _Model) -> Reading:
         design=stored.design_weights,
         weight_column=stored.weight_column,
         positions=_restored_positions(stored, roles.blocks),
+        chances=stored.chances,
     )
+
+
+def _check_chances(
+    chances: Chances | None, likely: Likely | None, table: Table
+) -> None:
+    """Refuse probabilities that do not fit the rows."""
+    is_asked = likely is not None
+    require("there are no probabilities", (chances is not None) == is_asked)
+    if chances is None or likely is None:
+        return
+    entries = len(chances.row)
+    size = len(table.codes)
+    extra = chances.shares.shape[1] - len(likely.columns)
+    shares = masses(chances.shares, entries, len(likely.columns) + extra)
+    sound(chances.row, "i", (entries,), low=0, high=size - 1)
+    fits = extra in (0, 1) and np.allclose(shares.sum(axis=1), 1)
+    masses(chances.squares, entries)
+    for own, all_rows in ((chances.rows, table.rows), (chances.weight, table.counts)):
+        summed = np.bincount(chances.row, masses(own, entries), size)
+        fits &= np.allclose(summed, all_rows, rtol=1e-6, atol=0)
+    require("probabilities and rows do not fit together", bool(fits))
 
 
 def _check_weights(stored: _Model) -> None:
@@ -356,7 +392,7 @@ def _relabelled(stored: _Model, problem: Problem) -> Problem:
 
 def _check_distribution(fit: Solved) -> None:
     """Refuse probabilities or priors that are none, and multipliers off the target."""
-    blocks = fit.roles.blocks
+    blocks = fit.blocks
     tilted = fit.distribution.tilted
     for levels in (tilted.levels, fit.target):
         for part in blocks.split(levels):
@@ -419,9 +455,7 @@ def _check_told(fit: Solved, told: UnderivedFacts) -> None:
     )
     redrawn = told.redrawn is None or told.redrawn.columns == binned
     require("the certificate redraws other columns than have bins", redrawn)
-    empty = (
-        fit.target[problem.blocks.slices[0]].reshape(problem.empirical.shape) <= 0
-    ) & (problem.empirical > 0)
+    empty = (fit.root_table <= 0) & (problem.empirical > 0)
     names = {problem.roles.describe_cell(cell) for cell in np.argwhere(empty).tolist()}
     require(
         "the certificate names cells that are not empty",

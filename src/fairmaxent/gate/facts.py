@@ -93,7 +93,7 @@ def _missing(fit: Certified) -> Facts:
         yield "Missing values and equal rows are not counted: the fit is private."
         return
     table = fit.table.collect()
-    codes = fit.roles.blocks.unpool(table.codes)
+    codes = fit.blocks.unpool(table.codes)
     for index, column in enumerate(fit.domain.attributes):
         if column.missing is not None:
             missing = table.rows[codes[:, index] == column.missing].sum()

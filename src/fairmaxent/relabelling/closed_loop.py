@@ -23,8 +23,15 @@ from itertools import count
 import numpy as np
 
 from fairmaxent.data.table import Mask, Reals
-from fairmaxent.relabelling.lessons import SURE, Way, lesson, likely_outcomes, train
-from fairmaxent.relabelling.surrogate import Slopes, Surrogate
+from fairmaxent.relabelling.lessons import (
+    SURE,
+    Slopes,
+    Surrogate,
+    Way,
+    lesson,
+    likely_outcomes,
+    train,
+)
 from fairmaxent.relabelling.task import (
     FOLDS,
     MOST_TRAININGS,
