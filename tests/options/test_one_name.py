@@ -24,7 +24,10 @@ from fairmaxent.report.report import ReportRequest
 from fairmaxent.report.source import Filing
 
 # What each command does, as Python has it.
-FITTED = [fairmaxent.debias, fairmaxent.Privacy, fairmaxent.Domain.infer]
+FITTED = [
+    *(fairmaxent.debias, fairmaxent.Privacy, fairmaxent.Likely),
+    fairmaxent.Domain.infer,
+]
 PYTHON = {
     "inspect": [fairmaxent.inspect, fairmaxent.Domain.infer, write_inspection_report],
     "debias": [*FITTED, fairmaxent.Model, Fit.sample, Fit.weigh, ReportRequest],
@@ -48,7 +51,15 @@ FILES = {
     *(field.name for field in dataclasses.fields(fairmaxent.files.reading.FileReading)),
     *("drop", "max_memory", "output", "output_format", "like_input", "force", "config"),
     *("readable_by_others", "save", "report", "pdf", "json", "policies", "format"),
-    *("write_config", "write_domain", "out", "port", "no_browser", "scheduler"),
+    *(
+        "write_config",
+        "write_domain",
+        "out",
+        "port",
+        "no_browser",
+        "resume",
+        "scheduler",
+    ),
 }
 # What Python has a method for, not an option.
 METHODS = {

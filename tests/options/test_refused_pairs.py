@@ -28,6 +28,7 @@ from fairmaxent.errors import InputError, Option
 from fairmaxent.fit.option_values import Estimate, Model
 from fairmaxent.fit.refused import EVALUATION
 from fairmaxent.fit.request import Request
+from fairmaxent.gate.audit import AuditRequest
 from fairmaxent.gate.policy import Policy
 from fairmaxent.options import typed_options
 from fairmaxent.options.refusals import (
@@ -62,6 +63,7 @@ VALUES = {
     "iid": True,
     "keep_columns": "name",
     "largest_weight": 3.0,
+    "likely": fairmaxent.Likely("race", {"a": "p", "b": "q"}, told_by="names"),
     "equal_means": True,
     "mode": "weights",
     "model": "logistic",
@@ -97,6 +99,7 @@ TYPED = {
     "keep_columns": "--keep-columns name",
     "largest_weight": "--largest-weight 3",
     "like_input": "--like-input",
+    "likely": "--likely race:a=p,b=q --told-by names",
     "max_levels": "--max-levels 9",
     "equal_means": "--equal-means",
     "mode": "--mode weights",
@@ -111,6 +114,7 @@ TYPED = {
     "release": "--release",
     "report": "--report r.html",
     "representation_rate": "--representation-rate 0.9",
+    "resume": "--resume",
     "rows": "--rows 5",
     "scheduler": "--scheduler tcp://h:1",
     "hide_protected": "--hide-protected",
@@ -125,6 +129,7 @@ TYPED = {
 SPECIAL = {
     ("target", "largest_weight"): {"target": {"age": None}},
     ("target", "mode"): {"target": {"age": None}},
+    ("target", "likely"): {"target": {"age": None}},
     ("model", "statistical_rate"): {"statistical_rate": None},
     ("representation_rate", "groups"): {"representation_rate": {"sex": 0.9}},
     ("estimate", "privacy"): {"estimate": "weights"},
@@ -133,6 +138,7 @@ SPECIAL = {
 SPECIALLY_TYPED = {
     ("target", "largest_weight"): {"target": "--target age:keep"},
     ("target", "mode"): {"target": "--target age:keep"},
+    ("target", "likely"): {"target": "--target age:keep"},
     ("model", "statistical_rate"): {"statistical_rate": "--statistical-rate none"},
     ("representation_rate", "groups"): {
         "representation_rate": "--representation-rate sex=0.9"
@@ -140,8 +146,11 @@ SPECIALLY_TYPED = {
     ("estimate", "privacy"): {"estimate": "--estimate weights"},
     ("estimate", "release"): {"estimate": "--estimate weights"},
     ("json", "output"): {"output": "-o -"},
+    ("resume", "likely"): {"resume": "--resume -o fair.parquet"},
     ("like_input", "privacy"): {"like_input": "--like-input -o fair.csv"},
     ("parity", "model"): {"parity": "--parity probabilities"},
+    ("resume", "model"): {"resume": "--resume -o f.csv"},
+    ("resume", "privacy"): {"resume": "--resume -o f.csv"},
     ("scheduler", "evaluate"): {"evaluate": "--evaluate --report r.html"},
     ("scheduler", "like_input"): {"like_input": "--like-input -o fair"},
     ("scheduler", "output"): {"output": "-o -"},
@@ -185,8 +194,9 @@ def asked(row):
     output = {name: pair.pop(name) for name in ("mode",) if name in pair}
     in_report = {"iid", "evaluate", "data"} & {row.option, row.other}
     if in_report:
-        private = {name: pair.pop(name) for name in ("privacy",) if name in pair}
-        refuse(ReportRequest(**output, **pair), **private)
+        own = {"privacy", "likely"} & pair.keys()
+        of_fit = {name: pair.pop(name) for name in own}
+        refuse(ReportRequest(**output, **pair), **of_fit)
         return
     in_model = {"hide_protected", "threshold", "decided", "estimator"}
     if row.option in in_model:
@@ -225,9 +235,30 @@ def test_evaluate_refuses_groups_without_an_outcome(row):
 
 
 @pytest.mark.parametrize("row", Policy.REFUSED, ids=name_of)
-def test_a_policy_refuses_limits_by_column_of_intersections(row):
-    with pytest.raises(InputError, match=f"{row.option} cannot go .* groups='joint'"):
-        Policy("hired", "sex", groups="joint", **{row.option: {"sex": 0.8}})
+def test_a_policy_refuses_every_row(row):
+    asked = {
+        "outcome": "hired",
+        "favourable": "yes",
+        "predictions": "score",
+        "threshold": 0.5,
+        "cluster": None,
+    }
+    said = f"{row.option} cannot go together with {row.other}"
+    if row.other == "groups":
+        asked |= {"groups": "joint", row.option: {"sex": 0.8}}
+    else:
+        asked |= {"statistical_rate": 0.8, row.option: 0.8, row.other: "branch"}
+    if row.beside == MISSING:
+        asked[row.other] = None
+        said = f"{row.option} needs {row.other}"
+    with pytest.raises(InputError, match=said):
+        Policy(protected="sex", **asked)
+
+
+@pytest.mark.parametrize("row", AuditRequest.REFUSED, ids=name_of)
+def test_an_audit_refuses_every_row(row):
+    with pytest.raises(InputError, match=f"{row.option} needs {row.other}"):
+        AuditRequest(protected=["sex", "race"], **{row.option: "yes"})
 
 
 def test_a_budget_needs_a_ledger():
@@ -349,7 +380,7 @@ def test_an_option_of_a_record_needs_the_record(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     roles = ["--outcome", "hired", "--protected", "sex"]
     parts = [source for source in typed_options(Request) if source.owner is not None]
-    assert {source.owner for source in parts} == {"model", "privacy"}
+    assert {source.owner for source in parts} == {"likely", "model", "privacy"}
     values = {"delta": "1e-6", "undeclared": "drop", "decided": "keep"}
     for source in parts:
         if source.field.name == "epsilon":

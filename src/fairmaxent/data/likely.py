@@ -17,7 +17,8 @@ from fairmaxent.data.frames import (
     to_numbers,
 )
 from fairmaxent.data.levels import ColumnOptions, value_text
-from fairmaxent.data.table import Indices, Mask, Names, Reals
+from fairmaxent.data.limits import masses, sound
+from fairmaxent.data.table import Indices, Mask, Names, Reals, Table
 from fairmaxent.errors import (
     ColumnError,
     InputError,
@@ -80,8 +81,8 @@ class Likely:
         metavar="COLUMN",
         label="Column of the groups that are known",
         help=(
-            "Column with the true group of some people, otherwise missing: they count"
-            " as certain, and show whether the probabilities are right."
+            "Column with the true group of some people, otherwise missing: these count"
+            " as certain."
         ),
     )
     slack: float = option(
@@ -231,3 +232,20 @@ class Chances:
         rows = np.ones(len(row))
         weight = rows if design is None else design
         return cls(shares, row, rows, weight, weight**2)
+
+
+def are_of_rows(chances: Chances | None, likely: Likely | None, table: Table) -> bool:
+    """Whether what a file holds are the probabilities of the people of a table."""
+    if chances is None or likely is None:
+        return chances is None and likely is None
+    entries = len(chances.row)
+    size = len(table.codes)
+    groups = len(likely.columns)
+    shares = masses(chances.shares, entries, max(groups, chances.shares.shape[1]))
+    sound(chances.row, "i", (entries,), low=0, high=size - 1)
+    masses(chances.squares, entries)
+    fits = shares.shape[1] <= groups + 1 and np.allclose(shares.sum(axis=1), 1)
+    for own, rows in ((chances.rows, table.rows), (chances.weight, table.counts)):
+        summed = np.bincount(chances.row, masses(own, entries), size)
+        fits &= np.allclose(summed, rows, rtol=1e-6, atol=0)
+    return bool(fits)

@@ -13,6 +13,7 @@ import numpy as np
 
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain
+from fairmaxent.data.likely import Likely
 from fairmaxent.data.table import (
     Axes,
     Blocks,
@@ -278,6 +279,12 @@ def read_columns(option: str, names: str | NameList) -> list[str]:
         return [names]
     if isinstance(names, Sequence) and all(isinstance(name, str) for name in names):
         return list(names)
+    if any(isinstance(name, Likely) for name in listed(names)):
+        raise ColumnError(
+            Option(option),
+            " is groups that are probabilities, which only debias can take; pass a"
+            " column that holds groups",
+        )
     shown = f"a {type(names).__name__}"
     if isinstance(names, int | float | tuple | list | set | None):
         shown = repr(names)

@@ -100,7 +100,7 @@ class Partitions(Counted):
         groups = np.array_split(np.array(self.parts, dtype=object), most)
         joined = [
             self.client.submit(
-                _joined,
+                joined,
                 list(group),
                 self.blocks,
                 pure=False,
@@ -179,7 +179,18 @@ class Partitions(Counted):
 
     def collect(self) -> Table:
         """Bring all rows into memory, in the order of a table in memory."""
-        return _joined(results(self.client, self.parts), self.blocks)
+        return joined(results(self.client, self.parts), self.blocks)
+
+    @property
+    def pieces(self) -> Sequence[object]:
+        """The partitions."""
+        return self.parts
+
+    def each_piece(
+        self, do: Callable[[Table, str], None], names: Sequence[str]
+    ) -> None:
+        """Do something with each partition, on the workers, and with its name."""
+        gathered(self.client, do, self.parts, beside=[names])
 
     def prior(self, blocks: Blocks) -> PartitionedRows:
         """Return w as a prior, computed on the workers."""
@@ -244,7 +255,7 @@ def _added(lists: list[list[Reals]]) -> list[Reals]:
     return [np.asarray(sum(tables)) for tables in zip(*lists, strict=True)]
 
 
-def _joined(tables: Sequence[Table], blocks: Blocks) -> Table:
+def joined(tables: Sequence[Table], blocks: Blocks) -> Table:
     """Join tables, with their rows in lexicographic order."""
     codes = np.concatenate([table.codes for table in tables])
     keys, _ = row_keys(codes, blocks.levels)

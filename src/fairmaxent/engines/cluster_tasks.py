@@ -1,9 +1,10 @@
 """Work on the workers: one task for each partition, and results merged there."""
 
 import asyncio
+import copy
 import pickle
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager
 from functools import partial
@@ -50,11 +51,21 @@ def by_part(native: Any, function: Function) -> list[Any]:
 def with_columns_by_part(
     lazy: Any, function: Function, kinds: Mapping[str, type]
 ) -> Any:
-    """Add to each partition of a Dask frame the columns that a function makes of it."""
+    """Add to each part of a Dask or Spark frame columns that a function makes of it.
+
+    Spark passes batches of Arrow.
+    """
     import narwhals as nw
-    from dask import delayed
 
     native = lazy.to_native()
+    if lazy.implementation.is_spark_like():
+        schema = copy.deepcopy(native.schema)
+        for name in kinds:
+            schema = schema.add(name, "double")
+        return nw.from_native(native.mapInArrow(partial(_appended, function), schema))
+
+    from dask import delayed
+
     empty: dict[str, Any] = {name: np.empty(0, kind) for name, kind in kinds.items()}
     return nw.from_native(
         native.map_partitions(
@@ -67,6 +78,16 @@ def with_columns_by_part(
 
 def _assigned(frame: Any, function: Function) -> Any:
     return frame.assign(**function(frame))
+
+
+def _appended(function: Function, batches: Iterable[Any]) -> Iterator[Any]:
+    import pyarrow
+
+    for batch in batches:
+        table = pyarrow.Table.from_batches([batch])
+        for name, numbers in function(table).items():
+            table = table.append_column(name, pyarrow.array(numbers))
+        yield from table.to_batches()
 
 
 def reduced(tasks: Sequence[Any], merge: Function, watch: Watch = unwatched) -> Any:

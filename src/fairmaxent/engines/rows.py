@@ -5,6 +5,7 @@ column, then counts the rows; none of them is kept. Those of a cluster stay on i
 workers.
 """
 
+from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
@@ -37,10 +38,11 @@ from fairmaxent.engines.cluster_partitions import (
     Partitions,
     TiltedPartitions,
     count_on_workers,
+    joined,
 )
 from fairmaxent.engines.cluster_tasks import active_client
 from fairmaxent.engines.lazy_counts import average_weight, count_rows, declared_lazily
-from fairmaxent.errors import InputError
+from fairmaxent.errors import InputError, Option
 from fairmaxent.maxent.priors.mixture import TiltedMixture
 from fairmaxent.maxent.priors.protocol import (
     Density,
@@ -65,6 +67,12 @@ def read_rows(frame: Any, request: ReadingRequest) -> Reading:
 
 def _read_lazily(lazy: lazy_frame.Lazy, request: ReadingRequest) -> Reading:
     """Let the engine of a lazy frame find the levels, and count the distinct rows."""
+    if request.likely is not None:
+        raise InputError(
+            Option("likely"),
+            " needs the rows in memory, as each has its own probabilities; collect the"
+            " table first",
+        )
     for name in (request.outcome, *request.also, *request.protected, *request.within):
         lazy_frame.check_column(lazy, name)
     scale = 1.0
@@ -140,6 +148,17 @@ def _count_lazily(
         request.weight,
         may_be_empty=request.is_lenient,
     )
+
+
+def read_pieces(
+    paths: list[str], read: Callable[[str], Table], blocks: Blocks
+) -> Counted:
+    """Read tables that were kept, on the workers of a cluster if one is at hand."""
+    client = active_client()
+    if client is None:
+        return joined([read(path) for path in paths], blocks)
+    pieces = client.map(read, paths, pure=False, key="fairmaxent-read")
+    return Partitions.of(client, blocks, pieces)
 
 
 def row_prior(blocks: Blocks, weighted: Counted) -> Prior:

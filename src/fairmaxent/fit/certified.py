@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self, cast
@@ -18,7 +18,7 @@ from fairmaxent.data.draws import (
     shuffled_cells,
 )
 from fairmaxent.data.quotas import quota
-from fairmaxent.data.table import Indices, Reals, Table
+from fairmaxent.data.table import Indices, Names, Reals, Table
 from fairmaxent.document import Block, Heading, Listing, Paragraph
 from fairmaxent.document.html import to_html
 from fairmaxent.document.text import to_text
@@ -398,6 +398,59 @@ class Certified(Solved):
         table = cast(Any, self.table)  # which is in partitions
         write_on_workers(table, source.density, cells, delivery, rng, progress)
 
+    def sample_lazily(
+        self,
+        frame: Any,
+        n: int,
+        *,
+        given: Evidence | None = None,
+        random_state: RandomState = None,
+        iid: bool = False,
+    ) -> Any:
+        """Draw ``n`` new rows in the tasks of Spark: a Spark frame like ``frame``.
+
+        That is the frame that was fitted. Nothing is drawn before the rows are used,
+        e.g. by ``.write.parquet(folder)``. Together they are a sample of ``n`` rows,
+        as in :meth:`sample_batches`, which explains the options; the same seed gives
+        the same rows. Each task holds the distinct rows.
+        """
+        from fairmaxent.engines.cluster_output import draw_by_tasks
+
+        lazy = open_lazy(frame)
+        if lazy is None or not lazy.implementation.is_spark_like():
+            raise InputError(
+                "rows are drawn lazily for Spark alone; pass the Spark frame that was"
+                " fitted, or use fit.write_sample(n, folder)"
+            )
+        check_flag("iid", iid)
+        left = check_count(n)
+        rng = self._generator(random_state)
+        source = self.distribution
+        if given is not None:
+            source = source.condition(given)
+        fair = source.root_table
+        sums = self.certificate.measure.sums
+        wanted = quota(fair, left, rng, sums=sums)
+        if iid:
+            chances = fair.ravel() / fair.sum()
+            wanted = rng.multinomial(left, chances).reshape(fair.shape)
+        shares = []
+        while left:
+            rows = min(left, BATCH)
+            shares.append(quota(wanted, rows, rng, sums=()))
+            wanted = wanted - shares[-1]
+            left -= rows
+        draw = partial(
+            _drawn_share,
+            source,
+            self.columns,
+            self.weight_column,
+            seed=int(rng.integers(2**63)),
+            evenly=not iid,
+        )
+        chosen = lazy.select(*self.columns).to_native()
+        return draw_by_tasks(chosen, draw, np.array(shares))
+
     def collect(self) -> Self:
         """Bring the distinct rows of a fit on a Dask cluster into memory.
 
@@ -448,3 +501,19 @@ class Certified(Solved):
         if self.weight_column is None and self.columns == self.domain.names:
             return frame
         return frames.arrange(frame, self.columns, self.weight_column)
+
+
+def _drawn_share(
+    source: Distribution,
+    columns: Names,
+    weight_column: frames.Column | None,
+    cells: Indices,
+    number: int,
+    *,
+    seed: int,
+    evenly: bool,
+) -> Any:
+    """Draw a share of a sample, with the columns of the input."""
+    rng = np.random.default_rng([seed, number])
+    rows = source.draw(shuffled_cells(cells, rng), rng, spread=evenly)
+    return frames.arrange(rows, columns, weight_column)

@@ -164,11 +164,8 @@ class Split:
             " with that outcome are likely enough to be in this group. Perhaps the data"
             " contradict ",
             Option("told_by", self.likely.told_by),
-            " (inspect says so); otherwise set small groups apart with ",
-            Option("smallest_group", "2%"),
-            ", ask for lower rates, or go as far as weights of, say, ",
-            Option("largest_weight", 10),
-            " lead",
+            "; otherwise set small groups apart, ask for a lower rate, or limit how"
+            " much a row may count, to go as far as that leads",
         )
 
 
@@ -286,6 +283,7 @@ class LikelyFacts:
 
     name: str
     told_by: str
+    is_told: bool  # probabilities differ between people
     contradiction: float | None  # p-value of "names"; None: it cannot be tested
     before: tuple[LikelyRate, ...]
     after: tuple[LikelyRate, ...]  # none: nothing was made fair
@@ -312,6 +310,7 @@ def likely_facts(weighed: Weighed, measure: Measure, wanted: Rates) -> LikelyFac
     return LikelyFacts(
         name=split.likely.name,
         told_by=split.likely.told_by,
+        is_told=bool(np.ptp(split.chances.shares, axis=0).any()),
         contradiction=contradiction(split.people, split.learned.rates),
         before=before,
         after=after,
@@ -367,8 +366,10 @@ def _limits(
             )
             for limit in (least, most)
         )
-        lowest = np.fmin.reduce(low, axis=-1) / np.fmax.reduce(high, axis=-1)
-        highest = np.fmin.reduce(high, axis=-1) / np.fmax.reduce(low, axis=-1)
+        lowest = ratio(np.fmin.reduce(low, axis=-1), np.fmax.reduce(high, axis=-1))
+        highest = ratio(
+            np.fmin.reduce(high, axis=-1), np.fmax.reduce(low, axis=-1), math.inf
+        )
         ends.append((np.nanmin(lowest), np.nanmin(highest)))
     lowest, highest = np.min(ends, axis=0)
     return float(lowest), float(min(highest, 1.0))
@@ -409,6 +410,11 @@ def likely_blocks(facts: LikelyFacts | None) -> Iterator[Block]:
 
 def _verdict(facts: LikelyFacts) -> str:
     """Whether the data contradict what is assumed."""
+    if not facts.is_told:
+        return (
+            "But the probabilities are the same for everybody, so they tell nothing"
+            f" about anybody's {facts.name}, and no rate by it can be learned."
+        )
     if facts.told_by == "columns":
         return "Nothing in the data can contradict that."
     if facts.contradiction is None:

@@ -46,7 +46,7 @@ from fairmaxent.fairness.rates import (
 from fairmaxent.fairness.small_groups import SmallGroups
 from fairmaxent.fairness.strata import Stratified
 from fairmaxent.fairness.wishes import Limit, OtherOutcome, Wanted
-from fairmaxent.fit.likely import Split
+from fairmaxent.fit.likely import Split, Weighed
 from fairmaxent.fit.option_values import read_rates, read_rules, read_target
 from fairmaxent.fit.request import Request
 from fairmaxent.maxent.features import root_marginals
@@ -240,6 +240,13 @@ class Problem:
     def cells(self, of: Summed = "counts") -> Reals:
         """What the rows in each cell of the root add up to, one axis per attribute."""
         return self._cells_of(self.table, of)
+
+    @cached_property
+    def weighed(self) -> Weighed | None:
+        """People with fair weights, if their groups are probabilities."""
+        if self.split is None:
+            return None
+        return self.split.weigh(self.fair_table().table, self.weight_limit)
 
     def _cells_of(self, rows: Counted, of: Summed = "counts") -> Reals:
         if self.split is not None:

@@ -558,7 +558,7 @@ class Request:
         yield from values.share_words(shares)
         yield from words(self)
         yield "Otherwise the result is as close to the data as possible."
-        if self.privacy is None:
+        if self.privacy is None and self.likely is None:
             base = (
                 f"The prior has a share of {self.C:.3g} from the base {self.base!r},"
                 f" {BASES[self.base].sentence}"

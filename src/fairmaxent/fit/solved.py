@@ -69,8 +69,11 @@ class Solved:
     design_weights: Reals | None = None  # one per input row, scaled
     weight_column: frames.Column | None = None  # a one of the weight column's kind
     weight_scale: float = 1.0  # the average of the raw ones, which they are divided by
-    # people whose groups are probabilities, with their weights; None: groups are known
-    weighed: Weighed | None = None
+
+    @property
+    def weighed(self) -> Weighed | None:
+        """People whose groups are probabilities, with weights; None: they are known."""
+        return self.problem.weighed
 
     @property
     def roles(self) -> Roles:
@@ -262,7 +265,12 @@ def weigh_lazily(
     blocks = fit.blocks
     scale = fit.weight_scale
     weight = fit.request.weight
-    if weights is not None:
+    log_levels = None
+    # Where the distinct rows are on workers, there are no ``weights``.
+    if weights is None or lazy.implementation.is_spark_like():
+        log_levels = _log_levels(fit, weights)
+    if log_levels is None:
+        assert weights is not None
         table = fit.table.collect()
         return join_weights(
             lazy,
@@ -275,18 +283,8 @@ def weigh_lazily(
             name=name,
         )
 
-    # Where the distinct rows are on workers, there are no ``weights``; each row is
-    # weighed by its levels alone: w(α)/n_α is a factor that depends on its cell.
     from fairmaxent.engines.cluster_output import weigh_rows
 
-    _refuse_filled_cells(fit)
-    alone = rows_alone(fit)
-    (fair,) = fit.weighted.tables([(0,)], blocks.levels)
-    (old,) = fit.problem.counted.tables([(0,)], blocks.levels)
-    factor = ratio(fit.table.size * fair, old)
-    log_levels = alone.potentials.copy()
-    with np.errstate(divide="ignore"):
-        log_levels[blocks.slices[0]] += np.log(factor) - alone.tilted.log_partition
     return weigh_rows(
         lazy,
         fit.roles,
@@ -296,6 +294,32 @@ def weigh_lazily(
         scale=scale,
         name=name,
     )
+
+
+def _log_levels(fit: Solved, weights: Reals | None) -> Reals | None:
+    """Logarithms of the weights of levels, whose product is the weight of a row.
+
+    For w(α)/n_α is a factor that depends on its cell. None if that is not so, because
+    the solution gives up some of the rows.
+    """
+    from fairmaxent.engines.cluster_output import level_weights
+
+    blocks = fit.roles.blocks
+    _refuse_filled_cells(fit)
+    alone = rows_alone(fit)
+    (fair,) = fit.weighted.tables([(0,)], blocks.levels)
+    (old,) = fit.problem.counted.tables([(0,)], blocks.levels)
+    factor = ratio(fit.table.size * fair, old)
+    log_levels = alone.potentials.copy()
+    with np.errstate(divide="ignore"):
+        log_levels[blocks.slices[0]] += np.log(factor) - alone.tilted.log_partition
+    if weights is not None:
+        rows = fit.table.collect()
+        found = level_weights(rows.codes, blocks, log_levels, fit.problem.rules)
+        # rows of design weight zero stay at zero anyway
+        if not np.allclose(found[rows.counts > 0], weights[rows.counts > 0]):
+            return None
+    return log_levels
 
 
 def with_design(weights: Reals, design: Reals | None) -> Reals:
