@@ -239,7 +239,9 @@ def test_what_makes_no_sense_is_refused(call, message):
         lambda frame: fairmaxent.evaluate(frame, frame, outcome="paid", protected=RACE),
         lambda frame: fairmaxent.metrics.statistical_rate(frame, "paid", RACE),
         lambda frame: fairmaxent.compare(frame, "paid", RACE),
-        lambda frame: fairmaxent.FairMaxEnt(protected=RACE).fit(frame, frame["paid"]),
+        lambda frame: fairmaxent.FairMaxEnt(protected=RACE).fit(
+            frame.drop(columns="paid"), frame["paid"]
+        ),
         lambda frame: fairmaxent.FairClassifier("tree", protected=RACE).fit(
             frame.drop(columns="paid"), frame["paid"]
         ),

@@ -360,7 +360,7 @@ def _limits(
                 np.where(
                     np.isnan(compared[outcome]),
                     np.nan,
-                    group_table(limit, grouping)[outcome] / sizes,
+                    ratio(group_table(limit, grouping)[outcome], sizes, math.nan),
                 ),
                 measure.strata,
             )
