@@ -234,7 +234,6 @@ def test_what_makes_no_sense_is_refused(call, message):
 @pytest.mark.parametrize(
     "door",
     [
-        lambda frame: fairmaxent.inspect(frame, "paid", RACE),
         lambda frame: fairmaxent.check(frame, "paid", RACE),
         lambda frame: fairmaxent.evaluate(frame, frame, outcome="paid", protected=RACE),
         lambda frame: fairmaxent.metrics.statistical_rate(frame, "paid", RACE),
@@ -259,3 +258,21 @@ def test_the_estimator_takes_them_by_name():
     model = fairmaxent.FairMaxEnt(likely=RACE, random_state=0)
     model.fit(frame.drop(columns="paid"), frame["paid"])
     assert rate_of(group, paid, model.sample_weight_) > 0.85
+
+
+def test_inspect_says_what_is_expected_and_what_contradicts_it():
+    frame, group, paid = population()
+    look = fairmaxent.inspect(frame, "paid", ["sex", RACE], favourable="yes")
+    (rate,) = look.likely.before
+    fit = debias(frame, "paid", ["sex", RACE], favourable="yes")
+    assert fit.certificate.likely.before == (rate,)
+    assert look.likely.after == ()
+    truth = rate_of(group, paid, np.ones(len(paid)))
+    assert rate.interval[0] <= truth <= rate.interval[1]
+    said = str(look)
+    assert "The statistical rate of race is about 0." in said
+    assert "whatever is assumed" in said
+    assert [one.name for one in look.groupings] == ["sex"]
+    for option in ({"cluster": "age"}, {"reference": "f"}):
+        with pytest.raises(InputError, match="cannot go together with likely"):
+            fairmaxent.inspect(frame, "paid", RACE, **option)

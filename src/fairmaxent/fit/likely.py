@@ -295,10 +295,15 @@ class LikelyFacts:
 
 
 def likely_facts(weighed: Weighed, measure: Measure, wanted: Rates) -> LikelyFacts:
-    """What is to be said about a fit; ``measure`` says what is compared."""
+    """What is to be said about a fit; ``measure`` says what is compared.
+
+    ``wanted``: its rates; empty: nothing was made fair.
+    """
     split = weighed.split
     before = tuple(_rates(weighed, measure, before=True))
-    after = tuple(_rates(weighed, measure, before=False))
+    after: tuple[LikelyRate, ...] = ()
+    if wanted:
+        after = tuple(_rates(weighed, measure, before=False))
     factors = [1.0]
     for rate in after:
         least = wanted["statistical_rate"][rate.grouping] or 0.0
@@ -373,6 +378,18 @@ def _limits(
         ends.append((np.nanmin(lowest), np.nanmin(highest)))
     lowest, highest = np.min(ends, axis=0)
     return float(lowest), float(min(highest, 1.0))
+
+
+def likely_headlines(facts: LikelyFacts | None) -> Iterator[str]:
+    """How fair the groups are by what is assumed, unless the data contradict it."""
+    if facts is None:
+        return
+    for rate in facts.before:
+        yield (
+            f"The statistical rate of {rate.grouping} is about {rate.expected:.2f}"
+            f"{_between(rate.interval)} if what is assumed of {facts.name} is true;"
+            f" {_verdict(facts)[0].lower()}{_verdict(facts)[1:]}"
+        )
 
 
 def likely_blocks(facts: LikelyFacts | None) -> Iterator[Block]:

@@ -27,7 +27,7 @@ from fairmaxent.fit.certified import Certified
 from fairmaxent.fit.distribution import Distribution, fair_levels, level_means
 from fairmaxent.fit.estimate import Tryout, estimate_model, represented
 from fairmaxent.fit.facts import UnderivedFacts, wanted_rates
-from fairmaxent.fit.likely import likely_facts
+from fairmaxent.fit.likely import LikelyFacts, Weighed, likely_facts
 from fairmaxent.fit.option_values import EstimateOption
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.relabel import Labelling, check_in_memory, relabelled
@@ -249,6 +249,21 @@ def fit_rows(
     if taught is not None:
         told = replace(told, decisions=taught.decisions)
     return Certified(**vars(solved), certificate=certify(solved, told))
+
+
+def likely_rates(
+    frame: Any, outcome: str, protected: Any, **compared: Any
+) -> LikelyFacts:
+    """What is known of groups that are probabilities, if nothing is made fair.
+
+    ``compared`` are options of a request that say how.
+    """
+    request = Request(outcome, protected, **compared)
+    problem = Problem.of(request, _read(frame, request))
+    assert problem.split is not None
+    everybody = np.ones(len(problem.split.chances.row))
+    weighed = Weighed(problem.split, everybody, None)
+    return likely_facts(weighed, problem.judged, {})
 
 
 def _told(data: Reading, solved: Solved, fair: FairTable) -> UnderivedFacts:

@@ -143,6 +143,7 @@ JOINT = tuple(
 )
 # What cannot be asked beside groups that are only likely, and why not.
 _BESIDE_LIKELY = {
+    "base": "nobody knows the group of a row that it makes",
     "also": "what a name tells would be learned of one outcome at a time",
     "equal_means": "the mean of a group is not known if its people are not",
     "forbid": "take such rows out of the table instead; no other rows are made",
