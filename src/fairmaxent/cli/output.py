@@ -323,7 +323,7 @@ class OutputOptions(FileOptions):
         Refused("resume", "privacy", "the counts would be kept without noise"),
         *(
             Refused("scheduler", name, _IN_MEMORY)
-            for name in ("privacy", "model", "estimate", "evaluate")
+            for name in ("privacy", "likely", "model", "estimate", "evaluate")
         ),
         *(
             Refused("scheduler", name, "its workers write Parquet", beside=pattern)

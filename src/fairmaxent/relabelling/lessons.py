@@ -1,47 +1,27 @@
 """Lessons: how a table teaches a student the offsets λ of the groups.
 
-There are five ways:
+There are two ways:
 
-- *none*, if all offsets are 0: rows keep their outcome and their weight;
-- *tilt*, if the student sees z: rows keep their outcome, and the weight e^{λ_z} on the
-  good one moves the student's log-odds in the group, which keeps its weight, by λ_z;
-- *soft tilt*, if it sees z, but boosting foretells outcomes better than it does, or it
-  learns them by heart: rows keep their weight, and count as good by η, whose log-odds
-  are moved by λ_z. Few rules are learned better from what is likely than from what
-  happened, and what is known by heart is then no longer what is asked;
-- *along P(g | x)*, if it does not see z: rows keep their weight, and one with outcome y
-  (1 is good) counts as good by τ + (y − τ + λ_z) / M, with the least M ≥ 1 at which
-  all of these are shares. What the student then compares with τ is
-  τ + (η(x) − τ + Σ_g λ_g·P(g | x)) / M;
-- *soft along*: the same with η in place of y, for the reasons of the soft tilt.
+- *tilt*, if the student sees z and knows best what is likely: rows keep their outcome,
+  and the weight e^{λ_z} on the good one moves the student's log-odds in the group,
+  which keeps its weight, by λ_z;
+- *soft labels* otherwise: rows keep their weight, and count as good by τ + k·(the gain
+  of the rule), as far as that is a share. Beyond parity, what matters is on which side
+  of the border somebody is, so labels turn there k times as fast as likelihood does.
+
+If all offsets are 0, rows keep outcome and weight.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from fairmaxent.data.table import Mask, Reals, ratio, tally
-from fairmaxent.relabelling.task import Rows, Student, Task, log_odds, probability
+from fairmaxent.data.table import Reals, ratio, tally
+from fairmaxent.relabelling.rule import SHARP, Known, gain, tilts
+from fairmaxent.relabelling.task import Rows, Student, Task
 
-SURE = 0.01  # of a teacher's probabilities whose logarithm is taken
-_TEACHERS = 10  # folds of boosting for a student that learns by heart, its errors too
-# of the surprise in the outcomes that boosting must take away to be the teacher
-_BETTER = 0.03
-_BY_HEART = 0.08  # more people whom a student judges rightly if it knows them
-# of the model of a student that does not see the group
-_SMOOTH = 0.025  # width over which a decision turns
-_STEPS = 15  # of Newton's method
-_CLOSE = 1e-3  # to the wanted shares, at which it ends
-_FARTHEST = 3.0  # offsets
-_STEP = 0.3
-_DIFFERENCE = 0.02  # of offsets between which slopes are taken
-_SHORT = 0.02  # steps that say nothing about slopes
-_CORRECTED = 0.7  # part of Broyden's correction
-_FLATTEST = 0.2  # part of a first slope that must remain
-_TINY = 1e-9
-
-Way = Literal["none", "tilt", "soft tilt", "along", "soft along"]
+Way = Literal["none", "tilt", "soft"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,30 +33,19 @@ class Teaching:
     good: Reals  # the part of the person that counts as good
 
 
-def lesson(task: Task, likely: Reals | None, offsets: Reals) -> Teaching:
-    """Teach these offsets; ``likely`` is η of everybody, if outcomes are softened."""
+def lesson(task: Task, known: Known, offsets: Reals) -> Teaching:
+    """Teach these offsets."""
     weight = task.weight * task.factor[task.group]
     good = task.good.astype(float)
-    offset = offsets[task.group]  # λ_z of each person
     if not offsets.any():
         return Teaching("none", weight, good)
-    if likely is None:
-        if task.sees_group:
-            return Teaching("tilt", tilt(weight, good, task.group, offsets), good)
-        shares = along(good, offset, task.threshold)
-        return Teaching("along", weight, dealt(task, shares))
-    if task.sees_group:
-        return Teaching("soft tilt", weight, dealt(task, soft_tilt(likely, offset)))
-    shares = along(likely, offset, task.threshold)
-    return Teaching("soft along", weight, dealt(task, shares))
+    if tilts(task, known):
+        return Teaching("tilt", tilt(weight, good, task.group, offsets), good)
+    labels = soft_labels(gain(known, offsets, task.threshold), task.threshold)
+    return Teaching("soft", weight, dealt(task, labels))
 
 
-def tilt(
-    weight: Reals,
-    good: Reals,
-    group: Rows,
-    offsets: Reals,
-) -> Reals:
+def tilt(weight: Reals, good: Reals, group: Rows, offsets: Reals) -> Reals:
     """Weights with e^{λ_z} on the good outcome; each group keeps its total."""
     tilted = weight * np.exp(good * offsets[group])
     before = tally(group, weight, len(offsets))
@@ -84,18 +53,9 @@ def tilt(
     return tilted * ratio(before, after, 1.0)[group]
 
 
-def soft_tilt(likely: Reals, offset: Reals) -> Reals:
-    """η with its log-odds moved by λ_z."""
-    return probability(log_odds(likely, SURE) + offset)
-
-
-def along(outcome: Reals, offset: Reals, threshold: float) -> Reals:
-    """τ + (y − τ + λ_z) / M, with the least M ≥ 1 at which all of these are shares."""
-    beyond = outcome - threshold + offset  # y − τ + λ_z
-    above = beyond / (1 - threshold)  # M at which this one would be 1
-    below = -beyond / threshold  # M at which it would be 0
-    most = float(np.where(beyond > 0, above, below).max())
-    return threshold + beyond / max(1.0, most)
+def soft_labels(gains: Reals, threshold: float) -> Reals:
+    """τ + k·gain, as far as that is a share."""
+    return np.clip(threshold + SHARP * gains, 0.0, 1.0)
 
 
 def dealt(task: Task, shares: Reals) -> Reals:
@@ -110,40 +70,6 @@ def dealt(task: Task, shares: Reals) -> Reals:
     return part.clip(0.0, 1.0)
 
 
-def likely_outcomes(task: Task, unseen: Reals, seen: Reals) -> Reals | None:
-    """η of everybody, if outcomes that are softened serve the student; see above.
-
-    ``unseen`` and ``seen`` are the log-odds of everybody by students of the data who
-    have not seen them, and by one who has. η is what boosting foretells, or what the
-    students do if they know better.
-    """
-    own = task.mean_of_profile(probability(unseen))
-    outcomes = task.good.astype(int)
-    boosted = task.foretold(outcomes, 2)[:, 1]
-    surprise_of_boosting = surprise(task.good, boosted, task.weight)
-    surprise_of_students = surprise(task.good, own, task.weight)
-    by_heart = rightly_judged(task, seen) - rightly_judged(task, unseen)
-    if by_heart > _BY_HEART * task.weight.sum():
-        if surprise_of_boosting < surprise_of_students:
-            return task.foretold(outcomes, 2, _TEACHERS)[:, 1]
-        return own
-    if surprise_of_boosting < (1 - _BETTER) * surprise_of_students:
-        return boosted
-    return None
-
-
-def surprise(good: Mask, chances: Reals, weight: Reals) -> float:
-    """−Σ w·log P of the outcomes that happened."""
-    happened = np.where(good, chances, 1 - chances)
-    return float(-np.log(happened.clip(SURE)) @ weight)
-
-
-def rightly_judged(task: Task, scores: Reals) -> float:
-    """Weight of the people whose outcome is the one that is decided."""
-    right = (scores > task.border) == task.good
-    return float(right @ task.weight)
-
-
 def train(task: Task, rows: Rows, taught: Teaching) -> Student:
     """Train a student on some rows, each once for every outcome it counts with."""
     bad = taught.weight * (1 - taught.good)
@@ -151,130 +77,3 @@ def train(task: Task, rows: Rows, taught: Teaching) -> Student:
     parts = np.column_stack([bad, good])[rows]
     person, outcome = np.nonzero(parts)
     return task.train(rows[person], outcome == 1, parts[person, outcome])
-
-
-# ------------------------------------------ a student that does not see the group
-#
-# η(x) and P(g | x) tell what it would decide, and how that changes with λ.
-
-
-def hidden_gain(
-    chances: Reals,
-    groups: Reals,
-    offsets: Reals,
-    threshold: float,
-) -> Reals:
-    """η(x) − τ + Σ_g λ_g·P(g | x): it is decided for x where this is positive."""
-    advantage = chances - threshold  # η(x) − τ
-    shift = groups @ offsets  # Σ_g λ_g·P(g | x)
-    return advantage + shift
-
-
-@dataclass(frozen=True, eq=False)
-class Slopes:
-    """d shares / d offsets, corrected by what the student does."""
-
-    size: Reals  # people of each group
-    first: Reals  # by the surrogate
-    now: Reals
-    # of the step before
-    offsets: Reals
-    shares: Reals
-
-    def moved(
-        self,
-        offsets: Reals,
-        shares: Reals,
-        missing: Reals,
-    ) -> tuple[Reals, "Slopes"]:
-        """One step, with slopes corrected by what the last one did."""
-        slopes = self._corrected(offsets - self.offsets, shares - self.shares)
-        step = replace(
-            self,
-            now=slopes,
-            offsets=offsets,
-            shares=shares,
-        )
-        return newton_step(slopes, self.size, offsets, missing), step
-
-    def _corrected(self, step: Reals, change: Reals) -> Reals:
-        """Broyden's method, unless a slope would vanish."""
-        if np.linalg.norm(step) <= _SHORT:
-            return self.now
-        unforeseen = change - self.now @ step
-        correction = _CORRECTED * np.outer(unforeseen, step) / (step @ step + 0.01)
-        slopes = self.now + correction
-        if (np.diag(slopes) >= _FLATTEST * np.diag(self.first)).all():
-            return slopes
-        return self.now
-
-
-@dataclass(frozen=True, eq=False)
-class Surrogate:
-    """What the student would decide."""
-
-    task: Task
-    chances: Reals  # η(x)
-    groups: Reals  # P(g | x)
-
-    def shares(self, offsets: Reals) -> Reals:
-        """Share of each group decided for."""
-        gain = hidden_gain(self.chances, self.groups, offsets, self.task.threshold)
-        decided = probability(np.clip(gain / _SMOOTH, -50, 50))
-        return self.task.shares(decided)
-
-    def solve(self, wanted: Reals) -> tuple[Reals, Slopes]:
-        """Offsets with the wanted shares, by Newton's method, and the slopes there."""
-        offsets = self._start(wanted)
-        for _ in range(_STEPS):
-            missing = wanted - self.shares(offsets)
-            if np.abs(missing).max() < _CLOSE:
-                break
-            slopes = self.slopes(offsets)
-            offsets = newton_step(slopes, self.task.size, offsets, missing)
-        slopes = self.slopes(offsets)
-        return offsets, Slopes(
-            size=self.task.size,
-            first=slopes,
-            now=slopes,
-            offsets=offsets,
-            shares=wanted,
-        )
-
-    def _start(self, wanted: Reals) -> Reals:
-        """The best of several offsets towards the wanted shares.
-
-        Where η and P(g | x) rise together, small offsets only move one border for all.
-        """
-        lean = wanted - self.shares(np.zeros(self.task.groups))
-        largest = max(float(np.abs(lean).max()), _TINY)
-        starts = [part * lean / largest for part in np.linspace(0, 1, 6)]
-        return min(starts, key=lambda start: np.abs(wanted - self.shares(start)).max())
-
-    def slopes(self, offsets: Reals) -> Reals:
-        """(shares, offsets): how much each share changes with each offset."""
-        columns = []
-        for unit in _DIFFERENCE * np.eye(len(offsets)):
-            change = self.shares(offsets + unit) - self.shares(offsets - unit)
-            columns.append(change / (2 * _DIFFERENCE))
-        return np.array(columns).T
-
-
-def newton_step(
-    slopes: Reals,
-    size: Reals,
-    offsets: Reals,
-    missing: Reals,
-) -> Reals:
-    """Offsets at which the shares rise by what is missing, as nearly as possible.
-
-    Groups of few people count less.
-    """
-    scale = np.sqrt(size / size.sum())
-    scaled = slopes * scale[:, None]
-    square = scaled.T @ scaled
-    ridge = 0.01 * np.trace(square) / len(square) + _TINY
-    matrix = square + ridge * np.eye(len(square))
-    step = np.linalg.solve(matrix, scaled.T @ (missing * scale))
-    step *= min(1.0, _STEP / max(float(np.abs(step).max()), _TINY))
-    return np.clip(offsets + step, -_FARTHEST, _FARTHEST)
