@@ -199,14 +199,13 @@ class Counted(Protocol):
     def collect(self) -> Table:
         """Take all rows into memory."""
 
-    @property
-    def pieces(self) -> Sequence[object]:
-        """The tables that it consists of, wherever they are."""
-
     def each_piece(
-        self, do: Callable[[Table, str], None], names: Sequence[str]
-    ) -> None:
-        """Do something with each of them, and the name that it gets."""
+        self, do: Callable[[Table, str], None], name: Callable[[int], str]
+    ) -> int:
+        """Do something with each table that it consists of, where that is.
+
+        Each gets a name by its number. Returns how many they are.
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -366,16 +365,12 @@ class Table(Counted):
         """Return itself: it is in memory."""
         return self
 
-    @property
-    def pieces(self) -> Sequence[object]:
-        """Itself."""
-        return [self]
-
     def each_piece(
-        self, do: Callable[[Table, str], None], names: Sequence[str]
-    ) -> None:
-        """Do something with it, and its name."""
-        do(self, names[0])
+        self, do: Callable[[Table, str], None], name: Callable[[int], str]
+    ) -> int:
+        """Do something with it."""
+        do(self, name(0))
+        return 1
 
 
 def effective_rows(total: ArrayLike, squares: ArrayLike) -> Reals:

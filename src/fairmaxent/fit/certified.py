@@ -16,7 +16,7 @@ from fairmaxent.data.draws import (
     generator,
     shuffled_cells,
 )
-from fairmaxent.data.quotas import quota
+from fairmaxent.data.quotas import divided, quota
 from fairmaxent.data.table import Indices, Names, Reals, Table
 from fairmaxent.document import Block, Heading, Listing, Paragraph
 from fairmaxent.document.html import to_html
@@ -152,7 +152,7 @@ class Certified(Solved):
         source, wanted = self._wanted(count, given, rng, iid=iid)
         return (
             self._complete(source.draw(shuffled_cells(share, rng), rng, spread=not iid))
-            for share in _shares(wanted, most, rng)
+            for share in divided(wanted, most, rng)
         )
 
     def weights(self) -> Reals:
@@ -398,7 +398,7 @@ class Certified(Solved):
         check_flag("iid", iid)
         rng = self._generator(random_state)
         source, wanted = self._wanted(check_count(n), given, rng, iid=iid)
-        shares = list(_shares(wanted, BATCH, rng))
+        shares = list(divided(wanted, BATCH, rng))
         draw = partial(
             _drawn_share,
             source,
@@ -478,15 +478,6 @@ class Certified(Solved):
         if self.weight_column is None and self.columns == self.domain.names:
             return frame
         return frames.arrange(frame, self.columns, self.weight_column)
-
-
-def _shares(wanted: Indices, size: int, rng: np.random.Generator) -> Iterator[Indices]:
-    """Divide the rows of each cell into shares of ``size`` rows, by quota."""
-    while wanted.sum() > size:
-        share = quota(wanted, size, rng, sums=())
-        wanted = wanted - share
-        yield share
-    yield wanted
 
 
 def _drawn_share(

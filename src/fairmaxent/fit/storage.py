@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self
@@ -128,15 +129,14 @@ class KeptCounts:
 
     def keep(self, data: Reading) -> None:
         """Write what was read, completely or not at all."""
-        stored = _Read(
-            asked=self.asked,
-            domain=data.roles.domain,
-            **_same_fields(data, _Read),
-            parts=len(data.table.pieces),
-        )
         with Staging([], folders=[self.folder]) as staging:
             folder = staging.path_for(self.folder)
-            data.table.each_piece(_write, self._paths(folder, stored.parts))
+            stored = _Read(
+                asked=self.asked,
+                domain=data.roles.domain,
+                **_same_fields(data, _Read),
+                parts=data.table.each_piece(_write, partial(_part_of, folder)),
+            )
             _write(stored, folder / _KEPT)
 
     def reading(self, request: ReadingRequest) -> Reading | None:
@@ -152,13 +152,13 @@ class KeptCounts:
             )
         roles = request.roles(stored.domain)
         same = _same_fields(stored, Reading)
-        paths = self._paths(self.folder, stored.parts)
+        paths = [_part_of(self.folder, number) for number in range(stored.parts)]
         table = read_pieces(paths, _read_counts, roles.blocks)
         return Reading(**same, roles=roles, table=table, design=None)
 
-    @staticmethod
-    def _paths(folder: Path, parts: int) -> list[str]:
-        return [str(folder / f"part-{number:05}") for number in range(parts)]
+
+def _part_of(folder: Path, number: int) -> str:
+    return str(folder / f"part-{number:05}")
 
 
 def _write(part: _Read | Table, path: str | PathLike[str]) -> None:

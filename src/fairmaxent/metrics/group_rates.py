@@ -443,12 +443,13 @@ class GroupedTable:
             return self.surpluses.compared(counts, (outcomes, groups))
         return intervals.Compared(counts, self.are_shares)
 
-    def drawn(self, times: Reals, tables: int) -> "GroupedTable":
+    def drawn(
+        self, times: Reals, tables: int, rng: np.random.Generator
+    ) -> "GroupedTable":
         """Tables drawn at these rates (first axis), with so many times the people.
 
         That is, of each group; only `compare` knows of the new axis.
         """
-        rng = np.random.default_rng(0)
         factors = np.ones(self.rates.shape)
         surpluses = self.surpluses
         if surpluses is not None:
