@@ -65,6 +65,7 @@ REASONS = {
         8,
         "a rule for cells, for rows and for labels; each names it if it fails",
     ),
+    "likely": (10, "rows are read, split, weighed and stored by it, and not counted"),
     "model": (12, "what is trained and what it decides; most of them give advice"),
     "outcome": (20, "a column's role: each door that reads a table asks for it"),
     "privacy": (13, "whatever would read rows again must refuse a private fit"),
