@@ -49,6 +49,7 @@ from fairmaxent.data.levels import (
 )
 from fairmaxent.data.table import (
     Mask,
+    NameList,
     Names,
 )
 from fairmaxent.errors import (
@@ -111,7 +112,7 @@ class Declaration:
         cls,
         levels: Lists,
         edges: Lists,
-        missing: Sequence[str],
+        missing: NameList,
         decimal: DecimalMark = ".",
         dates: DateOrder | None = None,
     ) -> "Declaration":
@@ -345,7 +346,7 @@ def declared_rows(
             )
         if declaration.undeclared != "missing" or name not in declaration.missing:
             kept &= ~unknown
-    declared: Frame = nw.from_native(build(columns), eager_only=True)
+    declared = nw.from_native(build(columns), eager_only=True)
     if kept.all():
         return declared
     return declared.filter(kept.tolist())
@@ -363,7 +364,7 @@ def _declared_column(
     has_dates = declaration.has_dates(name)
     is_as_edges = dtype.is_numeric()
     if has_dates:
-        is_as_edges = dtype == nw.Date or dtype == nw.Datetime
+        is_as_edges = dtype in (nw.Date, nw.Datetime)
     if name in declaration.edges and is_as_edges:
         numbers = to_numbers(column)
         # Python has no dates beyond these.

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Self, cast
 
 import numpy as np
+from numpy.random import Generator
 
 from fairmaxent.data import frames
 from fairmaxent.data.draws import (
@@ -18,7 +19,7 @@ from fairmaxent.data.draws import (
 )
 from fairmaxent.data.quotas import divided, quota
 from fairmaxent.data.table import Indices, Names, Reals, Table
-from fairmaxent.document import Block, Heading, Listing, Paragraph
+from fairmaxent.document import Blocks, Heading, Listing, Paragraph
 from fairmaxent.document.html import to_html
 from fairmaxent.document.text import to_text
 from fairmaxent.engines.lazy_frame import open_lazy
@@ -70,7 +71,7 @@ class Certified(Solved):
     def _repr_html_(self) -> str:
         return to_html(self._at_a_glance())
 
-    def _at_a_glance(self) -> Iterator[Block]:
+    def _at_a_glance(self) -> Blocks:
         """What it is about, the headline, and what can be done next."""
         outcomes = ", ".join(self.roles.outcome_names)
         groups = list(self.roles.protected_names)
@@ -343,7 +344,7 @@ class Certified(Solved):
         self,
         cells: Indices,
         folder: Path,
-        rng: np.random.Generator,
+        rng: Generator,
         *,
         source: Distribution | None = None,
         size: int = PART,
@@ -453,7 +454,7 @@ class Certified(Solved):
         self,
         count: int,
         given: Evidence | None,
-        rng: np.random.Generator,
+        rng: Generator,
         *,
         iid: bool,
     ) -> tuple[Distribution, Indices]:
@@ -467,7 +468,7 @@ class Certified(Solved):
             return source, rng.multinomial(count, chances).reshape(fair.shape)
         return source, quota(fair, count, rng, sums=self._sums)
 
-    def _generator(self, random_state: RandomState) -> np.random.Generator:
+    def _generator(self, random_state: RandomState) -> Generator:
         """The generator asked for, or else one with the seed of the request."""
         return generator(
             self.request.random_state if random_state is None else random_state

@@ -28,6 +28,7 @@ from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import (
     Blocks,
     Mask,
+    Names,
     Positions,
     Reals,
     Table,
@@ -58,11 +59,12 @@ from fairmaxent.fit.solved import Solved
 from fairmaxent.maxent.dual import Dual
 from fairmaxent.maxent.features import cell_features
 from fairmaxent.maxent.optimum import Optimum
-from fairmaxent.maxent.priors.bases import unpack_base
+from fairmaxent.maxent.priors.bases import check_registered, pack_base, unpack_base
 from fairmaxent.maxent.priors.mixture import Mixture
 from fairmaxent.maxent.priors.protocol import Prior
 from fairmaxent.maxent.priors.rows import Rows
 from fairmaxent.maxent.solvers import Solution, Status
+from fairmaxent.plain_text import Values
 
 FORMAT = "fairmaxent model"
 VERSION = 1
@@ -83,7 +85,7 @@ class _Model:
     """What cannot be made again; fields named as those of `Solved` are the same."""
 
     request: Request
-    columns: tuple[str, ...]
+    columns: Names
     domain: Domain
     table: Table
     soft: Reals | None
@@ -105,12 +107,12 @@ class _Read:
 
     asked: str
     parts: int
-    columns: tuple[str, ...]
+    columns: Names
     domain: Domain
     weight_column: frames.Column | None
     redrawn: RedrawnValues | None
     weight_scale: float
-    left_out: tuple[str, ...]
+    left_out: Names
 
 
 @dataclass(frozen=True)
@@ -196,7 +198,7 @@ def save(
     write_archive(path, record, arrays, readable=readable)
 
 
-def _same_fields(record: Any, kind: Any) -> dict[str, Any]:
+def _same_fields(record: Any, kind: Any) -> Values:
     """The fields of a record that one of another kind has, too."""
     return {
         field.name: getattr(record, field.name)
@@ -214,7 +216,7 @@ def _packed(fit: Solved) -> tuple[Record, Arrays]:
         made_of: Any = prior
         if isinstance(prior, Mixture) and fit.request.C < 1:
             made_of = prior.parts[0]
-        base = made_of.pack()
+        base = pack_base(made_of)
     elif prior.rows != np.count_nonzero(weighted.counts):
         every_row = Rows.of(fit.blocks, weighted)
         in_use = match_rows(prior.codes, every_row.codes, prior.blocks.levels) >= 0
@@ -249,6 +251,7 @@ def load(
             " again"
         )
 
+    check_registered(path, record.get("request"))
     try:
         with np.errstate(all="ignore"):  # of numbers that are refused below
             stated = record.pop("certificate")
@@ -258,10 +261,8 @@ def load(
             again, arrays_again = _packed(fit)
             # What saving the fit again would not write nobody reads, and it could hold
             # people's rows.
-            require(
-                "it holds arrays that are no part of a model",
-                arrays.keys() == arrays_again.keys(),
-            )
+            same = arrays.keys() == arrays_again.keys()
+            require("it holds arrays that are no part of a model", same)
             same = json.dumps(record) == json.dumps(again)
             require("its header holds something that is no part of a model", same)
             _check_distribution(fit)
@@ -289,7 +290,7 @@ def _restored(stored: _Model) -> Solved:
     prior: Prior = rows
     share = stored.request.C
     if share:
-        base = unpack_base(blocks, stored.base)
+        base = unpack_base(stored.request.base, blocks, stored.base)
         prior = Mixture.of((share, 1 - share), (base, rows))
     elif stored.rows_in_use is not None:
         prior = rows.only(sound(stored.rows_in_use, "b", (rows.rows,)))
@@ -515,10 +516,8 @@ def _check_told(fit: Solved, told: UnderivedFacts) -> None:
     require("the certificate redraws other columns than have bins", redrawn)
     empty = (fit.root_table <= 0) & (problem.empirical > 0)
     names = {problem.roles.describe_cell(cell) for cell in np.argwhere(empty).tolist()}
-    require(
-        "the certificate names cells that are not empty",
-        set(told.emptied_cells) <= names,
-    )
+    are_empty = names.issuperset(told.emptied_cells)
+    require("the certificate names cells that are not empty", are_empty)
     same = (None if ledger is None else ledger.privacy) == fit.request.privacy
     require("the ledger is about another privacy budget", same)
     if ledger is not None:
