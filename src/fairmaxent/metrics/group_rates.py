@@ -148,7 +148,7 @@ class Rate(Number):
     @property
     def difference(self) -> float:
         """The largest difference between two groups' rates of the same outcome."""
-        compared: dict[tuple[object, ...], list[float]] = {}
+        compared: dict[Label, list[float]] = {}
         for group in self.groups:
             among = (group.columns, group.outcome, group.stratum)
             compared.setdefault(among, []).append(group.rate)
@@ -420,7 +420,7 @@ class GroupedTable:
         """What rows tell in intervals of a confidence, as independent people."""
         if self.dependence is None:
             return self.effective
-        deviate = intervals.normal_quantile((1 + confidence) / 2)
+        deviate = intervals.deviate_of(confidence)
         return self.dependence.reduced(self.effective, deviate)
 
     def comparisons(self, confidence: float) -> Iterator[intervals.Compared]:
