@@ -308,14 +308,14 @@ class Table(Counted):
         summed = getattr(self, of)
         tables = []
         before: Axes = ()
-        above: Codes = np.zeros(0, dtype=int)
+        above = np.zeros(0, dtype=int)
         cells = np.empty(len(self.codes), dtype=np.int32)  # one buffer for all
         for columns in wanted:
             *most, last = columns
             shape = [sizes[column] for column in columns]
             size = math.prod(shape)
             if not most:
-                found: Codes = self.codes[:, last]
+                found = self.codes[:, last]
             elif size > _NARROW:
                 found = ravel(self.codes[:, list(columns)], shape)
             else:
@@ -438,8 +438,8 @@ def equal_steps(weights: Reals, count: int) -> Indices:
 
     In sorted rows, neighbours represent each other.
     """
-    running: Reals = np.cumsum(weights)
-    steps: Reals = (np.arange(count) + 0.5) * (running[-1] / count)
+    running = np.cumsum(weights)
+    steps = (np.arange(count) + 0.5) * (running[-1] / count)
     return np.searchsorted(running, steps)
 
 
