@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from fairmaxent.cli.options import taking
 from fairmaxent.data.declaration import Declaration
+from fairmaxent.data.reading import DeclaredColumn
 from fairmaxent.data.table import Names
 from fairmaxent.errors import ColumnError, did_you_mean
 from fairmaxent.files.reading import TableFile
@@ -54,10 +55,13 @@ class RoleOptions:
             "favourable": self.favoured,
         }
 
-    def checked(self, table: TableFile, path: str) -> Self:
+    def checked(
+        self, table: TableFile, path: str, declared: Declaration | None = None
+    ) -> Self:
         """Check that the columns exist, and read the favourable levels.
 
-        They become what the outcome holds: true, a number, or a text.
+        They become what the outcome holds, or was declared to: true, a number, or a
+        text.
         """
         schema = table.frame.collect_schema()
         names = schema.names()
@@ -76,12 +80,11 @@ class RoleOptions:
                     " with --columns"
                 )
             raise ColumnError(f"{path} has no column {name!r}; {hint}")
-        return replace(
-            self,
-            favourable=tuple(
-                typed_level(level, schema[self.outcome]) for level in self.favourable
-            ),
-        )
+        if declared is not None:
+            read = DeclaredColumn(self.outcome, declared).level_of
+        else:
+            read = partial(typed_level, dtype=schema[self.outcome])
+        return replace(self, favourable=tuple(map(read, self.favourable)))
 
 
 def typed_level(text: object, dtype: Any) -> object:

@@ -326,6 +326,23 @@ def _floats(column: Column) -> Reals:
     return np.asarray(numbers, dtype=float)
 
 
+def within_years(column: Column) -> Column:
+    """Times beyond the years 1 to 9999, which Python does not have, as the last of
+    them, all in UTC.
+    """
+    dtype = column.dtype
+    if isinstance(dtype, nw.Date):
+        return column.clip(datetime.date.min, datetime.date.max)
+    if not isinstance(dtype, nw.Datetime):
+        return column
+    if dtype.time_zone is not None:
+        column = column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+    if dtype.time_unit == "ns":  # which end in 2262
+        return column
+    last = datetime.datetime.max.replace(microsecond=0)
+    return column.clip(datetime.datetime.min, last)
+
+
 def is_foreign(problem: BaseException) -> bool:
     """Whether an exception belongs to one of the libraries that hold tables."""
     return type(problem).__module__.split(".")[0] in _LIBRARIES

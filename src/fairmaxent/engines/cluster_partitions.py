@@ -32,7 +32,6 @@ from fairmaxent.data.table import (
     Summed,
     Table,
     equal_steps,
-    row_keys,
 )
 from fairmaxent.engines.cluster_tasks import (
     Client,
@@ -92,9 +91,9 @@ class Partitions(Counted):
         groups = np.array_split(np.array(self.parts, dtype=object), most)
         joined = [
             self.client.submit(
-                _joined,
+                Table.joined,
                 list(group),
-                self.blocks,
+                self.blocks.levels,
                 pure=False,
             )
             for group in groups
@@ -159,13 +158,14 @@ class Partitions(Counted):
             [self.parts[part] for part in asked],
             beside=[steps],
         )
-        table = _joined(tables, self.blocks)
+        table = Table.joined(tables, self.blocks.levels)
         equal = np.full(rows, self.total / rows)
         return replace(table, counts=equal, squares=equal**2)
 
     def collect(self) -> Table:
         """Bring all rows into memory, in the order of a table in memory."""
-        return _joined(results(self.client, self.parts), self.blocks)
+        tables = results(self.client, self.parts)
+        return Table.joined(tables, self.blocks.levels)
 
     def prior(self, blocks: Blocks) -> PartitionedRows:
         """Return w as a prior, computed on the workers."""
@@ -206,21 +206,6 @@ def _sums(table: Table) -> Reals:
 def _added(lists: list[list[Reals]]) -> list[Reals]:
     """Add lists of tables, table by table."""
     return [np.asarray(sum(tables)) for tables in zip(*lists, strict=True)]
-
-
-def _joined(tables: Sequence[Table], blocks: Blocks) -> Table:
-    """Join tables, with their rows in lexicographic order."""
-    codes = np.concatenate([table.codes for table in tables])
-    keys, _ = row_keys(codes, blocks.levels)
-    order = np.argsort(keys, kind="stable")
-    peaks = [table.peaks for table in tables if table.peaks is not None]
-    return Table(
-        codes=np.asfortranarray(codes[order]),
-        counts=np.concatenate([table.counts for table in tables])[order],
-        rows=np.concatenate([table.rows for table in tables])[order],
-        squares=np.concatenate([table.squares for table in tables])[order],
-        peaks=np.concatenate(peaks)[order] if peaks else None,
-    )
 
 
 def _steps(table: Table, rows: int) -> Table:

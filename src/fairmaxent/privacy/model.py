@@ -310,26 +310,12 @@ def learn_private_model(
     noise: Noise,
 ) -> PrivateModel:
     """Measure the table within the budget, and make a model of what was measured."""
-    blocks = roles.blocks
-    names = (
-        " × ".join(roles.names),
-        *(roles.domain.names[member] for (member,) in blocks.members[1:]),
-    )
-    if len(blocks.levels) > 2:
-        refuse_large_tables(blocks.levels)
-    counter = NoisyCounter(
-        table, blocks.levels, names, noise, float(privacy.rows_per_person)
-    )
-    rho = privacy.rho * (1 - 1e-12)
-    root_share = ROOT_SHARE if blocks.levels[1:] else 1.0
-    (root_alone,) = counter.measure([(0,)], rho * root_share)
-    rho *= 1 - ROOT_SHARE
-    rows = max(root_alone.counts.sum(), 1.0)
+    if len(roles.blocks.levels) > 2:
+        refuse_large_tables(roles.blocks.levels)
+    counter = _counter(table, roles, privacy, noise)
     forced = needed_edges(rules)
-    shares = counter.shares(rho, rows, forced=bool(forced))
-    *rho_columns, rho_choice, rho_pairs = rho * shares
-    known, looks = _columns(counter, roles, root_alone, rho_columns)
-    tree, spent = _tree(counter, known, roles, forced, (rho_choice, rho_pairs))
+    known, looks, rhos = _columns(counter, roles, privacy, forced)
+    tree, spent = _tree(counter, known, roles, forced, rhos)
     public: tuple[str, ...] = _PUBLIC
     if privacy.undeclared == "refuse":
         public = (*_PUBLIC, _ALL_DECLARED)
@@ -337,20 +323,58 @@ def learn_private_model(
     return PrivateModel(max(1, round(float(known.trunk.sum()))), tree, ledger)
 
 
+class _Unheard:
+    """No noise, for what depends on the number of rows only."""
+
+    def counts(self, table: Reals, scale: float) -> Reals:
+        return table
+
+    def choice(self, scores: Reals, scale: float) -> int:
+        return 0
+
+
+def foreseen(roles: Roles, privacy: Privacy, rows: int) -> Ledger:
+    """How a fit of so many rows would measure each column, whoever they are."""
+    counts = np.array([float(rows)])
+    somebody = np.zeros((1, len(roles.blocks.levels)), dtype=int)
+    table = Table(somebody, counts, counts, counts)
+    counter = _counter(table, roles, privacy, _Unheard())
+    _, looks, _ = _columns(counter, roles, privacy, ())
+    return Ledger(privacy, tuple(looks), _PUBLIC)
+
+
+def _counter(
+    table: Counted, roles: Roles, privacy: Privacy, noise: Noise
+) -> NoisyCounter:
+    blocks = roles.blocks
+    names = (
+        " × ".join(roles.names),
+        *(roles.domain.names[member] for (member,) in blocks.members[1:]),
+    )
+    rows = float(privacy.rows_per_person)
+    return NoisyCounter(table, blocks.levels, names, noise, rows)
+
+
 def _columns(
     counter: NoisyCounter,
     roles: Roles,
-    root_alone: NoisyTable,
-    rhos: Sequence[float],
-) -> tuple[Columns, list[Spent]]:
-    """Measure each column, alone and with the root.
+    privacy: Privacy,
+    forced: Sequence[Pair],
+) -> tuple[Columns, list[Spent], tuple[float, float]]:
+    """Measure the root, and each column, alone and with the root.
 
-    If noise would hide that, the best ones are measured with the outcome. ``rhos`` are
-    for the columns alone and for what is measured with them.
+    If noise would hide that, the best ones are measured with the outcome. What is left
+    of ρ is for choosing pairs and for measuring them.
     """
+    rho = privacy.rho * (1 - 1e-12)
+    root_share = ROOT_SHARE if roles.blocks.levels[1:] else 1.0
+    (root_alone,) = counter.measure([(0,)], rho * root_share)
+    rho *= 1 - ROOT_SHARE
+    rows = max(root_alone.counts.sum(), 1.0)
+    shares = counter.shares(rho, rows, forced=bool(forced))
+    *rhos, rho_choice, rho_pairs = rho * shares
     shape = roles.blocks.shape(0)
     every = range(1, len(counter.levels))
-    rows = max(root_alone.counts.sum(), 1.0)
     alone = counter.measure([(block,) for block in every], rhos[0])
     counter, few = counter.for_columns(rhos[1], rows, shape[0], roles.names[0])
     parts = root_counts(root_alone, []).reshape(counter.levels[0], -1).sum(axis=1)
@@ -365,7 +389,7 @@ def _columns(
     }
     looks = [table.spent for table in (root_alone, *alone)]
     looks += [*choices, *(table.spent for table in measured)]
-    return Columns(root, fitted), looks
+    return Columns(root, fitted), looks, (rho_choice, rho_pairs)
 
 
 def _tree(
