@@ -27,6 +27,7 @@ from fairmaxent.cli.reading import (
 from fairmaxent.cli.request import RoleOptions, proposed_role_options
 from fairmaxent.cli.terminal import bar, echo, json_record
 from fairmaxent.cli.values import as_typed
+from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import value_text
 from fairmaxent.document.text import on_one_line
@@ -39,6 +40,7 @@ from fairmaxent.inspection.findings import inspection_text
 from fairmaxent.options import NOTHING, option
 from fairmaxent.options.values import TEXTS
 from fairmaxent.plain_text import Values
+from fairmaxent.privacy.budget import Privacy
 
 # Options that are repeated as they were given: how the file is read, and how columns
 # are compared.
@@ -106,7 +108,22 @@ class InspectOptions:
         **TARGET,
         help="Write a draft domain (TOML) to edit, for 'debias --epsilon'.",
     )
+    epsilon: float | None = option(
+        None,
+        text="number",
+        help=(
+            "Say how far off a private fit with this ε would be, before anything is"
+            " spent; needs --domain."
+        ),
+    )
     force: bool = option(False, **FORCE)
+
+    @property
+    def privacy(self) -> Privacy | None:
+        """The promise of the fit to foresee."""
+        if self.epsilon is None:
+            return None
+        return Privacy(epsilon=self.epsilon)
 
     @property
     def targets(self) -> list[str]:
@@ -151,11 +168,12 @@ def inspect_command(
             inspection = inspected(
                 table.frame,
                 roles,
-                domain,
+                columns_as.declaration or domain,
                 within=wanted.within,
                 cluster=wanted.cluster,
                 smallest_group=wanted.smallest_group,
                 reference=wanted.reference,
+                privacy=wanted.privacy,
             )
         if wanted.write_config is not None:
             config = _config(inspection, roles, wanted.within, reading, columns_as)
@@ -187,7 +205,7 @@ def inspect_command(
 def inspected(
     frame: Any,
     roles: RoleOptions,
-    domain: Domain | None,
+    domain: Domain | Declaration | None,
     **compared: Any,
 ) -> Inspection:
     """Look at a table with the roles that were chosen.

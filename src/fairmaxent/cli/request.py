@@ -81,10 +81,14 @@ class RoleOptions:
                 )
             raise ColumnError(f"{path} has no column {name!r}; {hint}")
         if declared is not None:
-            read = DeclaredColumn(self.outcome, declared).level_of
-        else:
-            read = partial(typed_level, dtype=schema[self.outcome])
-        return replace(self, favourable=tuple(map(read, self.favourable)))
+            level_of = DeclaredColumn(self.outcome, declared).level_of
+            return replace(self, favourable=tuple(map(level_of, self.favourable)))
+        return replace(
+            self,
+            favourable=tuple(
+                typed_level(level, schema[self.outcome]) for level in self.favourable
+            ),
+        )
 
 
 def typed_level(text: object, dtype: Any) -> object:

@@ -29,6 +29,7 @@ from fairmaxent.data.frames import (
     library_of,
     load_library,
     numbers_of,
+    plain_value,
 )
 from fairmaxent.data.levels import (
     Kind,
@@ -56,6 +57,7 @@ UndeclaredOption = Literal["refuse", "missing", "drop"]
 # A number drawn from a bin is one of this many, evenly spread over it; a bin of fewer
 # whole numbers has all of them.
 VALUES_PER_BIN = 64
+_KINDS: dict[str, Kind] = {"truth": "boolean", "number": "numeric", "time": "date"}
 # Types of columns whose values have one type.
 _DTYPES: dict[type, Any] = {
     bool: nw.Boolean,
@@ -315,14 +317,10 @@ def _whole(start: int, stop: int) -> list[int]:
 
 
 def _kind_of_levels(values: Sequence[Any]) -> Kind:
-    are_truths = [isinstance(value, bool) for value in values]
-    if all(are_truths):
-        return "boolean"
-    if not any(are_truths) and all(isinstance(value, int | float) for value in values):
-        return "numeric"
-    if all(isinstance(value, datetime.date) for value in values):
-        return "date"
-    return "categorical"
+    kinds = {value_key(value)[0] for value in values}
+    if len(kinds) > 1:
+        return "categorical"
+    return _KINDS.get(kinds.pop(), "categorical")
 
 
 def column_of(name: str, values: list[Any], library: str) -> Column:
@@ -357,14 +355,3 @@ def column_of(name: str, values: list[Any], library: str) -> Column:
             f" {library}; declare values of one type: numbers, text, truth values or"
             " dates"
         ) from problem
-
-
-def plain_value(value: Any) -> Any:
-    """A value as Python has it, not numpy, whose nanoseconds would become numbers."""
-    if isinstance(value, np.datetime64 | np.timedelta64):
-        unit, _ = np.datetime_data(value.dtype)
-        if unit in ("ns", "ps"):
-            value = value.astype(f"{value.dtype.kind}8[us]")
-    if isinstance(value, np.generic):
-        return value.item()
-    return value

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from fairmaxent.data.attribute import Attribute
-from fairmaxent.data.declaration import Declaration, plain_value
-from fairmaxent.data.frames import numbers_of
+from fairmaxent.data.declaration import Declaration
+from fairmaxent.data.frames import numbers_of, plain_value
 from fairmaxent.data.table import Reals
 
 _HANDFUL = 8  # bins of a column

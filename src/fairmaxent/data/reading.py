@@ -11,11 +11,9 @@ and numbers or dates into text. So what is equal in another type is the same her
 
 import datetime
 import re
-from collections import Counter
-from collections.abc import Collection, Hashable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
 from typing import Any
 
 import narwhals as nw
@@ -28,7 +26,6 @@ from fairmaxent.data.declaration import (
     at_midnight,
     column_of,
     edge_kind,
-    plain_value,
 )
 from fairmaxent.data.domain import Domain, EncodedTable, fitting, learn_columns
 from fairmaxent.data.frames import (
@@ -39,6 +36,7 @@ from fairmaxent.data.frames import (
     library_of,
     one_like,
     open_frame,
+    plain_value,
     read_weights,
     take,
     to_numbers,
@@ -65,7 +63,7 @@ _MOMENT = re.compile(
     re.ASCII,
 )
 _WRITTEN = re.compile(
-    r"(\d{1,2})([./-])(\d{1,2})\2(\d{4})(?: (\d{1,2}:\d\d(?::\d\d)?))?", re.ASCII
+    r"(\d{1,2})([./-])(\d{1,2})\2(\d{4})(?: (\d{1,2})(:\d\d(?::\d\d)?))?", re.ASCII
 )
 _COMMA = str.maketrans(",.", ". ")  # a point is no part of a number then
 _WHOLE = 2**53  # below which a float is exact
@@ -123,11 +121,6 @@ class ReadingRequest:
             return self.domain
         return None
 
-    @property
-    def is_lenient(self) -> bool:
-        """Whether rows are left out instead of refused, which may leave none."""
-        return isinstance(self.domain, Declaration) and not self.domain.refuses
-
     def roles(self, domain: Domain) -> Roles:
         """Look the columns up."""
         return Roles.of(domain, self.outcome, self.protected, self.within, self.also)
@@ -135,10 +128,12 @@ class ReadingRequest:
 
 def read_table(frame: Any, request: ReadingRequest) -> Reading:
     """Read a table that is in memory: encode its rows, and merge equal ones."""
-    frame = open_frame(frame, may_be_empty=request.is_lenient)
-    # a private fit sees of it what was declared, and nothing else
-    if request.by_value is not None:
-        frame = declared_rows(frame, request.by_value)
+    declaration = request.by_value
+    if declaration is None:
+        frame = open_frame(frame)
+    else:  # a private fit sees of it what was declared, and nothing else
+        frame = open_frame(frame, may_be_empty=not declaration.refuses)
+        frame = declared_rows(frame, declaration)
     request.progress("read", 0.0)
     weights = read_weights(frame, request.weight)
     encoded = encode_table(
@@ -179,8 +174,8 @@ class DeclaredColumn:
 
     name: str
     declaration: Declaration
-    markers: Collection[str] = ()  # texts that mean missing
-    marks: Collection[str] = ()  # of decimals in text, beside the declared one
+    # texts that mean missing, in a file of text
+    markers: Collection[str] = ()
 
     def read(self, cell: object) -> Any:
         """A level, or a number or date within edges, or `UNDECLARED`; None: missing.
@@ -204,55 +199,44 @@ class DeclaredColumn:
 
         That is lists, and dates that became numbers of days or of microseconds.
         """
-        kinds = {
-            kind
-            for values in (self.declaration.levels, self.declaration.edges)
-            for value in values.get(self.name, ())
-            for kind, _ in self._keys(value)
-        }
-        why = ""
-        if dtype.is_nested():
-            why = "each cell must be a single value"
-        if dtype.is_numeric() and "time" in kinds:
-            why = "dates are declared"
-        if dtype.is_temporal() and "number" in kinds:
-            why = "numbers are declared"
-        if why:
+        kinds = {kind for kind, _ in self._levels}
+        for edge in self.declaration.edges.get(self.name, ()):
+            kinds.add(value_key(edge)[0])
+        are_numbers = dtype.is_numeric() and "time" in kinds
+        are_times = dtype.is_temporal() and "number" in kinds
+        if are_numbers or are_times or dtype.is_nested():
             raise ColumnError(
-                f"column {self.name!r} is of type {dtype}, and {why}; convert it. A"
-                " library may have chosen the type by the rows, so do not pass it on"
+                f"column {self.name!r} is of type {dtype}, whose cells are not read as"
+                " what was declared; convert it. A library may have chosen the type by"
+                " the rows, so do not pass it on"
             )
 
     def _meant(self, cell: Any) -> Any:
-        is_missing_here = is_missing(cell)
+        is_gap = is_missing(cell)
         if isinstance(cell, str):
-            text = cell.strip()
-            is_missing_here = text in self.markers or text.lower() == _NAN
+            is_gap = cell in self.markers or cell.lower() == _NAN
         if not is_missing(cell):
             for key in self._keys(cell):
-                if key in self._levels:
-                    return self._levels[key]
+                level = self._levels.get(key, UNDECLARED)
+                if level is not UNDECLARED:
+                    return level
             value = self._spelled(cell)
             if self.name in self.declaration.edges and edge_kind(value):
                 is_date = isinstance(value, datetime.date)
                 if is_date == self.declaration.has_dates(self.name):
                     return within_edges(value)
-        if is_missing_here and self.name in self.declaration.missing:
+        if is_gap and self.name in self.declaration.missing:
             return None
         return UNDECLARED
 
     @cached_property
-    def _levels(self) -> dict[Hashable, Any]:
+    def _levels(self) -> dict[tuple[str, Any], Any]:
         """Each level by what it is equal to; what is equal to several is none."""
-        levels = self.declaration.levels.get(self.name, ())
-        keys = [{*self._keys(level)} for level in levels]
-        times = Counter(chain.from_iterable(keys))
-        return {
-            key: level
-            for level, its in zip(levels, keys, strict=True)
-            for key in its
-            if times[key] == 1
-        }
+        found: dict[tuple[str, Any], Any] = {}
+        for level in self.declaration.levels.get(self.name, ()):
+            for key in {*self._keys(level)}:
+                found[key] = UNDECLARED if key in found else level
+        return found
 
     def _keys(self, value: Any) -> Iterator[tuple[str, Any]]:
         """What a value is equal to, whatever type a table gives it; the best first.
@@ -261,7 +245,7 @@ class DeclaredColumn:
         precision and in double.
         """
         if isinstance(value, str):
-            yield "text", value
+            yield "text", value.strip()
             value = self._spelled(value)
         kind, plain = value_key(value)
         if kind in ("truth", "number"):
@@ -281,10 +265,10 @@ class DeclaredColumn:
         text = cell.strip().upper()
         if text in ("TRUE", "FALSE"):
             return int(text == "TRUE")
-        for mark in (self.declaration.decimal, *self.marks):
-            plain = text.translate(_COMMA) if mark == "," else text
-            if _NUMBER.fullmatch(plain):
-                return _spelled_number(plain)
+        if self.declaration.decimal == "," and ("," in text or self.markers):
+            text = text.translate(_COMMA)
+        if _NUMBER.fullmatch(text):
+            return int(text) if text.lstrip("+-").isdecimal() else float(text)
         if self.declaration.dates is not None:
             text = _iso_date(text, self.declaration.dates)
         if not _MOMENT.fullmatch(text):
@@ -301,7 +285,9 @@ def _scalar(cell: object) -> Any:
     """
     value = plain_value(cell)
     if isinstance(value, bytes | bytearray):
-        return value.decode()
+        value = value.decode()
+    if isinstance(value, str):
+        return value.strip()
     if isinstance(value, complex) and not value.imag:
         return value.real
     return value
@@ -321,48 +307,33 @@ def within_edges(value: Any) -> Any:
     return float(value)
 
 
-def _spelled_number(text: str) -> float:
-    number = float(text)
-    if text.lstrip("+-").isdecimal() and abs(number) < _WHOLE:
-        return int(number)
-    return number
-
-
 def _iso_date(text: str, order: DateOrder) -> str:
     """Write 1/2/2025 9:30 as 2025-02-01 09:30, or as 2025-01-02; others stay."""
     written = _WRITTEN.fullmatch(text)
     if written is None:
         return text
-    day, _, month, year, time = written.groups()
+    day, _, month, year, hour, minute = written.groups()
     if order == "mdy":
         day, month = month, day
     date = f"{year}-{month:0>2}-{day:0>2}"
-    if time is None:
-        return date
-    if len(time.split(":")[0]) == 1:
-        time = f"0{time}"
-    return f"{date} {time}"
+    return date if hour is None else f"{date} {hour:0>2}{minute}"
 
 
 def declared_rows(
-    frame: Frame,
-    declaration: Declaration,
-    markers: Collection[str] = (),
-    *,
-    marks: Collection[str] = ".",
+    frame: Frame, declaration: Declaration, markers: Collection[str] = ()
 ) -> Frame:
     """Read a table by a declaration alone, each cell by itself.
 
     No cell changes how those of other people are read. A value that was not declared is
     refused. Or its row is left out ("drop"), or it is "missing" where that can be, and
     its row is left out otherwise. Columns that were not declared stay as they are.
-    A library that turns numbers into text writes points, so these are decimal ``marks``
-    whatever was declared, but not in a file that is text.
+    ``markers`` are those of a file that is text. Elsewhere, text may be numbers that a
+    library wrote, with points, whatever decimal mark was declared.
     """
     kept = np.ones(len(frame), dtype=bool)
     columns = {name: frame.get_column(name) for name in frame.columns}
     declared = [
-        DeclaredColumn(name, declaration, markers, marks)
+        DeclaredColumn(name, declaration, markers)
         for name in declaration.names
         if name in columns
     ]
@@ -382,7 +353,7 @@ def declared_rows(
         if declaration.undeclared != "missing" or how.name not in declaration.missing:
             kept &= ~unknown
     rows: Frame = nw.from_native(build(columns), eager_only=True)
-    if kept.all():
+    if kept.all():  # as in a table without rows, which cannot be filtered
         return rows
     return rows.filter(kept.tolist())
 

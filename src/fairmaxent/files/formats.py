@@ -242,16 +242,16 @@ def _read_declared(
         if misfit is not None and declared.refuses:
             raise misfit
         form = replace(form, decimal=declared.decimal)
-        marks = ""
+        markers = ["", *reading.markers]
     else:
         frame = _function(FORMATS[format].read)(content, path, reading, format)[0]
         form = TableForm(format)
-        marks = "."
+        markers = []
 
     if not len(frame) and (declared.refuses or not frame.width):
         raise _no_rows(path, frame)
     cells = narwhals.from_native(frame, eager_only=True)
-    rows = declared_rows(cells, declared, ("", *reading.markers), marks=marks)
+    rows = declared_rows(cells, declared, markers)
     return TableFile(rows.to_native(), form=form)
 
 

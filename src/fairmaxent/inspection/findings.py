@@ -17,6 +17,7 @@ from fairmaxent.inspection.proposals import Proposal, Role
 from fairmaxent.inspection.verdict import Verdict
 from fairmaxent.metrics.group_rates import GroupRate, Rate, group_text
 from fairmaxent.plain_text import plain_json
+from fairmaxent.privacy.model import Worth
 
 Spelling = Callable[[Option], str]
 # Equal group sizes are proposed if nobody is set apart, and if rows then count at most
@@ -92,6 +93,7 @@ class Inspection:
     empty_cells: tuple[str, ...] = ()
     within: tuple[str, ...] = ()  # whose strata groups are compared within
     cluster: str | None = None  # the column that says who belongs together
+    private: Worth | None = None  # what a private fit would be worth, if that was asked
 
     @property
     def identifiers(self) -> tuple[str, ...]:
@@ -210,6 +212,9 @@ def inspection_sections(
         seen.append((one.name, blocks))
     if inspection.groupings:
         seen.append(("Columns that predict a group", tuple(_proxies(inspection))))
+    if inspection.private is not None:
+        blocks = tuple(_private(inspection.private))
+        seen.append(("What a private fit would be worth", blocks))
     size = (
         f"{counted(inspection.rows, 'row')},"
         f" {counted(len(inspection.columns), 'column')}"
@@ -221,6 +226,28 @@ def inspection_sections(
         Section(f"part-{number}", title, title, blocks)
         for number, (title, blocks) in enumerate(seen)
     ]
+
+
+def _private(worth: Worth) -> Iterator[Block]:
+    yield Paragraph(
+        f"With {worth.promise}, a fit knows how many of a group have an outcome to"
+        f" within {worth.count_range:,.0f} rows, with 95% confidence. This follows from"
+        " what is declared and the number of rows, and spends nothing. Rates are known"
+        " as below, if groups are equally large and half of each has the outcome; a"
+        " group of half the size has twice the range."
+    )
+    rows = [
+        (name, f"± {percent(rate)}", f"± {ratio:.3f}")
+        for name, (rate, ratio) in worth.rate_ranges.items()
+    ]
+    heads = ("groups of", "rate of a group", "ratio of two rates")
+    yield Table("Private rates", heads, tuple(rows))
+    yield Paragraph(
+        f"Of {counted(worth.columns, 'other column')}, {worth.with_groups:,} would be"
+        f" counted for each outcome and group, and {worth.with_outcome:,} for each"
+        " outcome alone. If that is too few: a larger ε, fewer levels or columns, or"
+        " more rows."
+    )
 
 
 def _columns(inspection: Inspection, room: int | None) -> Table:

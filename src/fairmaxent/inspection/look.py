@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from fairmaxent.data import frames
+from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.reading import encode_table
 from fairmaxent.data.roles import (
@@ -35,6 +36,9 @@ from fairmaxent.inspection.verdict import Verdict, clarity, judge
 from fairmaxent.metrics.group_rates import GroupedTable, worst_ratio
 from fairmaxent.metrics.groups import Comparison, ReferenceOption
 from fairmaxent.options.refusals import Refused, refuse_pairs
+from fairmaxent.privacy.budget import Privacy
+from fairmaxent.privacy.model import Worth
+from fairmaxent.privacy.refusals import check_declared, check_private
 
 _REFUSED = (
     Refused(
@@ -55,10 +59,11 @@ def inspect(
     within: WithinOption = None,
     weight: str | None = None,
     cluster: str | None = None,
-    domain: Domain | None = None,
+    domain: Domain | Declaration | None = None,
     smallest_group: SmallestGroupOption = None,
     reference: ReferenceOption = None,
     confidence: float = 0.95,
+    privacy: Privacy | None = None,
 ) -> Inspection:
     """Look at a table: columns, groups, rates, proxies, and what to watch out for.
 
@@ -76,6 +81,9 @@ def inspect(
     in a fair table something is called unlikely to be chance with probability
     1 − `confidence` at most (Holm 1979).
 
+    With `privacy` and a declared `domain`, it says how far off a private fit would be.
+    This is known from what is declared and the number of rows, and spends nothing.
+
     Proxies are measured by mutual information I(column; protected) / H(protected). From
     both, the average for independent columns is subtracted: (r − 1)(c − 1) / 2N nats
     for r and c levels in N rows.
@@ -88,6 +96,7 @@ def inspect(
     ('hired', ('yes',), ('sex',))
     """
     refuse_pairs(_REFUSED, {"cluster": cluster, "within": within})
+    _check_foreseen(privacy, domain)
     given = [] if protected is None else read_columns("protected", protected)
     check_roles("" if outcome is None else outcome, given, weight)
     opened = frames.open_frame(frame)
@@ -123,6 +132,8 @@ def inspect(
         return found
 
     roles = Roles.of(domain, outcome, names)
+    if privacy is not None:
+        found = replace(found, private=Worth.of(roles, privacy, found.rows))
     how: Any = {"outcome": outcome, "favourable": good, "within": within}
     how |= {"domain": domain, "reference": reference, "cluster": cluster}
     how |= {"smallest_group": smallest_group}
@@ -134,6 +145,13 @@ def inspect(
         proxies=tuple(proxies(roles, codes, design)),
         empty_cells=tuple(_empty_cells(roles, codes)),
     )
+
+
+def _check_foreseen(privacy: Privacy | None, domain: object) -> None:
+    """Refuse what is no promise, and a domain that no private fit can have."""
+    check_private(privacy, release=False)
+    if privacy is not None and not isinstance(domain, Declaration):
+        check_declared(domain)
 
 
 def _proposals(

@@ -11,6 +11,7 @@ from the private model instead of being anybody's, all of that is arithmetic on 
 paid for, and reveals nothing more.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -55,7 +56,7 @@ _CLOSE = 1e-7  # of the total, at which margins agree
 _STEPS = 20
 _ALIKE = 16
 _PUBLIC = (
-    "the names and order of the columns",
+    "the names and order of the columns, and their types in a table that has some",
     "the levels and edges that were declared",
     "which columns are the outcome and protected, and all other options of the request",
 )
@@ -333,14 +334,49 @@ class _Unheard:
         return 0
 
 
-def foreseen(roles: Roles, privacy: Privacy, rows: int) -> Ledger:
-    """How a fit of so many rows would measure each column, whoever they are."""
-    counts = np.array([float(rows)])
-    somebody = np.zeros((1, len(roles.blocks.levels)), dtype=int)
-    table = Table(somebody, counts, counts, counts)
-    counter = _counter(table, roles, privacy, _Unheard())
-    _, looks, _ = _columns(counter, roles, privacy, ())
-    return Ledger(privacy, tuple(looks), _PUBLIC)
+@dataclass(frozen=True)
+class Worth:
+    """How far off a private fit of so many rows would be, with 95% confidence.
+
+    This is known from the declaration and their number alone. Rates are those of groups
+    that are equally large, and of which half have the outcome.
+    """
+
+    promise: str
+    count_range: float  # of an outcome in a group of all protected columns
+    # by protected column: of a group's rate, and of the ratio of two of them
+    rate_ranges: dict[str, tuple[float, float]]
+    columns: int  # that have no role
+    with_groups: int  # of them, counted for each outcome and group
+    with_outcome: int  # or for each outcome alone
+
+    @classmethod
+    def of(cls, roles: Roles, privacy: Privacy, rows: int) -> "Worth":
+        """Foresee how a fit would measure its columns, whoever the people are."""
+        counts = np.array([float(rows)])
+        somebody = np.zeros((1, len(roles.blocks.levels)), dtype=int)
+        table = Table(somebody, counts, counts, counts)
+        counter = _counter(table, roles, privacy, _Unheard())
+        _, looks, _ = _columns(counter, roles, privacy, ())
+        count_range, _ = Ledger(privacy, tuple(looks), _PUBLIC).count_ranges
+        outcomes, *groups = roles.blocks.shape(0)
+        ranges = {}
+        for name, levels in zip(roles.names[1:], groups, strict=True):
+            cells = outcomes * math.prod(groups) / levels  # of one of its groups
+            # of c/(c + d) at a half, where each cell has the same noise
+            rate = count_range * math.sqrt(cells) / 2 * levels / rows
+            ranges[name] = (rate, rate * math.sqrt(8))
+        names = [look.measured for look in looks]
+        with_groups = sum(name.startswith(f"{names[0]} × ") for name in names)
+        with_any = sum(name.startswith(f"{roles.names[0]} × ") for name in names[1:])
+        return cls(
+            promise=str(privacy),
+            count_range=count_range,
+            rate_ranges=ranges,
+            columns=len(counter.levels) - 1,
+            with_groups=with_groups,
+            with_outcome=with_any - with_groups,
+        )
 
 
 def _counter(
