@@ -119,13 +119,6 @@ class InspectOptions:
     force: bool = option(False, **FORCE)
 
     @property
-    def privacy(self) -> Privacy | None:
-        """The promise of the fit to foresee."""
-        if self.epsilon is None:
-            return None
-        return Privacy(epsilon=self.epsilon)
-
-    @property
     def targets(self) -> list[str]:
         """Every file to be written; refuse stdout, where the answer goes."""
         if self.write_config == STANDARD:
@@ -165,6 +158,9 @@ def inspect_command(
             roles = roles.checked(table, data)
         with bar("looking"):
             domain = columns_as.domain(table.frame, roles.weight)
+            promise = None
+            if wanted.epsilon is not None:
+                promise = Privacy(epsilon=wanted.epsilon)
             inspection = inspected(
                 table.frame,
                 roles,
@@ -173,7 +169,7 @@ def inspect_command(
                 cluster=wanted.cluster,
                 smallest_group=wanted.smallest_group,
                 reference=wanted.reference,
-                privacy=wanted.privacy,
+                privacy=promise,
             )
         if wanted.write_config is not None:
             config = _config(inspection, roles, wanted.within, reading, columns_as)

@@ -7,7 +7,6 @@ from typing import Any, Self
 
 from fairmaxent.cli.options import taking
 from fairmaxent.data.declaration import Declaration
-from fairmaxent.data.reading import DeclaredColumn
 from fairmaxent.data.table import Names
 from fairmaxent.errors import ColumnError, did_you_mean
 from fairmaxent.files.reading import TableFile
@@ -60,8 +59,8 @@ class RoleOptions:
     ) -> Self:
         """Check that the columns exist, and read the favourable levels.
 
-        They become what the outcome holds, or was declared to: true, a number, or a
-        text.
+        They become what the outcome holds: true, a number, or a text. If levels are
+        declared, the type of the column says nothing about them.
         """
         schema = table.frame.collect_schema()
         names = schema.names()
@@ -81,8 +80,7 @@ class RoleOptions:
                 )
             raise ColumnError(f"{path} has no column {name!r}; {hint}")
         if declared is not None:
-            level_of = DeclaredColumn(self.outcome, declared).level_of
-            return replace(self, favourable=tuple(map(level_of, self.favourable)))
+            return self
         return replace(
             self,
             favourable=tuple(

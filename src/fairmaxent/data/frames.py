@@ -341,12 +341,13 @@ def within_years(column: Column) -> Column:
     dtype = column.dtype
     if isinstance(dtype, nw.Date):
         return column.clip(datetime.date.min, datetime.date.max)
-    # nanoseconds end in 2262
-    if not isinstance(dtype, nw.Datetime) or dtype.time_unit == "ns":
-        return column
-    if dtype.time_zone is not None:
-        column = column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
-    return column.clip(datetime.datetime.min, datetime.datetime(9999, 12, 31))
+    if (
+        isinstance(dtype, nw.Datetime)
+        and dtype.time_zone is None
+        and dtype.time_unit != "ns"  # which end in 2262
+    ):
+        return column.clip(datetime.datetime.min, datetime.datetime(9999, 12, 31))
+    return column
 
 
 def is_foreign(problem: BaseException) -> bool:

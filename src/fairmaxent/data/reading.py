@@ -189,11 +189,6 @@ class DeclaredColumn:
         except Exception:
             return UNDECLARED
 
-    def level_of(self, text: object) -> Any:
-        """The level or value that is called so; other names, as of bins, stay."""
-        value = self.read(text)
-        return text if value in (None, UNDECLARED) else value
-
     def check_type(self, dtype: Any) -> None:
         """Refuse types that cannot be read cell by cell.
 
@@ -217,9 +212,8 @@ class DeclaredColumn:
             is_gap = cell in self.markers or cell.lower() == _NAN
         if not is_missing(cell):
             for key in self._keys(cell):
-                level = self._levels.get(key, UNDECLARED)
-                if level is not UNDECLARED:
-                    return level
+                if key in self._levels:
+                    return self._levels[key]
             value = self._spelled(cell)
             if self.name in self.declaration.edges and edge_kind(value):
                 is_date = isinstance(value, datetime.date)
@@ -231,12 +225,10 @@ class DeclaredColumn:
 
     @cached_property
     def _levels(self) -> dict[tuple[str, Any], Any]:
-        """Each level by what it is equal to; what is equal to several is none."""
-        found: dict[tuple[str, Any], Any] = {}
-        for level in self.declaration.levels.get(self.name, ()):
-            for key in {*self._keys(level)}:
-                found[key] = UNDECLARED if key in found else level
-        return found
+        """Each level by what it is equal to; a text is itself first of all."""
+        levels = self.declaration.levels.get(self.name, ())
+        texts = {("text", level): level for level in levels}
+        return {key: level for level in levels for key in self._keys(level)} | texts
 
     def _keys(self, value: Any) -> Iterator[tuple[str, Any]]:
         """What a value is equal to, whatever type a table gives it; the best first.
@@ -251,8 +243,8 @@ class DeclaredColumn:
         if kind in ("truth", "number"):
             kind = "number"
             plain = float(plain)
-        yield kind, plain
         yield "text", value_text(value)
+        yield kind, plain
         if kind == "number" and not plain.is_integer():
             yield "single", float(np.float32(plain))
 

@@ -243,10 +243,9 @@ def _private(worth: Worth) -> Iterator[Block]:
     heads = ("groups of", "rate of a group", "ratio of two rates")
     yield Table("Private rates", heads, tuple(rows))
     yield Paragraph(
-        f"Of {counted(worth.columns, 'other column')}, {worth.with_groups:,} would be"
-        f" counted for each outcome and group, and {worth.with_outcome:,} for each"
-        " outcome alone. If that is too few: a larger ε, fewer levels or columns, or"
-        " more rows."
+        f"Counted for each outcome and group: {counted(worth.with_groups, 'column')};"
+        f" for each outcome alone: {counted(worth.with_outcome, 'column')}. If that is"
+        " too few, use a larger ε, fewer levels or columns, or more rows."
     )
 
 

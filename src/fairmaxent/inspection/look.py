@@ -149,8 +149,8 @@ def inspect(
 
 def _check_foreseen(privacy: Privacy | None, domain: object) -> None:
     """Refuse what is no promise, and a domain that no private fit can have."""
-    check_private(privacy, release=False)
-    if privacy is not None and not isinstance(domain, Declaration):
+    if privacy is not None:
+        check_private(privacy, release=False)
         check_declared(domain)
 
 

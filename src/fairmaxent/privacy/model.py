@@ -31,7 +31,6 @@ from fairmaxent.data.table import (
 )
 from fairmaxent.errors import InfeasibleError, Option
 from fairmaxent.maxent.forbidden import Rule, needed_edges
-from fairmaxent.maxent.priors.learned_tree import refuse_large_tables
 from fairmaxent.maxent.priors.tree import Tree
 from fairmaxent.privacy.budget import Ledger, Privacy, Spent
 from fairmaxent.privacy.measurements import (
@@ -311,8 +310,6 @@ def learn_private_model(
     noise: Noise,
 ) -> PrivateModel:
     """Measure the table within the budget, and make a model of what was measured."""
-    if len(roles.blocks.levels) > 2:
-        refuse_large_tables(roles.blocks.levels)
     counter = _counter(table, roles, privacy, noise)
     forced = needed_edges(rules)
     known, looks, rhos = _columns(counter, roles, privacy, forced)
@@ -346,8 +343,7 @@ class Worth:
     count_range: float  # of an outcome in a group of all protected columns
     # by protected column: of a group's rate, and of the ratio of two of them
     rate_ranges: dict[str, tuple[float, float]]
-    columns: int  # that have no role
-    with_groups: int  # of them, counted for each outcome and group
+    with_groups: int  # other columns that are counted for each outcome and group
     with_outcome: int  # or for each outcome alone
 
     @classmethod
@@ -373,7 +369,6 @@ class Worth:
             promise=str(privacy),
             count_range=count_range,
             rate_ranges=ranges,
-            columns=len(counter.levels) - 1,
             with_groups=with_groups,
             with_outcome=with_any - with_groups,
         )

@@ -20,7 +20,7 @@ import json
 import math
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -331,18 +331,3 @@ def spent_so_far(path: str, delta: float) -> str:
         f"Spent on these people so far: ε = {total:.3g} (δ = {delta:g}{rows}), in"
         f" {fits}"
     )
-
-
-class PaidNoise:
-    """Noise that is paid for before its first number is drawn."""
-
-    def __init__(self, noise: Any, pay: Callable[[], None]) -> None:
-        self._noise = noise
-        self._pay = pay
-        self._is_paid = False
-
-    def __getattr__(self, name: str) -> Any:
-        if not self._is_paid:
-            self._pay()
-            self._is_paid = True
-        return getattr(self._noise, name)
