@@ -92,7 +92,7 @@ def _ours(pupil: Pupil) -> Decided:
     plan = fairmaxent.Model(
         pupil.pipeline(),
         parity=wish.parity,
-        sees_protected=wish.sees_group,
+        hide_protected=not wish.sees_group,
         threshold=THRESHOLD,
     )
     roles = fold.train, fold.outcome, fold.protected

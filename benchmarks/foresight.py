@@ -140,9 +140,9 @@ def expected_and_measured(
                 fold.protected,
                 favourable=fold.favourable,
                 model=wanted,
-                estimate=fairmaxent.Estimate(output="weights", student=student),
+                estimate=fairmaxent.Estimate(output="weights", model=student),
             )
-            weighed = fit.weigh(fold.train, name="fair_weight")
+            weighed = fit.weigh(fold.train, weight_name="fair_weight")
             seen = learner.view(
                 encoder, fold.features(weighed.drop(columns="fair_weight"))
             )

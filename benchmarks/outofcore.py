@@ -239,7 +239,7 @@ def command(folder: str, target: str, megabytes: float) -> dict[str, Any]:
         protected,
         "-o",
         target,
-        "--model",
+        "--save",
         model,
     ]
     with reading() as cost:

@@ -146,7 +146,7 @@ def _given(fold: Fold, *, output: str, **options: Any) -> Training:
     fit = _debias(fold, **options)
     if output == "rows":
         return Training(fit.sample(len(fold.train)))
-    frame = fit.weigh(fold.train, name=_WEIGHT)
+    frame = fit.weigh(fold.train, weight_name=_WEIGHT)
     return Training(frame.drop(columns=_WEIGHT), frame[_WEIGHT].to_numpy())
 
 

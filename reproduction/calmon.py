@@ -17,7 +17,7 @@ from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Codes, Reals, Table, match_rows, tally
 from fairmaxent.errors import InfeasibleError, InputError, SolverError, checked_number
-from fairmaxent.fairness.rates import statistical_rate
+from fairmaxent.fairness.rates import outcome_rates, worst_ratio
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.maxent.priors.rows import Rows
 from reproduction.new_rows import NewRows
@@ -373,11 +373,10 @@ def _reached(
     )
     expected = tally(program.source, program.steps * probability, len(program.rows))
     root = distribution.root_table
+    rates = outcome_rates(root, tuple(range(1, root.ndim)))
     return MappingResult(
         total_variation=float(np.abs(now - program.wanted).sum() / (2 * total)),
         largest_distortion=float(expected.max()),
-        worst_ratio=statistical_rate(
-            root, tuple(range(1, root.ndim)), range(len(root))
-        ),
+        worst_ratio=min(worst_ratio(one, 0) for one in rates),
         unknowns=len(probability),
     )

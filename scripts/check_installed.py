@@ -77,7 +77,7 @@ def check_demo() -> None:
         demo = [sys.executable, "-m", "fairmaxent", "demo", "--out", folder]
         subprocess.run(demo, check=True, capture_output=True)
         files = {path.name for path in Path(folder).iterdir()}
-    assert {"fair.csv", "model.fme", "report.html"} <= files, files
+    assert {"fair.csv", "fit.fme", "report.html"} <= files, files
 
 
 if __name__ == "__main__":

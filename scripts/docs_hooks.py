@@ -24,6 +24,7 @@ from fairmaxent.errors import Option, spelled
 from fairmaxent.fit.option_values import Model
 from fairmaxent.fit.refused import EVALUATION
 from fairmaxent.fit.request import Request
+from fairmaxent.gate.audit import AuditRequest
 from fairmaxent.gate.policy import Policy
 from fairmaxent.options.refusals import GIVEN, MISSING, Pattern, Refused
 from fairmaxent.privacy.budget import Privacy
@@ -39,6 +40,7 @@ REFUSED: dict[str, tuple[Refused, ...]] = {
     "What is asked of a fit": Request.REFUSED,
     "Privacy": Privacy.REFUSED,
     "Checking a table": Policy.REFUSED,
+    "An audit of a table": AuditRequest.REFUSED[1:],
     "Judging new rows": EVALUATION,
     "Files that commands write": OutputOptions.REFUSED,
     "How commands read columns": DomainOptions.REFUSED,

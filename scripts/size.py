@@ -58,18 +58,18 @@ HOLDERS = {"request", "asked", "plan", "training", "estimating"}
 # How many files act on an option at most where these are not enough, and why.
 REASONS = {
     "detail": (6, "reading keeps values, the problem needs them; two refuse it"),
-    "domain": (15, "each door that reads a table can say how its columns are read"),
+    "domain": (13, "each door that reads a table can say how its columns are read"),
     "estimate": (10, "made by the pipeline, shown by each telling; two refuse it"),
-    "favourable": (16, "each question about outcomes has it, in records of its own"),
+    "favourable": (15, "each question about outcomes has it, in records of its own"),
     "forbid": (
         8,
         "a rule for cells, for rows and for labels; each names it if it fails",
     ),
     "model": (13, "what is trained and what it decides; most of them give advice"),
-    "outcome": (19, "a column's role: each door that reads a table asks for it"),
+    "outcome": (20, "a column's role: each door that reads a table asks for it"),
     "privacy": (13, "whatever would read rows again must refuse a private fit"),
     "progress": (7, "handed from the doors down to what takes long"),
-    "protected": (11, "a column's role: each door that reads a table asks for it"),
+    "protected": (12, "a column's role: each door that reads a table asks for it"),
     "random_state": (9, "each output draws, and each page says how to repeat it"),
     "release": (9, "reading, outputs, judging and the texts that advise it"),
     "representation_rate": (8, "a wish; methods that are compared get the same one"),

@@ -18,6 +18,8 @@ from click.testing import CliRunner
 from fairmaxent.cli.group import group
 
 DOCS = Path(__file__).parents[1] / "docs"
+# what a page finds in its folder
+TABLES = ("census.csv", "stories/applications.xlsx", "stories/survey.csv")
 PAGES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
 # each runs alone
 RECIPES = re.findall(
@@ -116,11 +118,17 @@ def run_console(block: Block, page: str) -> str:
     return "".join(_run_command(line, shown, page) for line, shown in block.commands)
 
 
-def _run_command(line: str, shown: str, page: str) -> str:
+def words_of(line: str) -> list[str]:
+    """The arguments of a command, which is one of ours."""
     program, *arguments = shlex.split(line)
     assert program == "fairmaxent", (
-        f"{page}: only our own commands can be run here, not {program}"
+        f"only our own commands can be run here, not {program}"
     )
+    return arguments
+
+
+def _run_command(line: str, shown: str, page: str) -> str:
+    arguments = words_of(line)
     result = CliRunner().invoke(group, arguments, prog_name="fairmaxent")
     # their answer is a code
     is_answer = shown.startswith("check: ") or "not what the model gives" in shown
@@ -143,7 +151,7 @@ def _is_same(shown: str, printed: str) -> bool:
 
 
 def _relabels(line: str) -> bool:
-    return "--train" in line or line.startswith("fairmaxent compare ")
+    return "--model" in line or line.startswith("fairmaxent compare ")
 
 
 def _is_near(shown: str, printed: str) -> bool:
@@ -188,10 +196,10 @@ def run_page(text: str, page: str) -> str:
 DISTRIBUTIONS = {"sklearn": "scikit-learn", "imblearn": "imbalanced-learn"}
 # What parts of our own need beyond the core.
 PARTS = {
-    r"\bFairMaxEnt\(|\bfair_scorer\(": "scikit-learn",
+    r"\bFairMaxEnt\(|\bFairClassifier\(|\bfair_scorer\(": "scikit-learn",
     r"\.plot\(": "matplotlib",
     r"datasets\.load\((?!.*library=)": "pandas",
-    r"\bmodel=|student=": "scikit-learn",
+    r"\bmodel=": "scikit-learn",
 }
 
 

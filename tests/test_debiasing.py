@@ -25,8 +25,8 @@ def fit(frame):
 
 
 def test_every_front_door_returns_a_fit_that_writes_its_papers(frame, fit, tmp_path):
-    fit.save(tmp_path / "model.fme")
-    loaded = fairmaxent.load(tmp_path / "model.fme")
+    fit.save(tmp_path / "fit.fme")
+    loaded = fairmaxent.load(tmp_path / "fit.fme")
     own = fairmaxent.paper.fit(frame, outcome="y", protected="z0")
     for number, each in enumerate((fit, loaded, own, copy.copy(fit))):
         assert type(each) is Fit
@@ -52,5 +52,5 @@ def test_below_the_front_door_a_fit_has_no_papers_and_a_change_keeps_its_class(
     assert not hasattr(plain, "report")
     assert repr(plain) == repr(fit)
     assert type(refit(fit, fit.request)) is Certified
-    estimate = fairmaxent.Estimate(student="tree")
+    estimate = fairmaxent.Estimate(model="tree")
     assert type(with_estimate(fit, estimate)) is Fit

@@ -10,7 +10,7 @@ from math import e, log
 import numpy as np
 
 from fairmaxent.data.table import Blocks, Table, tally
-from fairmaxent.fairness.weights import algorithm_1, reweigh
+from fairmaxent.fairness.fair_table import algorithm_1, reweigh
 from fairmaxent.maxent.dual import Dual
 from fairmaxent.maxent.features import attribute_features
 from fairmaxent.maxent.priors.bases import Product

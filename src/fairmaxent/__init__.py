@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from fairmaxent.errors import FairMaxEntError, InfeasibleError, InputError
     from fairmaxent.estimator import FairMaxEnt
     from fairmaxent.evaluation.evaluation import evaluate
+    from fairmaxent.fair_classifier import FairClassifier
     from fairmaxent.fit.option_values import Estimate, Model
     from fairmaxent.fit.verification import verify
     from fairmaxent.gate import check
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Domain",
     "Estimate",
+    "FairClassifier",
     "FairMaxEnt",
     "FairMaxEntError",
     "InfeasibleError",
@@ -56,6 +58,7 @@ _NAMES = {
     "errors": ("FairMaxEntError", "InfeasibleError", "InputError"),
     "estimator": ("FairMaxEnt",),
     "evaluation.evaluation": ("evaluate",),
+    "fair_classifier": ("FairClassifier",),
     "fit.option_values": ("Estimate", "Model"),
     "fit.verification": ("verify",),
     "gate": ("check",),

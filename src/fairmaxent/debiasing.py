@@ -12,7 +12,7 @@ from fairmaxent.fit.request import Request
 from fairmaxent.options import with_options_of
 
 if TYPE_CHECKING:
-    from fairmaxent.gate.remade import Comparison
+    from fairmaxent.gate.papers import Comparison
 
 
 class Fit(Certified):
@@ -43,7 +43,8 @@ class Fit(Certified):
     ) -> str:
         """Draft a document to file.
 
-        The kinds are ``"article-10"``, ``"card"``, ``"croissant"`` and ``"ll144"``.
+        The kinds are ``"article-10"``, ``"card"`` and ``"croissant"``; ``"ll144"`` is
+        about a table of decisions (:func:`fairmaxent.gate.papers.audit`).
         What only you know is marked "To be written by". It states the digests of two
         files: ``data``, which the fit was made from, and ``result``, e.g. the fair
         table as CSV, whose columns Croissant describes.
@@ -59,7 +60,7 @@ class Fit(Certified):
         there was one; in JSON, texts that were "To be written by". The answer has the
         ``kind`` and the ``differences``; printed, it shows them.
         """
-        from fairmaxent.gate.remade import compare  # likewise
+        from fairmaxent.gate.papers import compare  # likewise
 
         return compare(self, path)
 

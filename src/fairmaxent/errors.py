@@ -22,12 +22,10 @@ _ELSEWHERE = {
     "bins": "Domain.infer(bins=…)",
     "kinds": "Domain.infer(kinds=…)",
     "max_levels": "Domain.infer(max_levels=…)",
-    "weight_name": "name=",
     "domain": "domain=Domain.declare(…)",
     "drop": "frame.drop(…)",
     "force": "force=True",
     "max_memory": "fairmaxent.data.limits.max_memory(…)",
-    "missing_text": "missing",  # of a reader, not of `debias`
 }
 _OUTPUTS = {
     "rows": "sample()",

@@ -49,6 +49,7 @@ with suppress(ImportError):
     import imblearn.base  # noqa: F401
 
 _WEIGHT = "\0weight"  # no user has a column of this name
+SENSITIVE = "sensitive_feature"
 _Kind = Literal["table", "series", "array", "list"]
 
 
@@ -59,7 +60,133 @@ class _NoWeightsError(InfeasibleError, AttributeError):
     """
 
 
-class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
+def table_of_array(X: Any) -> Any:
+    """Its columns as x0, x1, … of a table."""
+    names = [f"x{index}" for index in range(X.shape[1])]
+    table = frames.load_library("pandas").DataFrame(X, columns=names)
+    return table.infer_objects()
+
+
+@dataclass(frozen=True, eq=False)
+class Joined:
+    """The table of a fit: X, then the sensitive features, then y."""
+
+    columns: dict[str, frames.Column]
+    outcome: str
+    protected: list[str]
+    extra: list[str]  # the sensitive features
+
+
+class DebiasingEstimator(BaseEstimator):  # type: ignore[misc]
+    """What estimators do with X, y and sensitive features: join them to one table."""
+
+    privacy: Any = None
+    protected: Any
+    _fitting = "fit"  # the method that takes sensitive features in a pipeline
+    _x_form: "InputForm"
+    _y_form: "InputForm"
+
+    def _joined(self, X: Any, y: Any, sensitive_features: Any) -> Joined:
+        """Check them as scikit-learn does, and join them."""
+        features = self._open_features(X, y)
+        check_consistent_length(X, y, sensitive_features)
+        backend = features.implementation
+        outcome, self._y_form = read_columns(y, "y", backend)
+        _check_outcome(outcome, private=self.privacy is not None)
+        # the types of X and y come from the rows, e.g. the length of the longest text
+        if self.privacy is not None:
+            self._x_form = replace(self._x_form, dtype=None)
+            self._y_form = replace(self._y_form, dtype=None)
+        extra: dict[str, frames.Column] = {}
+        if sensitive_features is not None:
+            extra, _ = read_columns(sensitive_features, SENSITIVE, backend)
+        for name, times in Counter([*features.columns, *extra, *outcome]).items():
+            if times > 1:
+                raise ColumnError(
+                    f"more than one column {name!r} in X, sensitive_features and y;"
+                    " keep or rename one"
+                )
+        own = {name: features.get_column(name) for name in features.columns}
+        return Joined(
+            columns=own | extra | outcome,
+            outcome=self._y_form.names[0],
+            protected=self._protected_names(features.columns, list(extra)),
+            extra=list(extra),
+        )
+
+    def _open_features(self, X: Any, y: Any) -> nw.DataFrame[Any]:
+        """X as a table, checked and recorded the way scikit-learn does it."""
+        kind = _kind_of(X)
+        table = X
+        dtype = None
+        if kind != "table":
+            private = self.privacy is not None
+            # Otherwise one text would make all cells text.
+            if private and kind == "list":
+                X = np.array(X, dtype=object)
+            finite = False if private else "allow-nan"
+            X = check_array(
+                X,
+                dtype=None,
+                ensure_all_finite=finite,
+                estimator=self,
+            )
+            dtype = X.dtype
+            table = table_of_array(X)
+        features = frames.open_frame(table)
+        validate_data(
+            self,
+            X=X,
+            y=y,
+            skip_check_array=True,
+        )
+        self._x_form = InputForm(
+            kind,
+            tuple(features.columns),
+            tuple(features.columns),
+            dtype,
+            flat=False,
+        )
+        return features
+
+    def _protected_names(
+        self, features: Sequence[str], extra: Sequence[str]
+    ) -> list[str]:
+        """The protected columns by name; positions in X are looked up."""
+        if self.protected is None and not extra:
+            raise InputError(
+                "no protected column; name columns of X, e.g. protected='sex' or"
+                " protected=0, or pass sensitive_features. In a pipeline they arrive"
+                " only with sklearn.set_config(enable_metadata_routing=True) and"
+                f" {type(self).__name__}(…).set_{self._fitting}_request("
+                "sensitive_features=True)"
+            )
+
+        columns: Any = self.protected
+        if columns is None:
+            columns = extra
+        elif isinstance(columns, str) or not isinstance(columns, Sequence):
+            columns = [columns]
+        for column in columns:
+            is_whole = isinstance(column, int | np.integer) and not isinstance(
+                column, bool
+            )
+            if not isinstance(column, str) and not (
+                is_whole and -len(features) <= column < len(features)
+            ):
+                raise ColumnError(
+                    "protected holds"
+                    f" {column if is_whole else f'a {type(column).__name__}'}; pass"
+                    f" names or positions (from 0) of the {len(features)} columns of X;"
+                    " values themselves go to fit as sensitive_features"
+                )
+        return [
+            column if isinstance(column, str) else features[column]
+            for column in columns
+        ]
+
+
+class FairMaxEnt(OneToOneFeatureMixin, DebiasingEstimator):  # type: ignore[misc]
     """`fairmaxent.debias` for pipelines: draw a fair table, or weigh the rows.
 
     `fit_resample` gives new rows, `sample_weight_` weights for the rows as they are,
@@ -105,8 +232,7 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
     # fit_resample; one request should do.
     __metadata_request__fit = {"sensitive_features": True}  # noqa: RUF012
 
-    _x_form: "_InputForm"
-    _y_form: "_InputForm"
+    _fitting = "fit_resample"
 
     @storing_options_of(Request, without=("progress", "keep_columns"))
     def __init__(
@@ -147,37 +273,15 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
         sensitive_features: Any,
     ) -> Any:
         """Fit, and return the table that was fitted."""
-        features = self._open_features(X, y)
-        check_consistent_length(X, y, sensitive_features)
-        backend = features.implementation
-        outcome, self._y_form = _read_columns(y, "y", backend)
-        _check_outcome(outcome, private=self.privacy is not None)
-        # the types of X and y come from the rows, e.g. the length of the longest text
-        if self.privacy is not None:
-            self._x_form = replace(self._x_form, dtype=None)
-            self._y_form = replace(self._y_form, dtype=None)
-        extra: dict[str, frames.Column] = {}
-        if sensitive_features is not None:
-            extra, _ = _read_columns(sensitive_features, "sensitive_feature", backend)
-        # X comes back as it came, so all of it is kept
-        names = [*features.columns, *extra, *outcome]
-        for name, times in Counter(names).items():
-            if times > 1:
-                raise ColumnError(
-                    f"more than one column {name!r} in X, sensitive_features and y;"
-                    " keep or rename one"
-                )
-
-        own = {name: features.get_column(name) for name in features.columns}
-        table = frames.build(own | extra | outcome)
+        joined = self._joined(X, y, sensitive_features)
+        table = frames.build(joined.columns)
         asked = FairMaxEnt.__init__.options  # type: ignore[attr-defined]
         options = {name: getattr(self, name) for name in asked}
-        protected = self._protected_names(features.columns, list(extra))
         self.fit_ = debias(
             table,
-            self._y_form.names[0],
-            protected,
-            keep_columns=names,
+            joined.outcome,
+            joined.protected,
+            keep_columns=list(joined.columns),  # X comes back as it came
             **options,
         )
         return table
@@ -196,7 +300,7 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
         weight for.
         """
         table = self._learn(X, y, sensitive_features)
-        weighed = self.fit_.weigh(table, name=_WEIGHT)
+        weighed = self.fit_.weigh(table, weight_name=_WEIGHT)
         return (
             *self._restored(weighed),
             nw.from_native(weighed, eager_only=True).get_column(_WEIGHT).to_numpy(),
@@ -279,81 +383,6 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
         tags.target_tags.required = True
         return _SamplerTags(**parts)
 
-    def _open_features(self, X: Any, y: Any) -> nw.DataFrame[Any]:
-        """X as a table, checked and recorded the way scikit-learn does it."""
-        kind = _kind_of(X)
-        table = X
-        dtype = None
-        if kind != "table":
-            private = self.privacy is not None
-            # Otherwise one text would make all cells text.
-            if private and kind == "list":
-                X = np.array(X, dtype=object)
-            finite = False if private else "allow-nan"
-            X = check_array(
-                X,
-                dtype=None,
-                ensure_all_finite=finite,
-                estimator=self,
-            )
-            names = [f"x{index}" for index in range(X.shape[1])]
-            dtype = X.dtype
-            table = (
-                frames.load_library("pandas")
-                .DataFrame(X, columns=names)
-                .infer_objects()
-            )
-        features = frames.open_frame(table)
-        validate_data(
-            self,
-            X=X,
-            y=y,
-            skip_check_array=True,
-        )
-        self._x_form = _InputForm(
-            kind,
-            tuple(features.columns),
-            tuple(features.columns),
-            dtype,
-            flat=False,
-        )
-        return features
-
-    def _protected_names(
-        self, features: Sequence[str], extra: Sequence[str]
-    ) -> list[str]:
-        """The protected columns by name; positions in X are looked up."""
-        if self.protected is None and not extra:
-            raise InputError(
-                "no protected column; name columns of X, e.g. FairMaxEnt('sex') or"
-                " FairMaxEnt(0), or pass sensitive_features. In a pipeline they arrive"
-                " only with sklearn.set_config(enable_metadata_routing=True) and"
-                " FairMaxEnt().set_fit_resample_request(sensitive_features=True)"
-            )
-
-        columns: Any = self.protected
-        if columns is None:
-            columns = extra
-        elif isinstance(columns, str) or not isinstance(columns, Sequence):
-            columns = [columns]
-        for column in columns:
-            is_whole = isinstance(column, int | np.integer) and not isinstance(
-                column, bool
-            )
-            if not isinstance(column, str) and not (
-                is_whole and -len(features) <= column < len(features)
-            ):
-                raise ColumnError(
-                    "protected holds"
-                    f" {column if is_whole else f'a {type(column).__name__}'}; pass"
-                    f" names or positions (from 0) of the {len(features)} columns of X;"
-                    " values themselves go to fit as sensitive_features"
-                )
-        return [
-            column if isinstance(column, str) else features[column]
-            for column in columns
-        ]
-
 
 class _FrameTags(InputTags):  # type: ignore[misc]
     """Input tags with the one that imbalanced-learn adds."""
@@ -374,7 +403,7 @@ class _SamplerTags(Tags):  # type: ignore[misc]
 
 
 @dataclass(frozen=True, eq=False)
-class _InputForm:
+class InputForm:
     """How X or y came in, so that drawn columns go back the same way."""
 
     kind: _Kind
@@ -409,9 +438,9 @@ class _InputForm:
         return values
 
 
-def _read_columns(
+def read_columns(
     data: Any, default: str, backend: Any
-) -> tuple[dict[str, frames.Column], _InputForm]:
+) -> tuple[dict[str, frames.Column], InputForm]:
     """Read y or sensitive features: columns under names of text, and how they came."""
     kind = _kind_of(data)
     dtype = None
@@ -432,7 +461,7 @@ def _read_columns(
                 " array"
             )
 
-    form = _InputForm(
+    form = InputForm(
         kind,
         names,
         labels,

@@ -17,8 +17,8 @@ from fairmaxent.data.roles import ColumnNames, Roles, read_columns
 from fairmaxent.data.table import Counted, Reals
 from fairmaxent.debiasing import Fit
 from fairmaxent.errors import ColumnError, InfeasibleError, LevelError, check_choice
+from fairmaxent.fairness.fair_table import algorithm_1, reweigh
 from fairmaxent.fairness.rates import Measure, check_rate
-from fairmaxent.fairness.weights import algorithm_1, reweigh
 from fairmaxent.fit.certificate import certify
 from fairmaxent.fit.distribution import Distribution, level_means
 from fairmaxent.fit.facts import UnderivedFacts

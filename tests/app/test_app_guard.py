@@ -384,7 +384,8 @@ NONSENSE = (
     ),
     *(
         {"output": "/tmp/x"},
-        {"declared": "/etc/passwd"},
+        {"release": True, "domain": "/etc/passwd"},
+        {"save": "/tmp/x.fme"},
         {"scheduler": "tcp://127.0.0.1:1"},
         {"pdf": "/tmp/x.pdf"},
     ),

@@ -84,7 +84,7 @@ def test_a_file_is_read_as_asked(client, tmp_path, monkeypatch):
         "skip_lines": 1,
         "skip_last": 1,
     }
-    reading |= {"missing": ["", "??"], "columns": "sex,region,age,hired"}
+    reading |= {"missing_text": ["", "??"], "columns": "sex,region,age,hired"}
     assert status == 422, state  # it cannot be guessed at, but it is kept
     number = client.get("/api/state")[1]["unread"]["number"]
     state = client.done("/api/read", {"table": number, "options": reading})

@@ -60,7 +60,7 @@ def random_request(rng):
         ),
         within=strata,
         also=None if strata else some(["promoted"]),
-        missing=some("compare", "ignore"),
+        compare_missing=some(True, False),
         weight=some("w"),
         largest_weight=some(3.0),
         forbid=some([{"sex": "f", "region": "w"}]) if len(protected) > 1 else None,

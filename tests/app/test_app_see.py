@@ -9,7 +9,7 @@ import pytest
 import fairmaxent
 from appserver import OPTIONS, downloaded, opened, people, refused, staff
 
-RELABELLED = {"train": "logistic", "parity": "probabilities"}
+RELABELLED = {"model": "logistic", "parity": "probabilities"}
 
 
 def test_see_shows_what_debias_does(client):

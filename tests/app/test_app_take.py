@@ -23,12 +23,12 @@ CASES = {
     "weights": {"mode": "weights"},
     "top-up": {"mode": "top-up", "representation_rate": 1.0},
     "relabelled": {
-        "train": "boosting",
+        "model": "boosting",
         "parity": "probabilities",
         "mode": "weights",
     },
     "for a model": {
-        "train": "logistic",
+        "model": "logistic",
         "threshold": 0.4,
         "hide_protected": True,
         "mode": "weights",
@@ -144,7 +144,10 @@ def test_the_command_and_the_python_repeat_it_byte_for_byte(
             client, job["result"]["files"]
         ).items()
     }
-    assert [file["what"] for file in job["result"]["files"]][1:3] == ["Model", "Report"]
+    assert [file["what"] for file in job["result"]["files"]][1:3] == [
+        "Saved fit",
+        "Report",
+    ]
 
     tokens = shlex.split(answer["command"])
     for name in ("people-domain.toml",) if "people-domain.toml" in files else ():

@@ -31,7 +31,7 @@ def test_a_child_reads_the_same_table(suffix, tmp_path):
 
 def test_options_notes_and_errors_go_through(put):
     path = put(b"Staff\n\na;b\n01/02/2020;NA\n03/04/2020;5\nTotal;2\n")
-    how = FileReading(delimiter=";", missing=["5"], skip_last=1, date_order="dmy")
+    how = FileReading(delimiter=";", missing_text=["5"], skip_last=1, date_order="dmy")
     assert read_upload(path, how).remarks == read_table(path, how).remarks
     assert read_upload(path, FileReading()).remarks == read_table(path).remarks
     declared = Domain.declare(levels={"a": ["01", "02"], "b": ["NA", "5"]})

@@ -250,7 +250,7 @@ def test_columns_and_the_file_are_read_as_asked(page, people_app):
         "() => document.getElementById('look').innerText.includes('300 rows')"
     )
     assert people_app.get("/api/state")[1]["table"]["reading"] == {
-        "missing": ["", "f"],
+        "missing_text": ["", "f"],
         "skip_last": 100,
     }
     assert page.problems == []

@@ -12,7 +12,7 @@ import fairmaxent
 from fairmaxent import baselines, paper
 from fairmaxent.baselines.models import massaged
 from fairmaxent.data.table import tally
-from fairmaxent.fairness.weights import algorithm_1
+from fairmaxent.fairness.fair_table import algorithm_1
 from mixed import cells as column_values
 from mixed import raw_columns, schema
 from oracle import dense, points

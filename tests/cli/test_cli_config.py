@@ -34,20 +34,20 @@ class Case:
 
 # The options that say how labels change and whether a model is estimated, in one place.
 ABOUT_MODELS = {
-    "train": Case("logistic", "--train logistic", {"favourable": ">50K"}),
+    "model": Case("logistic", "--model logistic", {"favourable": ">50K"}),
     "threshold": Case(
-        0.3, "--threshold 0.3", {"train": "logistic", "favourable": ">50K"}
+        0.3, "--threshold 0.3", {"model": "logistic", "favourable": ">50K"}
     ),
     "hide_protected": Case(
-        True, "--hide-protected", {"train": "logistic", "favourable": ">50K"}
+        True, "--hide-protected", {"model": "logistic", "favourable": ">50K"}
     ),
     "parity": Case(
         "opportunity",
         "--parity opportunity",
-        {"train": "logistic", "favourable": ">50K"},
+        {"model": "logistic", "favourable": ">50K"},
     ),
     "decided": Case(
-        "best", "--decided best", {"train": "logistic", "favourable": ">50K"}
+        "best", "--decided best", {"model": "logistic", "favourable": ">50K"}
     ),
     "estimate": Case("rows", "--estimate rows"),
 }
@@ -67,7 +67,7 @@ CASES = ABOUT_MODELS | {
     "within": Case(["job"], "--within job"),
     "equal_means": Case(True, "--equal-means", {"outcome": "age"}),
     "target": Case({"job": {"nurse": 0.6, "clerk": 0.4, "cook": 0}}, "--target 'job: nurse=0.6, clerk=0.4, cook=0'"),
-    "compare_missing": Case(True, "--compare-missing", {"missing": ["cook"], "protected": "job"}),
+    "compare_missing": Case(True, "--compare-missing", {"missing_text": ["cook"], "protected": "job"}),
     "smallest_group": Case("20%", "--smallest-group 20%", {"protected": "job"}),
     "largest_weight": Case(1.1, "--largest-weight 1.1", {"representation_rate": 1.0}),
     "base": Case("uniform", "--base uniform"),
@@ -96,7 +96,7 @@ CASES = ABOUT_MODELS | {
     "levels": Case({"job": {"nurse": "care", "cook": "care"}}, "--levels 'job: nurse=care, cook=care'"),
     "order": Case({"job": ["nurse", "cook", "clerk"]}, "--order 'job: nurse, cook, clerk'", {"base_share": 1.0}),
     "max_levels": Case(2, "--max-levels 2", {"base_share": 1.0}),
-    "declared": Case("domain.toml", "--domain domain.toml"),
+    "domain": Case("domain.toml", "--domain domain.toml"),
     # reading the file
     "input_format": Case("parquet", "--input-format parquet"),
     "sheet": Case("2", "--sheet 2"),
@@ -107,14 +107,14 @@ CASES = ABOUT_MODELS | {
     "delimiter": Case(";", "--delimiter ';'"),
     "encoding": Case("utf-16", "--encoding utf-16"),
     "decimal": Case(".", "--decimal ."),
-    "missing": Case(["nurse", "cook"], "--missing nurse --missing cook"),
+    "missing_text": Case(["nurse", "cook"], "--missing-text nurse --missing-text cook"),
     "columns": Case(["sex", "race", "job", "age", "weight", "income"], "--columns sex,race,job,age,weight,income"),
     "drop": Case(["age"], "--drop age"),
 }  # fmt: skip
 PLAIN: dict[tuple[str, str], tuple[int, bytes, str]] = {}
 EACH_TIME = {  # never in a file
     *("max_memory", "readable_by_others", "scheduler"),
-    *("config", "output", "model", "report", "pdf", "force", "as_json"),
+    *("config", "output", "save", "report", "pdf", "force", "json"),
 }
 ABOUT_REPORTS = {"title", "author", "purpose", "evaluate"}  # tried with a report
 # the rest is slow
@@ -123,9 +123,9 @@ RUN = {
     "target",
     "forbid",
     "weight_name",
-    "declared",
+    "domain",
     "decimal",
-    "missing",
+    "missing_text",
 }
 
 
@@ -248,7 +248,7 @@ def test_a_key_is_read_as_the_typed_option_is(folder, key):
 )
 def test_a_key_does_what_the_typed_option_does(folder, key, monkeypatch):
     case = CASES[key]
-    if "train" in (key, *case.beside):  # a model of scikit-learn
+    if "model" in (key, *case.beside):  # a model of scikit-learn
         monkeypatch.setattr(
             fairmaxent.relabelling.labellers, "has_library", lambda name: True
         )

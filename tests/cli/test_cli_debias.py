@@ -70,7 +70,10 @@ def read_as(**options):
             ["--also", "job=cook"],
             {"outcome": ["income", "job"], "favourable": {"job": "cook"}},
         ),
-        (["--outcome", "age", "--equal-means"], {"outcome": "age", "means": "equal"}),
+        (
+            ["--outcome", "age", "--equal-means"],
+            {"outcome": "age", "equal_means": True},
+        ),
         (["--bins", "age: 0, 40, 100"], read_as(bins={"age": [0, 40, 100]})),
         (
             ["--kinds", "age: categorical", "--max-levels", "10"],
@@ -138,11 +141,11 @@ def test_design_weights_count_before_and_after(mode, folder):
 
 
 def test_a_saved_model_gives_the_rows_that_python_gives(folder):
-    run("debias", "data.csv", *ROLES, "--model", "model.fme")
-    fit = fairmaxent.load("model.fme")
+    run("debias", "data.csv", *ROLES, "--save", "fit.fme")
+    fit = fairmaxent.load("fit.fme")
     run(
         "sample",
-        "model.fme",
+        "fit.fme",
         "-n",
         50,
         "--given",
@@ -156,7 +159,7 @@ def test_a_saved_model_gives_the_rows_that_python_gives(folder):
     assert read_table("rows.csv").frame.equals(expected)
     found = run(
         "sample",
-        "model.fme",
+        "fit.fme",
         "-n",
         50,
         "--given",
@@ -235,8 +238,8 @@ def test_the_command_says_so(tmp_path, monkeypatch, suffix):
     table = biased_table().with_columns(job=pl.col("job").replace("cook", "=1+1"))
     table.write_parquet("data.parquet")
     said = run(
-        "debias", "data.parquet", *ROLES, "-o", f"fair.{suffix}", "--model", "model.fme"
+        "debias", "data.parquet", *ROLES, "-o", f"fair.{suffix}", "--save", "fit.fme"
     ).stdout
     assert ("as formulas" in said) == (suffix == "csv")
-    said = run("sample", "model.fme", "-n", "9", "-o", f"rows.{suffix}").stdout
+    said = run("sample", "fit.fme", "-n", "9", "-o", f"rows.{suffix}").stdout
     assert ("'job'; a spreadsheet may run them" in said) == (suffix == "csv")

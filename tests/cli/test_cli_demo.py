@@ -25,7 +25,7 @@ def test_demo_leaves_data_rows_model_and_report(tmp_path, monkeypatch):
     assert {path.name for path in folder.iterdir()} == {
         "census.csv",
         "fair.csv",
-        "model.fme",
+        "fit.fme",
         "report.html",
     }
     assert "$ fairmaxent debias" in done.stdout
@@ -37,9 +37,9 @@ def test_demo_leaves_data_rows_model_and_report(tmp_path, monkeypatch):
     rates = (fair["income"] == ">50K").groupby(fair["sex"]).mean()
     assert rates.min() / rates.max() > 0.99
     assert len(fair) == len(few.frame)
-    assert fairmaxent.load(folder / "model.fme").certificate.achieved[
-        "statistical_rate"
-    ]["sex"] == pytest.approx(1)
+    assert fairmaxent.load(folder / "fit.fme").certificate.achieved["statistical_rate"][
+        "sex"
+    ] == pytest.approx(1)
     again = run("demo", "--out", folder)
     assert again.exit_code == 5
     assert "census.csv exists; use --force" in again.stderr

@@ -81,14 +81,14 @@ CASES = [
     ),
     Case(f"debias good.csv {OUT} --bins age:~0,young", 2, ("'young' is not a number",)),
     Case(f"debias good.csv {R} -o - --json", 2, ("stdout",)),
-    Case(f"debias good.csv {OUT} --model -", 2, ("name a file",)),
+    Case(f"debias good.csv {OUT} --save -", 2, ("name a file",)),
     Case(
         f"debias good.csv {R} --threshold 0.4",
         2,
-        ("--threshold needs --train", "add --train"),
+        ("--threshold needs --model", "add --model"),
     ),
     Case("inspect good.csv --favourable >50K", 2, ("--outcome",)),
-    Case("sample model.fme -n 100000000000000000000", 3, ("1,000,000,000,000",)),
+    Case("sample fit.fme -n 100000000000000000000", 3, ("1,000,000,000,000",)),
     Case(
         f"debias good.csv {OUT} --representation-rate 0.9 --target"
         " sex:~Female=0.6,~Male=0.4",
@@ -156,7 +156,7 @@ CASES = [
         3,
         ("'.xls'", "did you mean '.xlsx'?", "add .gz"),
     ),
-    Case(f"debias good.csv {OUT} --model new.csv", 3, ("written twice",)),
+    Case(f"debias good.csv {OUT} --save new.csv", 3, ("written twice",)),
     Case(
         f"debias good.csv {OUT} --config broken.toml",
         3,
@@ -182,12 +182,12 @@ CASES = [
         2,
         ("protected is 3", "a list of columns"),
     ),
-    Case("sample model.fme -n 5 --given sex=Femal", 3, ("did you mean 'Female'",)),
+    Case("sample fit.fme -n 5 --given sex=Femal", 3, ("did you mean 'Female'",)),
     # what was asked for is impossible
     Case(
         f"debias split.csv {OUT} --base-share 0",
         4,
-        ("income", "set --base-share > 0", "or lower the rate"),
+        ("income", "set --base-share > 0", "or set small groups apart"),
     ),
     Case(
         f"debias split.csv {OUT} --mode weights", 4, ("--mode rows or --mode top-up",)
@@ -255,7 +255,7 @@ def folder(tmp_path_factory):
     (folder / "folder").mkdir()
     table = biased_table()
     table.write_csv(folder / "good.csv")
-    debias(table, "income", "sex").save(folder / "model.fme")
+    debias(table, "income", "sex").save(folder / "fit.fme")
     split = table.select(
         sex=table["sex"].replace({"Female": "F", "Male": "M"}),
         income=table["sex"] == "Male",

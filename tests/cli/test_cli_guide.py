@@ -92,9 +92,9 @@ def test_what_was_given_is_used_and_repeated(folder):
     read = [
         "--delimiter",
         ";",
-        "--missing",
+        "--missing-text",
         "cook",
-        "--missing",
+        "--missing-text",
         "?",
         "--drop",
         "race",
@@ -112,7 +112,9 @@ def test_what_was_given_is_used_and_repeated(folder):
     ]
     run(*command, *QUICK, "--json")
     # of the same form as the table
-    rows = read_table("semicolons-fair.csv", FileReading(missing=["cook", "?"])).frame
+    rows = read_table(
+        "semicolons-fair.csv", FileReading(missing_text=["cook", "?"])
+    ).frame
     assert "race" not in rows.columns
     assert set(rows["job"]) == {"clerk", "nurse", None}
 
@@ -163,7 +165,7 @@ def test_after_debias(folder):
         "Next: open data-report.html and read its first page before you use the"
         " result\n"
     )
-    command = printed_command(run(*fit, "--model", "m.fme").stdout)
+    command = printed_command(run(*fit, "--save", "m.fme").stdout)
     assert command[:4] == ["report", "m.fme", "--data", "data.csv"]
     assert "Next: open m-report.html" in run(*command, "--no-trade-off").stdout
     assert (
@@ -173,7 +175,7 @@ def test_after_debias(folder):
 
 
 def test_after_sample_and_verify(folder):
-    run("debias", "data.csv", *ROLES, *QUICK, "--model", "m.fme")
+    run("debias", "data.csv", *ROLES, *QUICK, "--save", "m.fme")
     command = printed_command(run("verify", "m.fme").stdout)
     assert command[:4] == ["sample", "m.fme", "-n", "1000"]
     shown = run(*command).stdout

@@ -17,7 +17,7 @@ from fairmaxent.files.formats import read_table
 from tables import EQUAL_PROBABILITIES
 
 FAVOURED = [*ROLES, "--favourable", ">50K"]
-RELABEL = ["--train", "logistic", "--parity", "probabilities"]
+RELABEL = ["--model", "logistic", "--parity", "probabilities"]
 
 
 def run(*args):
@@ -32,7 +32,7 @@ def fit_of(without=(), **options):
 
 def test_a_model_means_what_it_means_in_python(folder):
     typed = [
-        "--train",
+        "--model",
         "logistic",
         "--hide-protected",
         "--threshold",
@@ -42,7 +42,7 @@ def test_a_model_means_what_it_means_in_python(folder):
     ]
     shown = run("data.csv", *FAVOURED, *typed, *QUIET, "-o", "fair.csv", "--seed", 1)
     assert "to train it, use --mode weights" in shown
-    plan = Model("logistic", sees_protected=False, threshold=0.4, decided="best")
+    plan = Model("logistic", hide_protected=True, threshold=0.4, decided="best")
     fit = fit_of(model=plan, random_state=1)
     assert read_table("fair.csv").frame.equals(fit.sample(ROWS))
 
@@ -65,7 +65,7 @@ def test_weights_stand_beside_each_row_once_per_outcome_that_it_has_with_columns
     assert_frame_equal(
         fair,
         fit_of(["weight", "age"], model=EQUAL_PROBABILITIES).weigh(
-            biased_table(), name="w"
+            biased_table(), weight_name="w"
         ),
     )
     assert ROWS < len(fair) < 2 * ROWS
@@ -114,7 +114,7 @@ def test_a_warning_names_the_option_that_helps(folder, monkeypatch):
     # whatever is expected is too little
     monkeypatch.setattr("fairmaxent.fit.certificate.SLACK", -1.0)
     shown = run("data.csv", *FAVOURED, "--estimate", "weights")
-    assert "To make the table for your model, use --train" in shown
+    assert "To make the table for your model, use --model" in shown
 
 
 @pytest.mark.parametrize(
@@ -129,8 +129,8 @@ def test_where_it_is_not_estimated_one_line_says_how_to_ask(mode, output, folder
 
 def test_rates_and_shares_of_decisions_are_shown(folder):
     asked = ["data.csv", *FAVOURED, *QUIET, "--seed", "1"]
-    shown = run(*asked, "--train", "logistic")
-    decisions = json.loads(run(*asked, "--train", "logistic", "--json"))["certificate"][
+    shown = run(*asked, "--model", "logistic")
+    decisions = json.loads(run(*asked, "--model", "logistic", "--json"))["certificate"][
         "decisions"
     ]
     assert "decisions of LogisticRegression about people it has not seen" in shown

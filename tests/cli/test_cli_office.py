@@ -230,12 +230,12 @@ def test_a_workbook_comes_back_as_a_workbook(folder):
             "--encoding is for other files",
         ),
         (f"inspect book.xlsx {ROLES} --max-memory 10kB", 3, "--max-memory"),
-        ("sample model.fme -n 2000000 -o big.xlsx", 3, "at most 1,048,576 rows"),
+        ("sample fit.fme -n 2000000 -o big.xlsx", 3, "at most 1,048,576 rows"),
     ],
 )
 def test_refusals_are_one_line_and_leave_nothing(line, code, says, folder):
     if line.startswith("sample"):
-        run(f"debias german.csv {DEBIAS} --model model.fme")
+        run(f"debias german.csv {DEBIAS} --save fit.fme")
     before = sorted(folder.iterdir())
     result = run(line, code)
     assert says in result.stderr

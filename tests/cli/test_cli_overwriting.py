@@ -32,7 +32,7 @@ def filled(tmp_path):
     (tmp_path / "hard.parquet").hardlink_to(tmp_path / "parts" / "a.parquet")
     (tmp_path / "c.toml").write_text("base_share = 0.3\n")
     (tmp_path / "d.toml").write_text('[levels]\nsex = ["F", "M"]\n')
-    debias(table, "income", "sex").save(tmp_path / "model.fme")
+    debias(table, "income", "sex").save(tmp_path / "fit.fme")
     return tmp_path
 
 
@@ -66,9 +66,9 @@ def folder(tmp_path, monkeypatch):
         "rake data.csv --margins link.csv --domain d.toml -o x.csv --report d.toml",
         "inspect data.csv --domain d.toml --write-domain d.toml",
         "inspect data.csv --report link.csv",
-        "sample model.fme -n 5 -o model.fme",
-        "report model.fme --data data.csv -o data.csv",
-        "report model.fme --sample data.csv -o link.csv",
+        "sample fit.fme -n 5 -o fit.fme",
+        "report fit.fme --data data.csv -o data.csv",
+        "report fit.fme --result data.csv -o link.csv",
     ],
 )
 def test_refused_even_with_force(kept, typed, monkeypatch):

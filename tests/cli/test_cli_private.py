@@ -55,7 +55,7 @@ def run(*args, code=0):
 
 def test_a_private_fit_from_file_to_file(files):
     said = run("debias", "data.csv", *ROLES, "--epsilon", 2, "--domain", "domain.toml", "-o", "new.csv",
-               "--model", "m.fme", "--report", "r.md")  # fmt: skip
+               "--save", "m.fme", "--report", "r.md")  # fmt: skip
     assert "Private with ε = 2, δ = 1e-09" in said
     assert "it holds no row of the data" in said
     rows = polars.read_csv(files / "new.csv")
@@ -65,7 +65,7 @@ def test_a_private_fit_from_file_to_file(files):
     assert "| hired × sex | discrete Gaussian |" in report
     assert "**Running it again spends another ε = 2. More rows" in report
     assert (
-        "to estimate it, which spends nothing, write a report from its model with"
+        "to estimate it, which spends nothing, write a report from its file with"
         " --estimate rows" in report
     )
     assert "with k times as many rows, the cost is k² times as high" in report
@@ -111,7 +111,7 @@ def test_nothing_is_paid_for_twice(files, monkeypatch):
         2,
         "-o",
         "late.csv",
-        "--model",
+        "--save",
         "kept.fme",
         "--ledger",
         "other.json",

@@ -112,8 +112,8 @@ def _wait_for_reading(process):
 
 @pytest.mark.process
 def test_a_closed_pipe_ends_it_quietly(folder):
-    fairmaxent.debias(biased_table(), "income", "sex").save(folder / "model.fme")
-    process = start("sample", "model.fme", "-n", "50000", folder=folder)
+    fairmaxent.debias(biased_table(), "income", "sex").save(folder / "fit.fme")
+    process = start("sample", "fit.fme", "-n", "50000", folder=folder)
     assert process.stdout.readline().startswith(b"sex,race")
     process.stdout.close()
     err = process.stderr.read().decode()
@@ -262,8 +262,8 @@ def test_the_census_table_is_made_fair_within_the_bars(tmp_path):
         *roles,
         "-o",
         "fair.csv",
-        "--model",
-        "model.fme",
+        "--save",
+        "fit.fme",
         "--seed",
         "1",
         "--force",

@@ -19,13 +19,13 @@ CALLS = {
     "inspect": [["inspect", "data.csv"]],
     "debias": [
         ["debias", "data.csv", *ROLES],
-        ["debias", "data.csv", *ROLES, "--epsilon", "1", "--model", "new.fme"],
+        ["debias", "data.csv", *ROLES, "--epsilon", "1", "--save", "new.fme"],
     ],
     "compare": [["compare", "data.csv", *ROLES, "--epsilon", "1"]],
     "rake": [["rake", "data.csv", "--margins", "margins.csv"]],
-    "sample": [["sample", "model.fme", "-n", "5"]],
-    "report": [["report", "model.fme"]],
-    "document": [["document", "card", "model.fme"]],
+    "sample": [["sample", "fit.fme", "-n", "5"]],
+    "report": [["report", "fit.fme"]],
+    "document": [["document", "card", "fit.fme"]],
     "check": [
         ["check", "data.csv", *CHECKED],
         ["check", "--policies", "policies.toml"],
@@ -36,10 +36,10 @@ CALLS = {
 NO_CONFIG = ("sample", "report", "document")
 READS = {
     "data": "data.csv",
-    "declared": "domain.toml",
+    "domain": "domain.toml",
     "margins": "margins.csv",
-    "model": "model.fme",
-    "sample": "fair.csv",
+    "saved": "fit.fme",
+    "result": "fair.csv",
     "against": "earlier.csv",
     "policies": "policies.toml",
 }
@@ -66,7 +66,7 @@ def folder(tmp_path_factory):
     (folder / "policies.toml").write_text(POLICY)
     (folder / "pyproject.toml").write_text(f"[tool.fairmaxent.check]\n{POLICY}")
     (folder / "config.toml").write_text("groups = 'each'\n")
-    debias(table, "income", "sex").save(folder / "model.fme")
+    debias(table, "income", "sex").save(folder / "fit.fme")
     return folder
 
 

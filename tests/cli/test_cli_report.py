@@ -108,8 +108,8 @@ def test_a_report_on_a_saved_model_knows_its_mode():
         *FAVOURED,
         "--drop",
         "id",
-        "--model",
-        "model.fme",
+        "--save",
+        "fit.fme",
         "--seed",
         1,
     )
@@ -124,7 +124,7 @@ def test_a_report_on_a_saved_model_knows_its_mode():
             "--no-trade-off",
             "--force",
         ]
-        run("report", "model.fme", *asked, "-o", "report.json")
+        run("report", "fit.fme", *asked, "-o", "report.json")
         report = reported()
         assert report["mode"] == mode
         assert report["source"]["file"] == "data.csv"
@@ -214,8 +214,8 @@ def test_a_truth_value_or_a_number_is_favourable_by_value(typed):
         table, "high", "sex", favourable=table["high"].max(), random_state=1
     )
     assert pl.read_csv("fair.csv").equals(fit.sample(ROWS))
-    fit.save("model.fme")
-    drawn = run("sample", "model.fme", "-n", 5, "--given", f"high={typed}").stdout
+    fit.save("fit.fme")
+    drawn = run("sample", "fit.fme", "-n", 5, "--given", f"high={typed}").stdout
     assert (
         pl.read_csv(io.StringIO(drawn))["high"].to_list() == [table["high"].max()] * 5
     )

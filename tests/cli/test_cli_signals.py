@@ -17,7 +17,7 @@ from cliprocesses import COMMAND, WATCHED, start
 
 pytestmark = pytest.mark.process
 ENDING = [signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGXCPU]
-OUTPUTS = ["-o", "fair.csv", "--model", "model.fme", "--report", "report.md"]
+OUTPUTS = ["-o", "fair.csv", "--save", "fit.fme", "--report", "report.md"]
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def pair(folder, *options):
 
 def whose(folder):
     """The seed of the table, and of the model; each file is complete."""
-    fit = fairmaxent.load(folder / "model.fme")
+    fit = fairmaxent.load(folder / "fit.fme")
     table = pl.read_csv(folder / "fair.csv")
     seeds = [
         seed
@@ -105,7 +105,7 @@ def test_of_two_runs_at_the_same_time_one_is_done_and_the_other_refused_unless_f
 ):
     codes, said = pair(folder, *(["--force"] if force else []))
     seeds, seed = whose(folder)
-    assert set(listing(folder)) == {"data.csv", "fair.csv", "model.fme", "report.md"}
+    assert set(listing(folder)) == {"data.csv", "fair.csv", "fit.fme", "report.md"}
     if force:  # each file is complete, and of one of the runs
         assert codes == [0, 0], said
         return
@@ -161,7 +161,7 @@ def test_two_hundred_signals_at_random_moments(folder):
     biased_table().write_parquet(folder / "data.parquet")
     precious = {
         "fair.csv": b"old table",
-        "model.fme": b"old model",
+        "fit.fme": b"old model",
         "report.md": b"old report",
     }
     codes, left = [], set()
@@ -208,7 +208,7 @@ def test_two_hundred_signals_at_random_moments(folder):
         if changed[0]:
             assert len(pl.read_csv(folder / "fair.csv")) == len(biased_table())
         if changed[1]:
-            fairmaxent.load(folder / "model.fme")
+            fairmaxent.load(folder / "fit.fme")
     assert codes.count(0) < 150
     subprocess.run(
         [*COMMAND, "debias", "data.csv", *ROLES, *QUIET, *OUTPUTS, "--force"],

@@ -71,8 +71,8 @@ def test_ctrl_c_at_every_stage_leaves_nothing(folder, stage, after):
     process = start(
         "-o",
         "fair.parquet",
-        "--model",
-        "model.fme",
+        "--save",
+        "fit.fme",
         "--rows",
         "100000000",
         folder=folder,

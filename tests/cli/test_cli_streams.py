@@ -29,7 +29,7 @@ R, Q = " ".join(ROLES), " ".join(QUIET)
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("streams")
     biased_table().write_csv(folder / "data.csv")
-    debias(biased_table(), "income", "sex").save(folder / "model.fme")
+    debias(biased_table(), "income", "sex").save(folder / "fit.fme")
     (folder / "full.md").symlink_to("/dev/full")
     return folder
 
@@ -52,7 +52,7 @@ def shell(command, folder):
             5,
             "cannot write to stdout: No space left on device",
         ),
-        ("sample model.fme -n 5 >/dev/full", 5, "stdout: No space left on device"),
+        ("sample fit.fme -n 5 >/dev/full", 5, "stdout: No space left on device"),
         pytest.param(
             f"debias data.csv {R} {Q} -o - >/dev/full",
             5,
@@ -82,7 +82,7 @@ def test_a_pipe_is_no_file_for_the_next_command(tmp_path):
     """As after -o >(gzip): whoever reads it next would wait forever."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    said = next_step("write a report", ["report", "model.fme", "--sample", str(pipe)])
+    said = next_step("write a report", ["report", "fit.fme", "--result", str(pipe)])
     assert said == (
         "Next: write a report (run it again with a file instead of the pipe, which is"
         " gone)"
@@ -100,14 +100,14 @@ LOOKED = ["inspect", "data.csv", *PIPED[:4]]
     [
         ["debias", "data.csv", *PIPED, "-o", "PIPE"],
         ["debias", "data.csv", *PIPED, "--report", "PIPE.html"],
-        ["debias", "data.csv", *PIPED, "--model", "PIPE"],
+        ["debias", "data.csv", *PIPED, "--save", "PIPE"],
         ["debias", "data.csv", *PIPED, "-o", "f.csv", "--report", "PIPE.md"],
         ["debias", "data.csv", *PIPED, "-o", "PIPE", "--report", "r.md"],
         [*LOOKED, "--report", "PIPE.md"],
         [*LOOKED, "--write-config", "PIPE"],
         [*LOOKED, "--write-domain", "PIPE"],
-        ["sample", "model.fme", "-n", "9", "-o", "PIPE"],
-        ["report", "model.fme", "-o", "PIPE.html"],
+        ["sample", "fit.fme", "-n", "9", "-o", "PIPE"],
+        ["report", "fit.fme", "-o", "PIPE.html"],
         ["rake", "data.csv", "--margins", "margins.csv", "-o", "PIPE"],
         ["rake", "data.csv", "--margins", "margins.csv", "--report", "PIPE.md"],
     ],
@@ -118,7 +118,7 @@ def test_the_next_step_names_no_pipe(typed, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     data = biased_table()
     data.write_csv("data.csv")
-    debias(data, "income", "sex", estimate=None).save("model.fme")
+    debias(data, "income", "sex", estimate=None).save("fit.fme")
     Path("margins.csv").write_text("columns,level,value\nsex,Female,1\nsex,Male,1\n")
     pipe = next(word for word in typed if word.startswith("PIPE"))
     os.mkfifo(pipe)
@@ -174,10 +174,10 @@ def limited(size):
     [
         ("-o fair.csv --rows 5000", 3000),
         pytest.param("-o fair.arrow --rows 5000", 3000, marks=pytest.mark.slow),
-        ("-o fair.csv --model model.fme --rows 10", 1500),
+        ("-o fair.csv --save fit.fme --rows 10", 1500),
         pytest.param("--report report.md", 500, marks=pytest.mark.slow),
-        pytest.param("--model /dev/full -o fair.csv", None, marks=pytest.mark.slow),
-        ("--report full.md -o fair.csv --model model.fme", None),
+        pytest.param("--save /dev/full -o fair.csv", None, marks=pytest.mark.slow),
+        ("--report full.md -o fair.csv --save fit.fme", None),
     ],
 )
 @pytest.mark.process
@@ -217,7 +217,7 @@ def without_privileges():
     "outputs",
     [
         "-o shut/fair.csv",
-        "-o fair.csv --model shut/model.fme",
+        "-o fair.csv --save shut/fit.fme",
         "-o fair.csv --report shut/r.md",
         "-o shut/old.csv",
     ],
@@ -260,9 +260,9 @@ def test_only_you_can_read_rows_and_models_unless_asked(tmp_path, monkeypatch):
     biased_table().write_csv("data.csv")
     mask = os.umask(0o022)
     try:
-        outputs = ["-o", "fair.csv", "--model", "model.fme", "--report", "report.md"]
+        outputs = ["-o", "fair.csv", "--save", "fit.fme", "--report", "report.md"]
         for options, mode in (([], 0o600), (["--readable-by-others"], 0o644)):
-            for name in ("fair.csv", "model.fme", "report.md", "rows.csv", "c.toml"):
+            for name in ("fair.csv", "fit.fme", "report.md", "rows.csv", "c.toml"):
                 Path(name).unlink(missing_ok=True)
             assert (
                 CliRunner()
@@ -272,7 +272,7 @@ def test_only_you_can_read_rows_and_models_unless_asked(tmp_path, monkeypatch):
                 .exit_code
                 == 0
             )
-            typed = ["sample", "model.fme", "-n", "5", "-o", "rows.csv", *options]
+            typed = ["sample", "fit.fme", "-n", "5", "-o", "rows.csv", *options]
             assert CliRunner().invoke(group, typed).exit_code == 0
             typed = ["inspect", "data.csv", *ROLES, "--write-config", "c.toml"]
             assert CliRunner().invoke(group, typed).exit_code == 0
@@ -281,7 +281,7 @@ def test_only_you_can_read_rows_and_models_unless_asked(tmp_path, monkeypatch):
                 for name in os.listdir()
                 if name != "data.csv"
             }
-            rows = dict.fromkeys(("fair.csv", "model.fme", "rows.csv"), mode)
+            rows = dict.fromkeys(("fair.csv", "fit.fme", "rows.csv"), mode)
             assert modes == rows | {"report.md": 0o644, "c.toml": 0o644}
     finally:
         os.umask(mask)

@@ -44,7 +44,7 @@ def folder(tmp_path_factory):
     table.write_parquet(folder / "data.parquet")
     table.write_csv(folder / "data.csv")
     table.write_csv(folder / "name\x1b]0;file\x07.csv")
-    fairmaxent.debias(table, "out", "sex").save(folder / "model.fme")
+    fairmaxent.debias(table, "out", "sex").save(folder / "fit.fme")
     (folder / "default.toml").write_text(
         'base = "\\u001b]0;toml\\u0007"\nencoding = "\\u001b]0;toml\\u0007"\n'
     )
@@ -119,16 +119,16 @@ QUIET = ["--estimate", "none"]
         ),
         (["compare", "data.csv", "--config", "default.toml", "--help"], 0),
         (["debias", "data.csv", "--config", "default.toml", "--help"], 0),
-        (["sample", "model.fme", "-n", "20"], 0),
+        (["sample", "fit.fme", "-n", "20"], 0),
         pytest.param(
-            ["sample", "model.fme", "-n", "20", "--given", "sex=\x1b]0;x\x07"],
+            ["sample", "fit.fme", "-n", "20", "--given", "sex=\x1b]0;x\x07"],
             3,
             marks=pytest.mark.slow,
         ),
         (
             [
                 "report",
-                "model.fme",
+                "fit.fme",
                 "-o",
                 "report\x1b]0;r\x07.md",
                 "--force",
@@ -139,7 +139,7 @@ QUIET = ["--estimate", "none"]
         pytest.param(
             ["compare", "data.csv", *ROLES, "--folds", "2"], 0, marks=pytest.mark.slow
         ),
-        (["demo", "--out", "model.fme/\x1b]0;x\x07"], 5),
+        (["demo", "--out", "fit.fme/\x1b]0;x\x07"], 5),
     ],
     ids=lambda value: "-" if isinstance(value, int) else visible(" ".join(value))[:40],
 )
@@ -155,9 +155,7 @@ def test_no_sequence_from_the_data_reaches_the_terminal(folder, args, code):
 
 def test_a_pipe_gets_the_table_as_it_is(folder, monkeypatch):
     monkeypatch.chdir(folder)
-    result = CliRunner().invoke(
-        group, ["sample", "model.fme", "-n", "50", "--seed", "1"]
-    )
+    result = CliRunner().invoke(group, ["sample", "fit.fme", "-n", "50", "--seed", "1"])
     assert CLIPBOARD in result.stdout
     result = CliRunner().invoke(group, ["inspect", "data.csv", *ROLES, "--json"])
     assert steering(result.stdout.encode()) == set()

@@ -14,7 +14,7 @@ from modelfiles import with_header
 
 
 def test_a_sound_model_is_verified(tmp_path):
-    model = tmp_path / "model.fme"
+    model = tmp_path / "fit.fme"
     fairmaxent.debias(biased_table(), "income", "sex", estimate=None).save(model)
     said = run("verify", model).stdout
     assert f"{model}: verified" in said
@@ -47,7 +47,7 @@ def test_what_only_the_table_or_the_rows_could_show_is_named(tmp_path):
     fit = fairmaxent.debias(
         table.with_columns(mails), "income", "sex", estimate=None, random_state=3
     )
-    fit.save(tmp_path / "model.fme")
-    shown = run("verify", tmp_path / "model.fme").stdout
+    fit.save(tmp_path / "fit.fme")
+    shown = run("verify", tmp_path / "fit.fme").stdout
     assert "not verified: which columns were left out" in shown
     assert "not verified: the seed" in shown

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fairmaxent.data.table import Blocks, Table, grouped_rows, match_rows
-from fairmaxent.fairness.weights import reweigh
+from fairmaxent.fairness.fair_table import reweigh
 from fairmaxent.maxent.forbidden import Rule, break_any
 
 SIZES = (4, 3, 5)

@@ -205,7 +205,7 @@ def test_thinned_partitions_have_each_row_as_often_as_it_weighs(skewed):
     partition's by another.
     """
     (there, here), rows = skewed, 250
-    thinned = there.thinned(rows)
+    thinned = there.thinned(rows).collect()
     np.testing.assert_allclose(thinned.counts, here.total / rows)
     np.testing.assert_allclose(thinned.squares, (here.total / rows) ** 2)
     number = dict.fromkeys(map(tuple, here.codes.tolist()), 0) | Counter(
@@ -214,7 +214,7 @@ def test_thinned_partitions_have_each_row_as_often_as_it_weighs(skewed):
     assert (
         np.abs(np.array(list(number.values())) - rows * here.counts / here.total) < 2
     ).all()
-    everything = there.thinned(here.distinct)
+    everything = there.thinned(here.distinct).collect()
     np.testing.assert_array_equal(everything.codes, here.codes)
     np.testing.assert_allclose(everything.counts, here.counts, rtol=1e-12)
 
@@ -373,7 +373,7 @@ def test_parts_are_written_by_the_workers(both, tmp_path):
 
 def test_weights_come_without_a_join_and_so_do_top_up_and_a_saved_model(both, tmp_path):
     there, here = both
-    weighed = there.weigh(parted(frame()), name="fair").compute()
+    weighed = there.weigh(parted(frame()), weight_name="fair").compute()
     np.testing.assert_allclose(weighed["fair"], here.weights(), atol=1e-10)
     assert (weighed["fair"][(weighed.z == "f") & (weighed.b == "1")] == 0).all()
     with pytest.raises(InputError, match="pass the Dask frame that was fitted"):
@@ -383,8 +383,8 @@ def test_weights_come_without_a_join_and_so_do_top_up_and_a_saved_model(both, tm
             fit.top_up()
     added = [debias(table, **ROLES).top_up() for table in (parted(frame()), frame())]
     assert len(added[0]) == len(added[1])
-    there.save(tmp_path / "model.fme")
-    loaded = fairmaxent.load(tmp_path / "model.fme")
+    there.save(tmp_path / "fit.fme")
+    loaded = fairmaxent.load(tmp_path / "fit.fme")
     np.testing.assert_array_equal(loaded.table.codes, here.table.codes)
     np.testing.assert_array_equal(loaded.table.counts, here.table.counts)
     np.testing.assert_allclose(
@@ -421,11 +421,11 @@ def test_the_command_lets_the_workers_write(cluster, folder):
         "--rows",
         999,
     )
-    result = typed(*asked, "-o", "fair", "--model", "model.fme", "--json")
+    result = typed(*asked, "-o", "fair", "--save", "fit.fme", "--json")
     assert result.exit_code == 0, result.output
     rows = pd.read_parquet("fair")
     assert list(rows.columns) == ["sex", "job", "age", "income"]
-    loaded = fairmaxent.load("model.fme")
+    loaded = fairmaxent.load("fit.fme")
     cells = rows.groupby(["income", "sex"]).size().to_numpy()
     np.testing.assert_allclose(
         cells, loaded.distribution.root_table.ravel() * 999, atol=1
@@ -441,11 +441,98 @@ def test_the_command_lets_the_workers_write(cluster, folder):
     )
 
 
+@pytest.fixture
+def asking(cluster, folder):
+    """Ask of a table in parts, on the cluster, and of the same table in one file; one
+    column takes no part, but stays beside its weights.
+    """
+    table = pl.read_parquet("census.parquet").with_row_index("number")
+    table.write_parquet("beside.parquet")
+    os.mkdir("parts")
+    for number in range(3):
+        part = table[number * 200 : (number + 1) * 200 if number < 2 else None]
+        part.write_parquet(f"parts/{number}.parquet")
+    shared = [*TYPED, "--drop", "number", "--detail", "bins", "--seed", "1", "--mode"]
+
+    def run(mode, output, *args):
+        asked = [*shared, mode, "-o", output, *args]
+        data = "beside.parquet"
+        if not output.endswith(".parquet"):
+            data = "parts"
+            asked += ["--scheduler", cluster.scheduler.address]
+        result = CliRunner().invoke(group, ["debias", data, *asked])
+        assert result.exit_code == 0, result.output
+        return result.output
+
+    return run
+
+
+def test_the_command_lets_the_workers_write_weights_and_rows_to_add(asking):
+    """Each as with the table in memory; weights part by part, in the order of rows."""
+    there, here = (
+        json.loads(asking("weights", output, "--json"))
+        for output in ("weighed", "weighed.parquet")
+    )
+    for name in ("before", "after"):
+        for kind, rates in here[name].items():
+            assert there[name][kind] == pytest.approx(rates, abs=1e-9)
+    wanted = pl.read_parquet("weighed.parquet").sort("number")
+    for number in range(3):
+        own = pl.read_parquet(f"parts/{number}.parquet")
+        found = pl.read_parquet(f"weighed/part-{number:05}.parquet")
+        assert found.columns == wanted.columns
+        assert found["number"].to_list() == own["number"].to_list()
+        np.testing.assert_allclose(
+            found["fair_weight"],
+            wanted["fair_weight"].gather(own["number"]),
+            rtol=1e-9,
+        )
+
+    for output in ("added", "added.parquet"):
+        asking("top-up", output)
+    added, wanted = pd.read_parquet("added"), pd.read_parquet("added.parquet")
+    cells = [
+        rows.astype(str).groupby(["income", "sex"]).size() for rows in (added, wanted)
+    ]
+    pd.testing.assert_series_equal(*cells)
+
+
+@pytest.mark.slow
+def test_a_report_from_the_cluster_says_what_one_in_memory_says(asking, folder):
+    asking("rows", "rows", "--report", "there.json", "--pdf", "there.pdf")
+    asking("rows", "rows.parquet", "--report", "here.json")
+    there, here = (
+        json.loads((folder / f"{name}.json").read_text()) for name in ("there", "here")
+    )
+    assert there.keys() == here.keys()
+    for name in ("marginals", "associations", "trade_off"):
+        assert_alike(there[name], here[name])
+    assert there["copies"]["rows"] == here["copies"]["rows"]
+    expected = "expected_same_levels"
+    assert there["copies"][expected] == pytest.approx(
+        here["copies"][expected], abs=1e-9
+    )
+
+
+def assert_alike(one, other):
+    """Numbers up to rounding, and all else exactly."""
+    if isinstance(other, dict):
+        assert one.keys() == other.keys()
+        one, other = list(one.values()), list(other.values())
+    if isinstance(other, list):
+        for first, second in zip(one, other, strict=True):
+            assert_alike(first, second)
+    elif isinstance(other, float):
+        assert one == pytest.approx(other, abs=1e-9)
+    else:
+        assert one == other
+
+
 REFUSED = {
     "-o -": "its workers write Parquet",
     "-o fair --output-format csv": "--scheduler cannot go together with --output-format csv",
-    "-o fair --mode weights": "--scheduler cannot go together with --mode weights",
-    "-o fair --report page.html": "--scheduler cannot go together with --report",
+    "-o fair --report r.json --evaluate": "--scheduler cannot go together with --evaluate",
+    "-o fair --estimate rows": "--scheduler cannot go together with --estimate",
     "-o .": "is not empty: it contains census.parquet; empty it",
     "-o fair": "no Dask scheduler answers at tcp://127.0.0.1:",
 }

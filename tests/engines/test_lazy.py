@@ -332,7 +332,7 @@ def test_weights_are_joined_inside_the_engine(name):
     )
     frame = ENGINES[name](table().select(narrow))
     fit = debias(frame, "income", "sex", weight="weight", base_share=0, detail="bins")
-    rows = nw.from_native(fit.weigh(frame, name="w")).collect()
+    rows = nw.from_native(fit.weigh(frame, weight_name="w")).collect()
     native = rows.drop("w").to_native()
     # The engine may give rows in another order.
     twin = debias(native, "income", "sex", weight="weight", base_share=0, detail="bins")
@@ -359,7 +359,7 @@ def test_what_needs_the_rows_says_so():
         weighed["fair_weight"].to_numpy(), twin.weights(), rtol=1e-9
     )
     with pytest.raises(ColumnError, match="already"):
-        fit.weigh(frame, name="age")
+        fit.weigh(frame, weight_name="age")
     with pytest.raises(ColumnError, match="no column 'city'"):
         fit.weigh(frame.drop("city"))
 
@@ -370,8 +370,8 @@ def test_the_other_outputs_are_those_of_the_table_in_memory():
         debias(own, "income", "sex", **asked) for own in (table().lazy(), table())
     )
     assert ours.top_up().equals(twin.top_up())
-    ours.save("model.fme")
-    again = fairmaxent.load("model.fme")
+    ours.save("fit.fme")
+    again = fairmaxent.load("fit.fme")
     same_fit(again, twin)
     assert again.table.places is None
     assert again.sample(20).equals(twin.sample(20))

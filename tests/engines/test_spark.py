@@ -4,6 +4,7 @@ gives.
 
 import importlib.util
 import shutil
+import sys
 
 import narwhals as nw
 import numpy as np
@@ -13,9 +14,12 @@ from test_lazy import OPTIONS, collected, same_fit, table
 
 import fairmaxent
 from fairmaxent import debias
-from fairmaxent.errors import ColumnError
+from fairmaxent.errors import ColumnError, InputError
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas"),
+]
 # What Spark compiles per query costs more than these small tables do.
 SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
@@ -55,6 +59,7 @@ def spark(tmp_path_factory):
 
     folder = tmp_path_factory.mktemp("spark")
     with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYSPARK_PYTHON", sys.executable)
         patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
         patch.setenv("SPARK_LOCAL_DIRS", str(folder))
         builder = SparkSession.builder.master("local[2]").appName("fairmaxent")
@@ -98,7 +103,7 @@ def test_the_fit_is_that_of_the_table_in_memory(frame, weight):
 def test_weights_are_joined_by_spark(frame):
     narrow = frame.select("few", "height", "sex", "income", "weight")
     fit = debias(narrow, "income", "sex", weight="weight", base_share=0, detail="bins")
-    weighed = fit.weigh(narrow, name="w")
+    weighed = fit.weigh(narrow, weight_name="w")
     assert type(weighed) is type(frame)
     rows = nw.from_native(weighed).collect()
     native = rows.drop("w").to_native()
@@ -124,3 +129,42 @@ def test_names_that_spark_reads_in_its_own_way(spark):
         match=r"dot or backtick in a column name .*; rename the column 'a\.b'",
     ):
         debias(dotted, "income", "sex")
+
+
+SHIFT = {"target": {"few": {"0": 0.1, "1": 0.2, "2": 0.2, "3": 0.5}}}
+
+
+@pytest.mark.parametrize("options", [{}, SHIFT, {"forbid": [{"sex": "M", "few": 1}]}])
+def test_weights_of_tasks_are_those_in_memory(spark, options):
+    """By the levels of each row alone: no join in the plan."""
+    rows = table().select("sex", "few", "city", "income", "weight").drop_nulls()
+    frame = spark.createDataFrame(rows.to_arrow())
+    options = options | {"weight": "weight", "random_state": 1}
+    fit = debias(frame, "income", "sex", **options)
+    twin = debias(rows, "income", "sex", **options)
+    weighed = fit.weigh(frame, weight_name="w")
+    plan = weighed._jdf.queryExecution().toString()
+    assert "MapInArrow" in plan
+    assert "Join" not in plan
+    np.testing.assert_allclose(
+        weighed.toArrow()["w"].to_numpy(), twin.weights(), rtol=1e-7, atol=1e-12
+    )
+
+
+def test_tasks_draw_their_shares(frame, monkeypatch):
+    monkeypatch.setattr("fairmaxent.fit.certified.BATCH", 700)
+    fit = debias(frame, "income", "sex", weight="weight", detail="bins")
+    drawn = fit.sample_lazily(frame, 3000, random_state=1)
+    assert drawn.schema.fieldNames() == frame.columns
+    rows = drawn.toArrow()
+    again = fit.sample_lazily(frame, 3000, random_state=1).toArrow()
+    assert pl.from_arrow(rows).equals(pl.from_arrow(again))  # NaN and all
+    cells = pl.from_arrow(rows).group_by("income", "sex").len().sort("income", "sex")
+    fair = fit.distribution.marginal(["income", "sex"]).to_pandas()
+    wanted = fair.sort_values(["income", "sex"])["probability"] * 3000
+    np.testing.assert_allclose(cells["len"], wanted, atol=1)
+    assert (rows["weight"].to_numpy() == 1).all()
+    women = fit.sample_lazily(frame, 50, given={"sex": "F"}, iid=True).toArrow()
+    assert set(women["sex"].to_pylist()) == {"F"}
+    with pytest.raises(InputError, match="drawn lazily for Spark alone"):
+        fit.sample_lazily(table(), 10)

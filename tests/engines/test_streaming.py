@@ -7,11 +7,13 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from click.testing import CliRunner
 
 import fairmaxent
 from clifiles import ROLES, ROWS, biased_table, listing, run
 from fairmaxent import debias
 from fairmaxent.cli import result as cli_result
+from fairmaxent.cli.group import group
 from fairmaxent.errors import StorageError
 from fairmaxent.files.formats import read_table
 from fairmaxent.files.parquet import as_lazy, scan_table
@@ -92,12 +94,12 @@ def test_parquet_is_streamed_to_the_same_rates(folder, source, mode):
     arguments = [*ROLES, "--mode", mode, "--seed", 3, "--json", "--force"]
     streamed = json.loads(
         run(
-            "debias", source, *arguments, "-o", "fair.parquet", "--model", "one.fme"
+            "debias", source, *arguments, "-o", "fair.parquet", "--save", "one.fme"
         ).stdout
     )
     whole = json.loads(
         run(
-            "debias", "data.csv", *arguments, "-o", "twin.parquet", "--model", "two.fme"
+            "debias", "data.csv", *arguments, "-o", "twin.parquet", "--save", "two.fme"
         ).stdout
     )
     assert streamed["rows"] == whole["rows"]
@@ -129,10 +131,58 @@ def test_a_file_that_is_changed_while_it_is_read_is_refused(
         return real(*args)
 
     monkeypatch.setattr(cli_result, "make_result", meddle)
-    outputs = ["--mode", "weights", "-o", "fair.parquet", "--model", "model.fme"]
+    outputs = ["--mode", "weights", "-o", "fair.parquet", "--save", "fit.fme"]
     result = run("debias", source, *ROLES, *outputs, code=5)
     assert (
         result.stderr
         == f"Error: {source} was changed while it was read; run the command again\n"
     )
     assert set(listing(folder)) == before
+
+
+FAULTS = {
+    "truncated": "cannot read split/1.parquet (",
+    "damaged": "cannot read split/1.parquet (",
+    "another type": "column 'age' is String in split/1.parquet, and Int64 in split/0",
+    "a column less": "split/1.parquet has no column 'age', which split/0.parquet has",
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_the_part_that_cannot_be_read_is_named(folder, fault):
+    table = biased_table().drop("weight")
+    (folder / "split").mkdir()
+    for number in range(3):
+        part = table[number * 60 : number * 60 + 60]
+        if number == 1 and fault == "another type":
+            part = part.with_columns(pl.col("age").cast(pl.String))
+        if number == 1 and fault == "a column less":
+            part = part.drop("age")
+        part.write_parquet(folder / "split" / f"{number}.parquet")
+    spoilt = folder / "split" / "1.parquet"
+    content = spoilt.read_bytes()
+    if fault == "truncated":
+        spoilt.write_bytes(content[: len(content) // 2])
+    if fault == "damaged":
+        spoilt.write_bytes(content[:4] + bytes(200) + content[204:])
+    result = CliRunner().invoke(group, ["debias", "split", *ROLES, "-o", "f.parquet"])
+    assert result.exit_code == 5, result.output
+    assert FAULTS[fault] in result.stderr
+    assert "; write that file again, or remove it" in result.stderr
+    assert not (folder / "f.parquet").exists()
+
+
+@pytest.mark.parametrize("source", ["split", "split/*.parquet"])
+def test_a_folder_is_loaded_for_what_needs_its_rows(folder, source, monkeypatch):
+    table = biased_table().drop("weight")
+    (folder / "split").mkdir()
+    for number in range(2):
+        part = table[number * 120 : number * 120 + 120]
+        part.write_parquet(folder / "split" / f"{number}.parquet")
+    asked = ["debias", source, *ROLES, "--release", "--seed", "1", "--json"]
+    result = CliRunner().invoke(group, [*asked, "-o", "fair.parquet"])
+    assert result.exit_code == 0, result.output
+    assert len(pl.read_parquet("fair.parquet")) == 240
+    small = CliRunner().invoke(group, [*asked, "--max-memory", "1kB"])
+    assert small.exit_code != 0
+    assert f"reading {source}" in small.stderr

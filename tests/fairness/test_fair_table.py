@@ -13,10 +13,9 @@ from fairmaxent.fairness.rates import (
     group_shares,
     group_table,
     outcome_rates,
-    representation_rate,
-    statistical_rate,
 )
 from fairmaxent.fairness.wishes import Wanted
+from handrates import representation_rate, statistical_rate
 from oracle import closest, divergence
 from tables import seeds
 
@@ -256,7 +255,7 @@ def test_a_level_with_target_zero_is_removed_and_takes_no_part():
 def test_a_missing_cell_is_named_and_can_be_filled():
     table = np.array([[0.4, 0.3], [0.3, 0.0]])
     with pytest.raises(
-        InfeasibleError, match=r"cell\(1, 1\).*base_share > 0.* or lower the rate$"
+        InfeasibleError, match=r"cell\(1, 1\).*base_share > 0.* smallest_group='2%'$"
     ):
         fair(table, ((1,),), None, 0.8, (1,))
     filled = fair(table, ((1,),), None, 0.8, (1,), fill=0.05)
@@ -280,7 +279,8 @@ def test_an_intersection_without_rows_is_named_and_can_be_filled():
     table[:, 1, 1] = 0.0
     table /= table.sum()
     with pytest.raises(
-        InfeasibleError, match=r"cell\(., 1, 1\).*or use groups='each'$"
+        InfeasibleError,
+        match=r"cell\(., 1, 1\).*use groups='each'.*; or lower the rate$",
     ):
         fair(table, ((1, 2),), 0.8, None, (1,))
     assert fair(table, ((1, 2),), None, None, (1,)).table[:, 1, 1].sum() == 0
@@ -359,8 +359,8 @@ def test_errors_carry_the_options_they_speak_of():
             missing,
             [
                 Option("base_share"),
-                Option("smallest_group", "2%"),
                 Option("groups", "each"),
+                Option("smallest_group", "2%"),
             ],
         ),
         (barred, [Option("forbid"), Option("target")]),

@@ -11,12 +11,11 @@ from fairmaxent.fairness.rates import (
     group_shares,
     outcome_rates,
     rates_of_many,
-    representation_rate,
     smallest_over_largest,
     statistical_pair,
-    statistical_rate,
     worst_pair,
 )
+from handrates import representation_rate, statistical_rate
 
 TABLE = np.random.default_rng(0).gamma(1.0, size=(3, 2, 4))
 

@@ -4,6 +4,7 @@
 σ* from a general convex solver. Both get the data, the limit and the rates asked for.
 """
 
+import re
 from dataclasses import dataclass, replace
 
 import cvxpy as cp
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from fairmaxent.errors import InfeasibleError
+from fairmaxent.errors import ForbiddenError, InfeasibleError
 from fairmaxent.fairness import reach
 from fairmaxent.fairness.fair_table import fair_table
 from fairmaxent.fairness.projection import Conditions
@@ -308,3 +309,49 @@ def test_only_what_has_no_room_becomes_an_equality():
     assert np.isinf(reduced.ceiling[:2]).all()
     assert reduced.ceiling[2] == 1.0
     assert reach.smallest_limit(conditions) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("kind", ["forbidden", "empty", "both"])
+def test_a_refusal_names_the_highest_rate_that_can_be_had(kind):
+    """Asked for, that rate is reached; and a little more is refused, too."""
+    named = 0
+    for seed in range(60):
+        rng = np.random.default_rng([seed, 7])
+        shape = rng.integers(2, 4, 3)
+        data = rng.dirichlet(np.full(np.prod(shape), 0.7)).reshape(shape)
+        allowed = np.ones(shape, dtype=bool)
+        if kind != "empty":
+            allowed = rng.random(shape) > 0.3
+        if kind != "forbidden":
+            data[rng.random(shape) < 0.2] = 0.0
+            data /= data.sum()
+        wanted = Wanted(
+            groupings=((1,), (2,)),
+            representation=(None, None),
+            statistical=(1.0, 1.0),
+            favourable=(1,),
+            describe=str,
+            allowed=allowed,
+            fill=1e-4 if kind == "forbidden" else 0.0,
+        )
+        try:
+            table_with(data, wanted, 1.0)
+        except InfeasibleError as problem:
+            told = re.search(r"rate of ([\d.]+), the highest", str(problem))
+            if told is None:
+                continue
+            rate = float(told[1])
+            table_with(data, wanted, rate)
+            if rate <= 0.998:
+                with pytest.raises(InfeasibleError):
+                    table_with(data, wanted, rate + 0.002)
+            named += 1
+        except ForbiddenError:
+            continue
+    assert named >= 5
+
+
+def table_with(data, wanted, rate):
+    """The fair table in which each column has this rate."""
+    shares = {0: data.sum(axis=(1, 2))}
+    return fair_table(data, replace(wanted, statistical=(rate, rate)), shares)

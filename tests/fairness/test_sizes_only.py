@@ -129,3 +129,31 @@ def test_with_the_default_rate_both_promises_are_kept():
     hired = fit.distribution.marginal("hired")
     assert hired["probability"].tolist() == pytest.approx([0.56, 0.44])
     assert fit.certificate.achieved["statistical_rate"]["sex"] == pytest.approx(1)
+
+
+@pytest.mark.parametrize("column", ["hired", "sex"])
+@pytest.mark.parametrize("seed", range(3))
+def test_who_is_not_compared_keeps_their_size(seed, column):
+    """Groups that are set apart, and people whose outcome or group is unknown."""
+    rng = np.random.default_rng(seed)
+    sex = np.repeat(["f", "m", "x"], [110, 150, 40])
+    hired = rng.choice(["yes", "no"], 300)
+    people = pd.DataFrame({"sex": sex, "hired": hired})
+    unknown = rng.random(300) < 0.1
+    people.loc[unknown, column] = None
+    fit = fairmaxent.debias(
+        people,
+        "hired",
+        "sex",
+        representation_rate=0.95,
+        statistical_rate=None,
+        smallest_group="25%",
+        estimate=None,
+    )
+    weights = fit.weights()
+    assert {group.name for group in fit.certificate.set_apart} == {"sex = x"}
+    small = (people["sex"] == "x").to_numpy()
+    for kept in (small & ~unknown, unknown):
+        assert weights[kept].sum() == pytest.approx(kept.sum(), abs=CLOSE)
+    sizes = [weights[people["sex"] == one].sum() for one in "fm"]
+    assert min(sizes) / max(sizes) == pytest.approx(0.95, abs=CLOSE)

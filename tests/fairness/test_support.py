@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from fairmaxent.fairness.wishes import Row, conditions_of, supported
+from fairmaxent.fairness.wishes import (
+    Row,
+    Wanted,
+    Wishes,
+    conditions_of,
+    supported,
+)
 
 # Three outcomes in each of four groups z. Group 0 has all of them, group 1 the first
 # alone, and 2 and 3 have no rows.
@@ -14,17 +20,24 @@ NEEDED = (GROUPS == 1) & (OUTCOMES == 1)
 
 
 def opened_by(*rows, groups):
-    every, floor = np.ones(12, dtype=bool), np.where(SEEN, 0.25, 0.0)
-    wishes = {
-        "seen": SEEN,
-        "allowed": every,
-        "floor": floor,
-        "fill": 0.01,
-        "describe": str,
-        "joint": False,
-    }
+    every = np.ones(12, dtype=bool)
+    floor = np.where(SEEN, 0.25, 0.0)
+    wanted = Wanted(
+        groupings=((1,),),
+        representation=(None,),
+        statistical=(None,),
+        favourable=(1,),
+        describe=str,
+        fill=0.01,
+    )
     return supported(
-        conditions_of(12, [Row(every, 1.0), *rows]), **wishes, groups=groups
+        Wishes.of(floor.reshape(4, 3).T, wanted, {}),
+        conditions_of(12, [Row(every, 1.0), *rows]),
+        seen=SEEN,
+        allowed=every,
+        floor=floor,
+        describe=str,
+        groups=groups,
     )
 
 

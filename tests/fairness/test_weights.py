@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from fairmaxent.fairness.rates import group_shares, statistical_rate
-from fairmaxent.fairness.weights import algorithm_1
+from fairmaxent.fairness.fair_table import algorithm_1
+from fairmaxent.fairness.rates import group_shares
+from handrates import statistical_rate
 
 
 def test_algorithm_1_gives_the_first_group_tau_times_the_share_of_the_second():

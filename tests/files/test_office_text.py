@@ -443,9 +443,9 @@ def test_a_text_that_keeps_a_column_from_being_numbers_is_named(cells, says, put
     assert table.frame["a"].to_list() == cells
     assert [says in note for note in table.notes] == ([True] if says else [])
     if says:
-        assert "--missing " in table.notes_spelled(as_typed)[0]
+        assert "--missing-text " in table.notes_spelled(as_typed)[0]
         assert (
-            read_table(path, FileReading(missing=["-", "k. A."]))
+            read_table(path, FileReading(missing_text=["-", "k. A."]))
             .frame["a"]
             .dtype.is_numeric()
         )

@@ -278,11 +278,11 @@ def test_advice_about_missing_gives_numbers_and_takes_no_value_for_a_mark(
     (tmp_path / "book.csv").write_text("".join(f"{a};{b}\n" for a, b in rows))
     path = tmp_path / f"book.{suffix}"
     notes = " ".join(read_table(path).notes_spelled(as_typed))
-    advice = re.search(r"if this means missing, set (--missing .*)", notes)
+    advice = re.search(r"if this means missing, set (--missing-text .*)", notes)
     assert (advice is not None) == is_advised
     if advice is not None:
-        marks = [word for word in shlex.split(advice[1]) if word != "--missing"]
-        frame = read_table(path, FileReading(missing=marks)).frame
+        marks = [word for word in shlex.split(advice[1]) if word != "--missing-text"]
+        frame = read_table(path, FileReading(missing_text=marks)).frame
         assert frame["pay"].to_list() == [1, 2, None, None, None, 3, 4, 5]
 
 

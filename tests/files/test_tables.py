@@ -152,7 +152,7 @@ def test_the_decimal_mark_can_be_said(put):
 def test_markers_of_missing_values_can_be_chosen(put):
     path = put("a,b\n?,NA\n-9,x\n")
     assert read_table(path).frame.rows() == [(None, None), (-9, "x")]
-    chosen = read_table(path, FileReading(missing=["-9"]))
+    chosen = read_table(path, FileReading(missing_text=["-9"]))
     assert chosen.frame.rows() == [("?", "NA"), (None, "x")]
     assert chosen.notes == ("'-9' was read as missing (a 1)",)
     counted = read_table(put("a,b,c\n?,NA,1\n?,x,2\n,NA,3\n")).notes
@@ -192,13 +192,18 @@ def test_the_suffix_says_format_and_compression():
 )
 def test_an_empty_cell_is_missing_whatever_the_markers_and_the_reader(tmp_path, text):
     (tmp_path / "t.csv").write_text(text)
-    frame = read_table(tmp_path / "t.csv", FileReading(missing=["-"])).frame
+    frame = read_table(tmp_path / "t.csv", FileReading(missing_text=["-"])).frame
     assert frame.to_dict(as_series=False) == {"a": [1, None], "b": [None, "x"]}
 
 
 @pytest.mark.parametrize(
     "options",
-    [{"delimiter": ";"}, {"columns": ["a"]}, {"missing": ["?"]}, {"skip_lines": 0}],
+    [
+        {"delimiter": ";"},
+        {"columns": ["a"]},
+        {"missing_text": ["?"]},
+        {"skip_lines": 0},
+    ],
 )
 def test_options_of_a_csv_are_refused_for_files_that_know_their_columns(
     options, tmp_path

@@ -45,7 +45,7 @@ def folders(tmp_path):
         folder = tmp_path / str(next(numbers))
         folder.mkdir()
         (folder / "mine.txt").write_text("precious")
-        for name in ("fair.csv", "model.fme") if old else ():
+        for name in ("fair.csv", "fit.fme") if old else ():
             (folder / name).write_text(f"old {name}")
             (folder / name).chmod(0o640)
         return folder
@@ -71,7 +71,7 @@ def test_a_file_alone_and_a_folder_of_parts(folders, exists):
         )
         > 5
     )
-    assert all_or_nothing(make, lambda folder: fit.save(folder / "model.fme"), seen) > 5
+    assert all_or_nothing(make, lambda folder: fit.save(folder / "fit.fme"), seen) > 5
 
 
 def test_a_pipe_gets_what_is_complete_before_any_file_appears(tmp_path):
@@ -97,7 +97,7 @@ def test_a_pipe_gets_what_is_complete_before_any_file_appears(tmp_path):
     assert not (tmp_path / "new").exists()
 
 
-THREE = ("fair.csv", "model.fme", "report.html")
+THREE = ("fair.csv", "fit.fme", "report.html")
 
 
 def write_three(folder, *, force):
@@ -246,7 +246,7 @@ def test_only_the_owner_can_read_rows_and_models_unless_asked(tmp_path):
     mask = os.umask(0o022)
     try:
         fit = debias(biased_table(), "income", "sex")
-        fit.save(tmp_path / "model.fme")
+        fit.save(tmp_path / "fit.fme")
         fit.save(tmp_path / "shared.fme", readable_by_others=True)
         fit.write_sample(10, tmp_path / "parts")
         fit.write_sample(10, tmp_path / "shared", readable_by_others=True)
@@ -254,7 +254,7 @@ def test_only_the_owner_can_read_rows_and_models_unless_asked(tmp_path):
     finally:
         os.umask(mask)
     modes = {name: mode for name, (mode, _) in seen(tmp_path).items()}
-    mine = {"model.fme": 0o600, "parts": 0o700, "parts/part-00000.parquet": 0o600}
+    mine = {"fit.fme": 0o600, "parts": 0o700, "parts/part-00000.parquet": 0o600}
     shared = {
         "shared.fme": 0o644,
         "shared": 0o755,
@@ -267,7 +267,7 @@ def test_only_the_owner_can_read_rows_and_models_unless_asked(tmp_path):
 def test_a_failure_names_the_file_that_was_asked_for(tmp_path, monkeypatch):
     full = Mock(side_effect=OSError(errno.ENOSPC, "No space left on device"))
     monkeypatch.setattr(write, "open_temporary", full)
-    target = tmp_path / "model.fme"
+    target = tmp_path / "fit.fme"
     with pytest.raises(StorageError) as problem, Staging([target]) as staging:
         write_whole(staging.path_for(target), b"x")
     expected = (

@@ -133,7 +133,7 @@ def test_numbers_that_are_whole_are_integers_and_markers_and_errors_are_missing(
         "'?' was read as missing (c 1)",
     )
     chosen = read_table(
-        path, FileReading(missing=["x"], columns=["d", "e", "f"], skip_lines=1)
+        path, FileReading(missing_text=["x"], columns=["d", "e", "f"], skip_lines=1)
     ).frame
     assert chosen["f"].to_list() == [None, "?", None]
     with pytest.raises(InputError, match="3 columns and 2 names"):

@@ -152,7 +152,7 @@ def test_a_rate_that_was_not_reached_is_marked(frame):
     assert "✗ short" in short._repr_html_()
     assert "✗ short" in repr(short)
     estimated = debias(
-        frame, "y", "z0", favourable="o1", estimate=fairmaxent.Estimate(student="tree")
+        frame, "y", "z0", favourable="o1", estimate=fairmaxent.Estimate(model="tree")
     )
     line = next(
         line

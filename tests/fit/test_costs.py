@@ -95,7 +95,7 @@ def test_every_cost_is_what_a_group_by_on_the_weights_gives(case):
             assert cost.after == pytest.approx(part.sum() / len(frame), abs=1e-7)
             assert cost.effective_rows == pytest.approx(kish(part), rel=1e-6)
             assert cost.most_weight == pytest.approx(part.max(), rel=1e-6)
-    laid_out = fit.weigh(frame, name="fair")
+    laid_out = fit.weigh(frame, weight_name="fair")
     cells = {
         name_of(["y", "z0", "z1"], cell): part["fair"]
         for cell, part in laid_out.groupby(["y", "z0", "z1"])
@@ -226,7 +226,7 @@ def test_changed_outcomes_are_those_of_the_delivered_weights(case):
     frame = frame_of(10, weighted=True)
     fit = fitted(frame, **CASES[case])
     laid_out = fit.weigh(
-        frame.assign(row=np.arange(len(frame)), recorded=frame["y"]), name="fair"
+        frame.assign(row=np.arange(len(frame)), recorded=frame["y"]), weight_name="fair"
     )
     laid_out["part"] = laid_out["fair"] / laid_out.groupby("row")["fair"].transform(
         "sum"

@@ -49,7 +49,7 @@ def estimated(frame, weight):
         "weight": weight,
     }
     return debias(
-        frame, "y", "z", estimate=Estimate(output="weights", student=student), **options
+        frame, "y", "z", estimate=Estimate(output="weights", model=student), **options
     )
 
 

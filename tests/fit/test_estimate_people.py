@@ -63,7 +63,7 @@ def test_a_lazy_frame_is_estimated_like_the_same_rows_in_memory():
         .drop(columns="w")
         .assign(x=lambda own: np.where(own.x > 0, "u", "v"))
     )
-    estimate = Estimate(output="weights", student="tree")
+    estimate = Estimate(output="weights", model="tree")
     lazy, eager = (
         debias(own, "y", "z", favourable="p", estimate=estimate).certificate.estimate
         for own in (pl.from_pandas(frame).lazy(), pl.from_pandas(frame))

@@ -23,7 +23,7 @@ STUDENT = LogisticRegression(solver="newton-cholesky")
 PLAIN = {"favourable": "p", "base_share": 0.0, "representation_rate": None}
 ROUNDS = Tryout.rounds
 BY_HEART = Model("decision tree", parity="probabilities")
-QUICK = {**PLAIN, "estimate": Estimate(output="weights", student=STUDENT)}
+QUICK = {**PLAIN, "estimate": Estimate(output="weights", model=STUDENT)}
 
 
 @pytest.fixture(autouse=True)
@@ -96,7 +96,7 @@ def test_the_estimate_is_plain_cross_validation(model, monkeypatch):
 
     def fair(rest):
         again = debias(rest, "y", "z", domain=fit.domain, model=model, **PLAIN)
-        return again.weigh(rest, name="w")
+        return again.weigh(rest, weight_name="w")
 
     for scores, weights_of in (
         (found.before, lambda rest: rest.assign(w=1.0)),
@@ -164,7 +164,7 @@ def test_noise_teaches_nothing(relabels, output):
         "y",
         "z",
         model=BY_HEART if relabels else None,
-        estimate=Estimate(output=output, student=learner),
+        estimate=Estimate(output=output, model=learner),
         **{**PLAIN, "base_share": 0.1},
     )
     for scores in (fit.certificate.estimate.before, fit.certificate.estimate.after):
@@ -201,7 +201,7 @@ def test_the_warning_says_how_unfair_decisions_stay_and_what_helps():
 
 @pytest.fixture(scope="module")
 def certificate():
-    estimate = Estimate(output="weights", student="tree")
+    estimate = Estimate(output="weights", model="tree")
     return debias(hiring(3, rows=300), "y", "z", **PLAIN, estimate=estimate).certificate
 
 
@@ -238,7 +238,7 @@ def test_nothing_is_estimated_unless_somebody_asks(monkeypatch):
 def test_people_are_split_more_than_once_where_that_is_quick(
     rows, student, model, rounds
 ):
-    plan, request = Estimate(student=student), Request("y", "z", model=model)
+    plan, request = Estimate(model=student), Request("y", "z", model=model)
     data = _reading(debias(hiring(3, rows=rows), "y", "z"))
     assert ROUNDS.fget(Tryout(None, data, request, None, plan)) == rounds
 
@@ -246,7 +246,7 @@ def test_people_are_split_more_than_once_where_that_is_quick(
 @pytest.mark.slow
 def test_several_groupings_outcomes_and_the_way_back_from_a_file(tmp_path):
     frame = hiring(4, outcomes=3, rows=300)
-    on_rows = Estimate(output="rows", student=STUDENT)
+    on_rows = Estimate(output="rows", model=STUDENT)
     fit = debias(
         frame,
         "y",
@@ -305,7 +305,7 @@ def test_a_cell_that_a_fold_loses():
             "output is 'labels'; known: 'rows', 'weights'",
         ),
         (
-            lambda: Estimate(output="rows", student="forest"),
+            lambda: Estimate(output="rows", model="forest"),
             "student is .*cannot be fitted",
         ),
     ],
@@ -318,7 +318,7 @@ def test_refusals(estimate, message):
 def test_a_named_model_needs_its_library(monkeypatch):
     monkeypatch.setattr(labellers, "has_library", lambda _: False)
     with pytest.raises(DependencyError, match="'logistic' needs scikit-learn"):
-        debias(hiring(8, rows=300), "y", "z", estimate=Estimate(student="logistic"))
+        debias(hiring(8, rows=300), "y", "z", estimate=Estimate(model="logistic"))
 
 
 def test_an_estimate_can_be_added_to_a_fit_and_is_then_part_of_its_request():
@@ -344,7 +344,7 @@ def test_a_blind_student_does_not_see_the_group():
     )
     for student in (STUDENT, "tree"):
         plans = [
-            Estimate(output="weights", student=student, blind=blind)
+            Estimate(output="weights", model=student, hide_protected=blind)
             for blind in (False, True)
         ]
         seeing, blind = (
@@ -371,9 +371,7 @@ def test_students_see_raw_numbers():
         }
     )
     for output in ("rows", "weights"):
-        estimate = Estimate(
-            output=output, student=DecisionTreeClassifier(random_state=0)
-        )
+        estimate = Estimate(output=output, model=DecisionTreeClassifier(random_state=0))
         known = debias(frame, "y", "z", estimate=estimate, **PLAIN).certificate.estimate
         assert min(known.before.accuracy, known.after.accuracy) > 0.75
         binned = debias(

@@ -109,10 +109,10 @@ def test_a_column_with_one_level_and_missing_values_needs_them_compared():
     frame = people()
     frame["sex"] = frame["sex"].where(frame["sex"] == "F")
     with pytest.raises(
-        LevelError, match=r"single level besides missing values.*missing='compare'"
+        LevelError, match=r"single level besides missing values.*compare_missing=True"
     ):
         fairmaxent.debias(frame, "hired", "sex")
-    fairmaxent.debias(frame, "hired", "sex", missing="compare")
+    fairmaxent.debias(frame, "hired", "sex", compare_missing=True)
 
 
 def test_no_row_counts_more_than_the_limit_and_the_shortfall_is_certified():
@@ -140,11 +140,14 @@ def test_no_row_counts_more_than_the_limit_and_the_shortfall_is_certified():
     [
         {"weight": "w"},
         {"within": "s", "also": "t"},
-        {"missing": "compare", "representation_rate": 1.0},
+        {"compare_missing": True, "representation_rate": 1.0},
     ],
 )
 def test_forbidden_rows_count_in_the_limit_and_strata_keep_their_sizes(asked):
-    frame, rng = people(missing=0.05 * ("missing" in asked)), np.random.default_rng(1)
+    frame, rng = (
+        people(missing=0.05 * ("compare_missing" in asked)),
+        np.random.default_rng(1),
+    )
     frame = frame.assign(
         s=rng.choice(["s", "t"], 600),
         t=rng.choice(["s", "t"], 600),

@@ -119,7 +119,7 @@ def test_missing_values_are_a_group_and_a_level_if_they_are_compared():
     frame = random_frame(np.random.default_rng(16), (2,), 2)
     frame.loc[::7, "z0"] = None
     frame.loc[::5, "x1"] = np.nan
-    fit = debias(frame, "y", "z0", representation_rate=1.0, missing="compare")
+    fit = debias(frame, "y", "z0", representation_rate=1.0, compare_missing=True)
     shares = fit.distribution.marginal("z0")
     assert len(shares) == 3
     np.testing.assert_allclose(shares["probability"], 1 / 3, atol=1e-9)

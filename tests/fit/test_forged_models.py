@@ -408,8 +408,8 @@ def test_labels_that_say_something_else_are_refused(tmp_path):
     domain = Domain.infer(frame, bins={"age": [18, 45, 80]}, max_levels=2)
     debias(
         frame, "hired", ["sex", "age"], favourable="yes", domain=domain, estimate=None
-    ).save(tmp_path / "model.fme")
-    load(tmp_path / "model.fme")
+    ).save(tmp_path / "fit.fme")
+    load(tmp_path / "fit.fme")
     for texts in FORGED_LABELS.values():
 
         def forge(header, texts=texts):
@@ -419,7 +419,7 @@ def test_labels_that_say_something_else_are_refused(tmp_path):
                 ]
 
         (tmp_path / "forged.fme").write_bytes(
-            with_header((tmp_path / "model.fme").read_bytes(), forge)
+            with_header((tmp_path / "fit.fme").read_bytes(), forge)
         )
         with pytest.raises(StorageError, match="a label names another value"):
             load(tmp_path / "forged.fme")

@@ -101,7 +101,7 @@ def test_refusals(fit, given, words):
     ("text", "low", "high"), [("18..65", 18, 65), ("60..", 60, 200)]
 )
 def test_the_command_line_takes_ranges(fit, tmp_path, text, low, high):
-    model, output = tmp_path / "model.fme", tmp_path / "rows.csv"
+    model, output = tmp_path / "fit.fme", tmp_path / "rows.csv"
     fit.save(model)
     arguments = [
         "sample",

@@ -41,7 +41,7 @@ def means_of(frame, weights, columns):
 def test_the_means_are_equal_and_groups_keep_their_sizes(seed):
     frame = salaries(seed, missing=seed % 2 == 1)
     protected = ["sex", "race"] if seed % 3 else "sex"
-    fit = fairmaxent.debias(frame, "salary", protected, means="equal", estimate=None)
+    fit = fairmaxent.debias(frame, "salary", protected, equal_means=True, estimate=None)
     weights = fit.weights()
     for column in [protected] if isinstance(protected, str) else protected:
         before, after = means_of(frame, 1.0, column), means_of(frame, weights, column)
@@ -62,7 +62,7 @@ def test_the_means_are_equal_and_groups_keep_their_sizes(seed):
 
 def test_the_distribution_and_drawn_rows_have_them_too():
     frame = salaries(1)
-    fit = fairmaxent.debias(frame, "salary", "sex", means="equal", estimate=None)
+    fit = fairmaxent.debias(frame, "salary", "sex", equal_means=True, estimate=None)
     means = [
         fit.distribution.expectation("salary", given={"sex": sex}) for sex in ("f", "m")
     ]
@@ -103,7 +103,7 @@ def test_the_histogram_is_the_closest_one_by_another_solver(rate):
         solver=cp.CLARABEL, tol_gap_abs=1e-13, tol_gap_rel=1e-13, tol_feas=1e-13
     )
     fit = fairmaxent.debias(
-        frame, "points", "sex", means="equal", statistical_rate=rate, estimate=None
+        frame, "points", "sex", equal_means=True, statistical_rate=rate, estimate=None
     )
     assert np.abs(fit.certificate.table - table.value).max() < 1e-6
 
@@ -111,7 +111,7 @@ def test_the_histogram_is_the_closest_one_by_another_solver(rate):
 def test_means_within_strata():
     frame = salaries(2, 1500)
     fit = fairmaxent.debias(
-        frame, "salary", "sex", means="equal", within="job", estimate=None
+        frame, "salary", "sex", equal_means=True, within="job", estimate=None
     )
     means = means_of(frame, fit.weights(), ["job", "sex"]).unstack()
     assert np.abs(means["f"] - means["m"]).max() < 1e-8
@@ -121,7 +121,7 @@ def test_means_within_strata():
 def test_design_weights_count():
     frame = salaries(3).assign(design=np.random.default_rng(0).gamma(2.0, size=600))
     fit = fairmaxent.debias(
-        frame, "salary", "sex", means="equal", weight="design", estimate=None
+        frame, "salary", "sex", equal_means=True, weight="design", estimate=None
     )
     means = means_of(frame, fit.weights(), "sex")
     assert means["f"] == pytest.approx(means["m"], rel=1e-9)
@@ -129,7 +129,7 @@ def test_design_weights_count():
 
 def test_the_certificate_states_them_and_survives_a_file(tmp_path):
     frame = salaries(4)
-    fit = fairmaxent.debias(frame, "salary", "sex", means="equal", estimate=None)
+    fit = fairmaxent.debias(frame, "salary", "sex", equal_means=True, estimate=None)
     before = means_of(frame, 1.0, "sex")
     stated = {mean.group: (mean.before, mean.after) for mean in fit.certificate.means}
     assert stated["sex = f"][0] == pytest.approx(before["f"], rel=1e-9)
@@ -163,13 +163,13 @@ def test_a_rule_may_forbid_what_no_row_has_but_not_move_the_numbers_inside_bins(
         fairmaxent.InputError,
         match="cannot be kept together with a rule that rows break",
     ):
-        fairmaxent.debias(frame, "salary", "sex", means="equal", forbid=[rule])
+        fairmaxent.debias(frame, "salary", "sex", equal_means=True, forbid=[rule])
     kept = frame[(frame.sex == "f") | (frame.job == "a")]
     fit = fairmaxent.debias(
         kept,
         "salary",
         "sex",
-        means="equal",
+        equal_means=True,
         forbid=[rule],
         estimate=None,
         base_share=0.5,
@@ -187,10 +187,10 @@ def test_a_target_of_another_column_would_move_the_numbers_inside_bins():
     with pytest.raises(
         fairmaxent.InputError, match="cannot be kept together with a target of 'job'"
     ):
-        fairmaxent.debias(frame, "salary", "sex", means="equal", target=target)
+        fairmaxent.debias(frame, "salary", "sex", equal_means=True, target=target)
     whole = frame.assign(salary=(frame.salary // 20).clip(0, 4))
     fit = fairmaxent.debias(
-        whole, "salary", "sex", means="equal", target=target, estimate=None
+        whole, "salary", "sex", equal_means=True, target=target, estimate=None
     )
     means = means_of(whole, fit.weights(), "sex")
     assert means["f"] == pytest.approx(means["m"], rel=1e-9)
@@ -200,7 +200,7 @@ def test_a_target_of_another_column_would_move_the_numbers_inside_bins():
     ("options", "words"),
     [
         ({"outcome": "job"}, "needs an outcome of numbers"),
-        ({"means": "same"}, "means is 'same'"),
+        ({"equal_means": "same"}, "equal_means is 'same'"),
         ({"detail": "bins"}, "needs the exact numbers"),
         (
             {"base_share": 1},
@@ -216,17 +216,19 @@ def test_refusals(options, words):
     with pytest.raises(fairmaxent.InputError, match=words):
         fairmaxent.debias(
             salaries(0),
-            **{"outcome": "salary", "protected": "sex", "means": "equal", **options},
+            **{"outcome": "salary", "protected": "sex", "equal_means": True, **options},
         )
 
 
 def test_a_lazy_frame_has_no_exact_numbers_but_whole_levels_do():
     frame = salaries(6)
     with pytest.raises(fairmaxent.InputError, match="needs the exact numbers"):
-        fairmaxent.debias(pl.from_pandas(frame).lazy(), "salary", "sex", means="equal")
+        fairmaxent.debias(
+            pl.from_pandas(frame).lazy(), "salary", "sex", equal_means=True
+        )
     points = frame.assign(salary=(frame.salary // 20).clip(0, 4))
     fit = fairmaxent.debias(
-        pl.from_pandas(points).lazy(), "salary", "sex", means="equal", estimate=None
+        pl.from_pandas(points).lazy(), "salary", "sex", equal_means=True, estimate=None
     )
     means = {mean.group: mean.after for mean in fit.certificate.means}
     assert means["sex = f"] == pytest.approx(means["sex = m"], rel=1e-9)

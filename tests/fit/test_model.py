@@ -91,7 +91,7 @@ class Boosted:
     ("model", "least"),
     [
         ("logistic", 0.89),
-        (Model("logistic", sees_protected=False), 0.94),
+        (Model("logistic", hide_protected=True), 0.94),
         (Model("logistic", threshold=0.7), 0.87),
         ("decision tree", 0.9),
         (Model(own_pipeline(), parity="decisions"), 0.89),
@@ -119,13 +119,13 @@ def test_the_trained_model_decides_equally_about_people_it_has_not_seen(model, l
         rate(decided(fit, people, plan.threshold), people),
     )
     raw = clone(fit.model(), safe=False)
-    hidden = ["hired"] if plan.sees_protected else ["hired", "sex"]
+    hidden = ["hired", "sex"] if plan.hide_protected else ["hired"]
     raw.fit(frame.drop(columns=hidden), frame["hired"])
     before = raw.predict_proba(people.drop(columns=hidden))[:, 1] > plan.threshold
     assert rate(before, people) < 0.6 < least < reached
     (expected,) = found.rates
     assert expected.low <= reached <= expected.high
-    assert found.sees_protected is plan.sees_protected
+    assert found.hide_protected is plan.hide_protected
     assert found.trainings <= 25
     assert abs(found.decided - decided(fit, people, plan.threshold).mean()) < 0.05
     assert abs(found.decided - before.mean()) < 0.06  # as many as before
@@ -192,7 +192,7 @@ def test_the_model_learned_from_the_weighed_table_with_its_own_columns_and_label
 
 
 def test_the_certificate_says_first_for_which_model_and_that_the_table_is_not_at_parity():
-    known = fitted(hiring(5), Model("logistic", sees_protected=False)).certificate
+    known = fitted(hiring(5), Model("logistic", hide_protected=True)).certificate
     first, second, *_ = str(known).splitlines()
     assert (
         "made for a model: LogisticRegression that does not see the protected columns;"
@@ -225,7 +225,7 @@ def test_what_is_expected_is_what_other_people_show(sees, rows):
     people, runs = hiring(99, rows=60_000), []
     for seed in range(50):
         fit = fitted(
-            hiring([seed, 7], rows=rows), Model("logistic", sees_protected=sees)
+            hiring([seed, 7], rows=rows), Model("logistic", hide_protected=not sees)
         )
         (known,) = fit.certificate.decisions.rates
         reached = rate(decided(fit, people), people)
@@ -274,7 +274,7 @@ def test_people_of_an_unknown_group_do_not_steer():
     unknown = unknown.assign(sex=None, hired=["yes", *["no"] * 149], a=unknown["a"] - 4)
     fit = fitted(
         pd.concat([known, unknown], ignore_index=True),
-        Model("logistic", sees_protected=False),
+        Model("logistic", hide_protected=True),
     )
     assert rate(decided(fit, people), people) > 0.85
     assert len(fit.certificate.decisions.shares) == 3
@@ -305,11 +305,13 @@ def test_missing_values_are_not_compared_unless_asked_for():
     frame = hiring(18, rows=600)
     frame.loc[::9, "sex"] = None
     frame.loc[::11, "hired"] = None
-    for missing, groups in (("ignore", 2), ("compare", 3)):
-        people = frame if missing == "ignore" else frame.dropna(subset="hired")
+    for missing, groups in ((False, 2), (True, 3)):
+        people = frame.dropna(subset="hired") if missing else frame
         assert (
             len(
-                fitted(people, "logistic", missing=missing).certificate.decisions.shares
+                fitted(
+                    people, "logistic", compare_missing=missing
+                ).certificate.decisions.shares
             )
             == groups
         )
@@ -325,7 +327,7 @@ def test_people_keep_their_outcome_as_far_as_their_profile_allows(
     monkeypatch.setattr(surrogate, "_FARTHEST", farthest)
     frame = hiring(0, rows=500).drop(columns="b")
     frame.loc[::9, "hired"] = None
-    fit = fitted(frame, Model("logistic", sees_protected=False), base_share=0.0)
+    fit = fitted(frame, Model("logistic", hide_protected=True), base_share=0.0)
     profile = fit.domain.encode(frame)[:, :-1].dot([1, 10, 1000])
     weighed = fit.weigh(
         frame.assign(profile=profile, old=frame["hired"].fillna("unknown"))
@@ -444,7 +446,7 @@ def test_a_student_uses_one_thread_unless_told_otherwise(asked, monkeypatch):
         ),
         (
             {
-                "model": Model("logistic", sees_protected=False),
+                "model": Model("logistic", hide_protected=True),
                 "frame": ["sex", "hired"],
             },
             "all are hidden",
@@ -491,7 +493,7 @@ def test_an_outcome_in_ranges_is_refused():
             ),
         ),
         ({"threshold": 1.0}, "threshold is 1.0; .* a probability between 0 and 1"),
-        ({"sees_protected": 1}, "sees_protected is 1; it must be True or False"),
+        ({"hide_protected": 1}, "hide_protected is 1; it must be True or False"),
         ({"decided": "all"}, "decided is 'all'"),
     ],
 )
@@ -503,7 +505,7 @@ def test_a_model_that_cannot_be_meant_is_refused(plan, message):
 @pytest.mark.parametrize(
     ("plan", "way"),
     [
-        (Model(LogisticRegression(), sees_protected=False), "along"),
+        (Model(LogisticRegression(), hide_protected=True), "along"),
         (
             Model(DecisionTreeClassifier(min_samples_leaf=150, random_state=0)),
             "soft tilt",

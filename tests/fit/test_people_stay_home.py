@@ -80,12 +80,12 @@ def test_nothing_of_them_is_in_rows_model_certificate_or_reports(library, tmp_pa
     ]
     for rows in drawn:
         assert nw.from_native(rows, eager_only=True).columns == KEPT
-    fit.save(tmp_path / "model.fme")
-    with zipfile.ZipFile(tmp_path / "model.fme") as archive:
+    fit.save(tmp_path / "fit.fme")
+    with zipfile.ZipFile(tmp_path / "fit.fme") as archive:
         content = b"".join(archive.read(name) for name in archive.namelist())
     assert leaks(content.decode("latin-1")) == []
     assert (
-        fairmaxent.load(tmp_path / "model.fme").certificate.left_out_columns
+        fairmaxent.load(tmp_path / "fit.fme").certificate.left_out_columns
         == fit.certificate.left_out_columns
     )
     for name in ("report.html", "report.md", "report.json"):
@@ -177,7 +177,7 @@ def test_the_command_leaks_nothing(suffix, more, tmp_path):
     data, out = tmp_path / f"data.{suffix}", tmp_path / "fair.csv"
     table = pl.from_pandas(people())
     (table.write_csv if suffix == "csv" else table.write_parquet)(data)
-    model, report = tmp_path / "model.fme", tmp_path / "report.json"
+    model, report = tmp_path / "fit.fme", tmp_path / "report.json"
     asked = [
         "--outcome",
         "hired",
@@ -185,7 +185,7 @@ def test_the_command_leaks_nothing(suffix, more, tmp_path):
         "sex",
         "-o",
         out,
-        "--model",
+        "--save",
         model,
         "--report",
         report,
@@ -285,7 +285,7 @@ def test_rows_to_share_list_no_category_that_no_row_has(library, tmp_path):
     drawn = fit.sample(300, random_state=0)
     assert set(pl.DataFrame(drawn)["town"].cast(pl.String)) == {"Bonn", "Jena", "Ulm"}
     nw.from_native(drawn).write_parquet(tmp_path / "drawn.parquet")
-    fit.save(tmp_path / "model.fme")
-    with zipfile.ZipFile(tmp_path / "model.fme") as archive:
+    fit.save(tmp_path / "fit.fme")
+    with zipfile.ZipFile(tmp_path / "fit.fme") as archive:
         content = b"".join(archive.read(name) for name in archive.namelist())
     assert b"Zqtown" not in content + (tmp_path / "drawn.parquet").read_bytes()

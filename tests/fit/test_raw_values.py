@@ -192,8 +192,8 @@ def test_copies_whose_numbers_were_redrawn_on_request_are_not_called_rows_of_the
     words = "rows of the data but for their numbers, which are redrawn within bins"
     fit = fitted(table, detail="bins")
     assert words in str(fit.certificate)
-    fit.save(tmp_path / "model.fme")
-    assert words in str(fairmaxent.load(tmp_path / "model.fme").certificate)
+    fit.save(tmp_path / "fit.fme")
+    assert words in str(fairmaxent.load(tmp_path / "fit.fme").certificate)
     assert words not in str(fitted(table).certificate)
     exact = table.drop(columns=["age", "amount"])  # nothing is left to redraw
     assert fitted(exact, detail="bins").certificate.redrawn is None

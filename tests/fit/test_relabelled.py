@@ -186,7 +186,7 @@ def test_weights_are_the_distribution_on_the_rows():
 def test_a_missing_outcome_is_a_level_if_it_is_compared_and_otherwise_stays_as_common_as_it_is():
     frame = discrete_frame(9)
     frame.loc[::7, "y"] = None
-    fit = debias(frame, "y", "z0", missing="compare", **AS_THEY_ARE)
+    fit = debias(frame, "y", "z0", compare_missing=True, **AS_THEY_ARE)
     table = np.array(
         [fit.weights()[frame["z0"] == group].mean(axis=0) for group in ("g0", "g1")]
     )
@@ -300,7 +300,7 @@ def test_a_model_without_a_name_is_logistic():
             "threshold cannot go together with parity='probabilities'",
         ),
         ({"decided": "best"}, "decided cannot go together"),
-        ({"sees_protected": False}, "sees_protected cannot go together"),
+        ({"hide_protected": True}, "hide_protected cannot go together"),
     ],
 )
 def test_what_only_decisions_have_is_refused(plan, message):
@@ -311,7 +311,7 @@ def test_what_only_decisions_have_is_refused(plan, message):
 @pytest.mark.parametrize(
     "asked",
     [
-        {"means": "equal"},
+        {"equal_means": True},
         {"largest_weight": 3.0},
         {"also": "a"},
         {"target": {"a": None}},

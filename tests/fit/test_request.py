@@ -27,7 +27,7 @@ FULL = Request(
     base="product",
     base_share=0.3,
     model=EQUAL_PROBABILITIES,
-    estimate=Estimate(output="weights", student="tree"),
+    estimate=Estimate(output="weights", model="tree"),
     detail="bins",
     weight="w",
     random_state=9,
@@ -88,11 +88,11 @@ def test_a_request_survives_storage():
 def test_models_inside_a_request_are_not_stored():
     from sklearn.linear_model import LogisticRegression
 
-    asked = Request("y", "z", estimate=Estimate(student=LogisticRegression()))
+    asked = Request("y", "z", estimate=Estimate(model=LogisticRegression()))
     stored = unpack(pack(asked), Request)
     assert stored == replace(asked, estimate=Estimate())
     own = Request(
-        "y", "z", model=Model(LogisticRegression(), threshold=0.4, sees_protected=False)
+        "y", "z", model=Model(LogisticRegression(), threshold=0.4, hide_protected=True)
     )
     assert unpack(pack(own), Request).model == replace(own.model, estimator=None)
 

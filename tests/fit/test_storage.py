@@ -172,7 +172,7 @@ def test_a_fit_comes_back_as_it_was_and_saves_to_the_same_bytes(
 
 
 def test_plans_come_back_without_their_models(tmp_path):
-    estimate = Estimate(output="weights", student=GaussianNB())
+    estimate = Estimate(output="weights", model=GaussianNB())
     fit = debias(
         pandas_frame()[["hired", "sex", "age"]].assign(hired=lambda frame: frame["hired"] == "yes"),
         "hired", "sex", favourable=True, model=EQUAL_PROBABILITIES, estimate=estimate,
@@ -180,9 +180,9 @@ def test_plans_come_back_without_their_models(tmp_path):
     fit.save(tmp_path / "fit")
     back = load(tmp_path / "fit")
     assert back.request.model == EQUAL_PROBABILITIES
-    assert back.request.estimate == replace(estimate, student=None)
+    assert back.request.estimate == replace(estimate, model=None)
     assert back.certificate.estimate == fit.certificate.estimate
-    named = replace(fit.request, estimate=Estimate(output="rows", student="tree"))
+    named = replace(fit.request, estimate=Estimate(output="rows", model="tree"))
     replace(fit, request=named).save(tmp_path / "named")
     assert load(tmp_path / "named").request == named
 

@@ -170,7 +170,7 @@ def test_weights_that_no_sum_can_hold_are_refused(weight, lazily):
 def test_relabelled_rows_and_an_estimate():
     options = {
         "model": EQUAL_PROBABILITIES,
-        "estimate": Estimate(output="weights", student=PLAIN),
+        "estimate": Estimate(output="weights", model=PLAIN),
     }
     fit, unit = (
         fitted(frame, **options) for frame in (scaled(survey(), 1e99), survey())

@@ -301,7 +301,7 @@ def test_missing_strata_stay_as_they_are_unless_they_are_compared():
         for warning in kept.certificate.warnings
     )
     compared = fairmaxent.debias(
-        frame, "decision", "group", within="label", missing="compare", estimate=None
+        frame, "decision", "group", within="label", compare_missing=True, estimate=None
     )
     part = frame.assign(w=compared.weights())[frame.label.isna()]
     taken = (

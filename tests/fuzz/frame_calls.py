@@ -161,7 +161,7 @@ OPTIONS = {
     "base": st.sampled_from(["tree", "product", "uniform", "oak"]),
     "favourable": st.one_of(LEVELS, st.lists(LEVELS, max_size=2)),
     "groups": st.sampled_from(["each", "joint", "all"]),
-    "missing": st.sampled_from(["ignore", "compare", "drop"]),
+    "compare_missing": st.sampled_from([False, True, "drop"]),
     "largest_weight": st.sampled_from([None, 1.5, 10.0, 0.5, math.inf, "x"]),
     "random_state": st.sampled_from([0, 7, -1, 2**70, "x"]),
     "detail": st.sampled_from(["bins", "rows", "values", 3]),
@@ -185,7 +185,7 @@ OPTIONS = {
     "within": st.sampled_from(
         ["a", ["a", "z2"], {"a": "p"}, {"a": None, "z2": 1}, "y", "nobody", [], 3]
     ),
-    "means": st.sampled_from(["equal", "unequal", None]),
+    "equal_means": st.sampled_from([True, False, "equal"]),
     "release": st.sampled_from([True, False, "x"]),
     "privacy": st.sampled_from([Privacy(), "x"]),
     "estimate": st.sampled_from(
@@ -193,7 +193,7 @@ OPTIONS = {
             None,
             None,
             "x",
-            *(Estimate(output=way, student="tree") for way in ("rows", "weights")),
+            *(Estimate(output=way, model="tree") for way in ("rows", "weights")),
         ]
     ),
 }
@@ -256,11 +256,11 @@ RIGHT = {
     "within": st.sampled_from(
         ["a", "z2", "z2", ["a", "z2"], {"a": "p"}, {"z2": ["p", "q"]}]
     ),
-    "means": st.just("equal"),
+    "equal_means": st.just(True),
     "release": st.just(True),
     "largest_weight": st.sampled_from([2.0, 10.0]),
     "forbid": st.just([{"z": "p", "a": "q"}]),
-    "estimate": st.just(Estimate(student="tree")),
+    "estimate": st.just(Estimate(model="tree")),
     "keep_columns": st.sampled_from(["a", ["a", "z2"]]),
 }
 

@@ -92,7 +92,7 @@ SENSIBLE = {
     "max_levels": ("2", "5"),
     "levels": ("a: p=q", "z2: p=one, q=two"),
     "drop": ("a", "w", "w,a"),
-    "missing": ("NA", "p"),
+    "missing_text": ("NA", "p"),
     "skip_last": ("1", "5"),
     "encoding": ("utf-8", "cp1252"),
     "delimiter": (",",),
@@ -118,17 +118,17 @@ FLAGS = ("equal_means", "compare_missing", "iid", "like_input", "readable_by_oth
 FLAGS += ("force", "release", "hide_protected")
 # Those that start processes or servers, train models, or write elsewhere.
 LEFT_OUT = {"data", "model", "real", "new", "output", "report", "pdf", "scheduler"}
-LEFT_OUT |= {"train", "estimate", "evaluate", "epsilon", "delta", "ledger", "budget"}
+LEFT_OUT |= {"model", "estimate", "evaluate", "epsilon", "delta", "ledger", "budget"}
 LEFT_OUT |= {"config", "margins", "control", "sample", "write_config", "write_domain"}
-LEFT_OUT |= {"as_json", "trade_off", "mode", "output_format", "document"}
-OUTPUTS = ["-o", "fair.csv", "--model", "fair.fme", "--estimate", "none", "--json"]
+LEFT_OUT |= {"json", "trade_off", "mode", "output_format", "document"}
+OUTPUTS = ["-o", "fair.csv", "--save", "fair.fme", "--estimate", "none", "--json"]
 BEGINNINGS = {
     "debias": ["d.csv", *ROLES, *OUTPUTS],
     "inspect": ["d.csv", *ROLES, "--json"],
     "rake": ["d.csv", "--margins", "m.csv", "-o", "fair.csv", "--json"],
     "evaluate": ["d.csv", "d.csv", "--attacks", "5", "--json"],
-    "sample": ["model.fme", "-n", "20", "-o", "fair.csv"],
-    "report": ["model.fme", "-o", "report.md"],
+    "sample": ["fit.fme", "-n", "20", "-o", "fair.csv"],
+    "report": ["fit.fme", "-o", "report.md"],
 }
 OFTEN = ("debias",) * 6 + ("inspect", "inspect", "rake", "evaluate", "sample", "sample")
 WRITTEN = ("fair.csv", "fair.fme", "report.md")
@@ -162,7 +162,7 @@ def typed_call(rng):
 def test_the_command_line(part, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     people = generated_table(np.random.default_rng(2))
-    debias(pl.DataFrame(people), "y", "z", estimate=None).save("model.fme")
+    debias(pl.DataFrame(people), "y", "z", estimate=None).save("fit.fme")
     (tmp_path / "m.csv").write_text("columns,level,value\nz,p,0.5\nz,q,0.3\nz,r,0.2\n")
     done = 0
     for number in range(TYPED_CALLS // 4):
@@ -335,7 +335,15 @@ ASKED_RIGHT = {
 }
 NAMES = sorted({*ASKED_RIGHT, "target", "also", "detail", "title", "kinds", "order"})
 WAYS = ("fit",) * 6 + ("look", "read", "curve", "pin", "draft", "start", "anything")
-READ = ("skip_lines", "skip_last", "missing", "levels", "columns", "delimiter", "sheet")
+READ = (
+    "skip_lines",
+    "skip_last",
+    "missing_text",
+    "levels",
+    "columns",
+    "delimiter",
+    "sheet",
+)
 MOST_TABLES = 40  # calls about the same table, before another is opened
 
 

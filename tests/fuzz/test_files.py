@@ -226,17 +226,17 @@ VALUES = (
     ),
     *("{sex=[", "'''", "= =", "#"),  # no TOML at all
 )
-WRITING = ["debias", "clean.csv", *QUIET, "-o", "fair.csv", "--model", "model.fme"]
+WRITING = ["debias", "clean.csv", *QUIET, "-o", "fair.csv", "--save", "fit.fme"]
 # Commands that read a config file, with what they write.
 CONFIGURED = (
-    (WRITING, ("fair.csv", "model.fme")),
+    (WRITING, ("fair.csv", "fit.fme")),
     (["inspect", "clean.csv"], ()),
-    ([*WRITING, "--epsilon", "100", *DECLARED], ("fair.csv", "model.fme")),
+    ([*WRITING, "--epsilon", "100", *DECLARED], ("fair.csv", "fit.fme")),
     (
         ["rake", "clean.csv", "--margins", "margins.csv", "-o", "fair.csv"],
         ("fair.csv",),
     ),
-    (WRITING, ("fair.csv", "model.fme")),
+    (WRITING, ("fair.csv", "fit.fme")),
     (["evaluate", "clean.csv", "clean.csv", "--attacks", "20"], ()),
 )
 

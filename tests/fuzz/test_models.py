@@ -41,7 +41,7 @@ KINDS = {
     "lazy": {"table": "lazy"},
     "relabelled": {
         "model": EQUAL_PROBABILITIES,
-        "estimate": Estimate(student="tree"),
+        "estimate": Estimate(model="tree"),
         "favourable": "yes",
     },
     "within": {"within": {"job": ["a", "b"]}, "favourable": "yes"},
@@ -50,7 +50,7 @@ KINDS = {
         "favourable": {"hired": "yes"},
         "groups": "joint",
     },
-    "means": {"outcome": "age", "means": "equal", "within": "town"},
+    "means": {"outcome": "age", "equal_means": True, "within": "town"},
     "private": {"privacy": Privacy(epsilon=1.0), "domain": DOMAIN},
     "shared": {"release": True, "representation_rate": 0.8},
 }

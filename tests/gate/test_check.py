@@ -102,7 +102,7 @@ def test_rates_of_counted_rows_are_those_of_the_rows(weight, within):
     how = {
         "within": within,
         "weight": weight,
-        "missing": "compare",
+        "compare_missing": True,
         "smallest_group": None,
         "confidence": 0.975,
     }

@@ -11,17 +11,21 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from forging import forged
 
 import clifiles
 import fairmaxent
 from clifiles import biased_table
 from fairmaxent.debiasing import Fit
-from fairmaxent.gate.facts import FACTS
 from fairmaxent.gate.kinds import KINDS
+from fairmaxent.gate.papers import ALL_FACTS
 
 # An interpreter that has mlcroissant and huggingface_hub, which the library itself does
 # not need.
 OTHERS = os.environ.get("FAIRMAXENT_OTHERS", sys.executable)
+
+
+ABOUT_MODELS = [name for name in KINDS if KINDS[name].about == "model"]
 
 
 @pytest.fixture(scope="module")
@@ -45,46 +49,9 @@ def audited():
     return fairmaxent.debias(frame, "hired", ["sex", "race"], **wanted)
 
 
-def test_local_law_144_equals_an_example_by_hand(audited):
-    text = audited.document("ll144")
-    rows = [
-        line.strip("| ").split(" | ")
-        for line in text.splitlines()
-        if re.match(r"\| [FMABC]\b", line)
-    ]
-    assert rows == [
-        ["F", "30", "12", "40.0%", "0.715", "–"],
-        ["M", "143", "80", "55.9%", "1.000", "–"],
-        ["A", "53", "23", "43.4%", "0.744", "–"],
-        ["B", "120", "70", "58.3%", "1.000", "–"],
-        ["C", "3", "0", "0.0%", "0.000", "under 2 %"],
-        ["F × A", "10", "2", "20.0%", "0.333", "–"],
-        ["F × B", "20", "10", "50.0%", "0.833", "–"],
-        ["M × A", "40", "20", "50.0%", "0.833", "–"],
-        ["M × B", "100", "60", "60.0%", "1.000", "–"],
-        ["M × C", "3", "0", "0.0%", "0.000", "under 2 %"],
-    ]
-    assert all(
-        f"- {name}: {count} people are not in" in text
-        for name, count in (("sex", 3), ("race", 0), ("sex × race", 3))
-    )
-
-
-def test_scores_are_compared_by_who_is_above_the_median():
-    scores = [1, 2, 3, 4, 3, 4, 5, 6, 7, 8] * 10  # of which 4 is the median
-    frame = pl.DataFrame({"sex": (["F"] * 4 + ["M"] * 6) * 10, "score": scores})
-    text = fairmaxent.debias(
-        frame, "score", "sex", statistical_rate=None, random_state=0
-    ).document("ll144")
-    assert (
-        "| F | 40 | 0 | 0.0% | 0.000 | – |\n| M | 60 | 40 | 66.7% | 1.000 | – |" in text
-    )
-    assert "Scoring rate" in text
-
-
 def test_every_part_is_filled_or_marked(audited):
-    drafts = [kind for kind in KINDS if KINDS[kind].suffix == ".md"]
-    assert len(drafts) > 2
+    drafts = [kind for kind in ABOUT_MODELS if KINDS[kind].suffix == ".md"]
+    assert len(drafts) > 1
     for kind in drafts:
         _, *sections = audited.document(kind).split("\n## ")
         assert len(sections) == len(KINDS[kind].parts)
@@ -94,7 +61,7 @@ def test_every_part_is_filled_or_marked(audited):
         )
     points = re.findall(r"## 10\(2\)\((.)\)", audited.document("article-10"))
     assert points == list("abcdefgh")
-    for kind, said in (("cards", "did you mean 'card'"), ("ll144", "name favourable")):
+    for kind, said in (("cards", "did you mean 'card'"), ("ll144", "name their table")):
         with pytest.raises(fairmaxent.InputError, match=said):
             fairmaxent.debias(biased_table(), "income", "sex", random_state=0).document(
                 kind
@@ -126,7 +93,7 @@ def test_every_kind_is_known_wherever_kinds_are_named(audited):
         for part in kind.parts
         for fact in part.get("facts", ())
     }
-    assert used == {*FACTS}
+    assert used == {*ALL_FACTS}
     assert "{" + "|".join(KINDS) + "}" in help_text
 
 
@@ -206,10 +173,7 @@ def models(tmp_path_factory):
 
 
 PAPERS = [
-    (name, kind)
-    for name in ("plain", "private", "model")
-    for kind in KINDS
-    if (name, kind) != ("private", "ll144")
+    (name, kind) for name in ("plain", "private", "model") for kind in ABOUT_MODELS
 ]
 
 
@@ -247,44 +211,13 @@ def test_an_untouched_document_is_made_again(about, papers, tmp_path):
     assert found.unwritten == len(questions)
 
 
-def forged(text, rng):
-    """The text with one number, word or line changed that people do not write."""
-    lines = text.split("\n")
-    fixed = [
-        number
-        for number, line in enumerate(lines)
-        if line.strip() and not line.startswith(">") and '"To be written' not in line
-    ]
-    number = rng.choice(fixed)
-    line = lines[number]
-    way = rng.choice(["number", "word", "deleted", "doubled", "moved"])
-    found = [*re.finditer(r"\d" if way == "number" else r"[^\W\d]+", line)]
-    if way in ("number", "word") and found:
-        place = rng.choice(found)
-        other = str((int(place[0]) + rng.randint(1, 9)) % 10) if way == "number" else ""
-        other = other or f"{place[0]}x"
-        lines[number] = line[: place.start()] + other + line[place.end() :]
-    elif way == "moved":
-        lines.insert(rng.choice(fixed), lines.pop(number))
-    elif way == "doubled":
-        lines.insert(number, line)
-    else:
-        del lines[number]
-    return "\n".join(lines)
-
-
 @pytest.mark.parametrize("changes", [6, pytest.param(200, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("about", PAPERS)
 def test_forged_documents_are_found(about, changes, papers, tmp_path):
     fit, text = papers[about]
     rng = random.Random(f"{about}")
-    tried = 0
-    while tried < changes:
-        other = forged(text, rng)
-        if other == text:  # a line that was moved to where it was
-            continue
-        tried += 1
-        found = compared(fit, other, tmp_path)
+    for _ in range(changes):
+        found = compared(fit, forged(text, rng), tmp_path)
         assert found is None or found.differences
 
 
@@ -301,8 +234,8 @@ def test_the_lines_that_differ_are_shown(papers, models, tmp_path):
         "verify", "--document", path, models / "plain.fme", code=1
     ).output
     assert f"line {number}\n" in shown
-    assert f"document: {line}\\x1b[31m\n" in shown
-    assert f"model:    {line}\n" in shown
+    assert f"document:   {line}\\x1b[31m\n" in shown
+    assert f"made again: {line}\n" in shown
     answer = clifiles.run(
         "verify", "--json", "--document", path, models / "plain.fme", code=1
     )

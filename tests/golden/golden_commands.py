@@ -120,7 +120,7 @@ def cli_equal_probabilities():
 
     roles = ("--outcome", "y", "--protected", "z", "--favourable", "p", "--seed", 1)
     asked = (
-        "--train",
+        "--model",
         "boosting",
         "--parity",
         "probabilities",
@@ -153,7 +153,7 @@ def cli_inspect():
 
 
 def cli_sample_and_report():
-    model = ("-o", "a.csv", "--model", "model.fme", "--seed", 5)
+    model = ("-o", "a.csv", "--save", "fit.fme", "--seed", 5)
     given = (
         "--given",
         "sex=Female,income=>50K",
@@ -165,21 +165,21 @@ def cli_sample_and_report():
     with temporary_folder():
         people().drop("weight").write_csv("data.csv")
         _command("debias", "data.csv", *ROLES, *NO_ESTIMATE, *model)
-        _command("sample", "model.fme", "-n", 120, "--seed", 2, "-o", "b.csv")
-        piped = _command("sample", "model.fme", "-n", 60, "--seed", 3, "--iid", *given)
+        _command("sample", "fit.fme", "-n", 120, "--seed", 2, "-o", "b.csv")
+        piped = _command("sample", "fit.fme", "-n", 60, "--seed", 3, "--iid", *given)
         _command(
             "report",
-            "model.fme",
+            "fit.fme",
             "--data",
             "data.csv",
-            "--sample",
+            "--result",
             "a.csv",
             "-o",
             "report.json",
         )
         _command(
             "report",
-            "model.fme",
+            "fit.fme",
             "--mode",
             "weights",
             "--no-trade-off",

@@ -180,7 +180,7 @@ def equal_probabilities_three_outcomes():
 
 
 def estimate_rows():
-    estimate = Estimate(output="rows", student="tree")
+    estimate = Estimate(output="rows", model="tree")
     fit = debias(hiring(), "y", "z", favourable="p", random_state=0, estimate=estimate)
     return {
         "certificate": certificate_numbers(fit.certificate),
@@ -192,7 +192,7 @@ def estimate_rows():
 
 def save_and_load_relabelled():
     table = people_in_pandas()
-    estimate = Estimate(output="weights", student="tree")
+    estimate = Estimate(output="weights", model="tree")
     fit = debias(
         table,
         "income",
@@ -203,8 +203,8 @@ def save_and_load_relabelled():
         estimate=estimate,
     )
     with temporary_folder():
-        fit.save("model.fme")
-        reloaded = fairmaxent.load("model.fme")
+        fit.save("fit.fme")
+        reloaded = fairmaxent.load("fit.fme")
     return outputs(reloaded, table) | {
         "weights": array(reloaded.weights()),
         "added": csv(reloaded.top_up()),

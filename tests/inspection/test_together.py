@@ -40,7 +40,7 @@ def alarms(seed, tables):
     groups = table(rng).drop("hired")
     shares = [representation_rate(groups, name) for name in COLUMNS]
     compared = [
-        Comparison(name, "each", None, "ignore", None, outcome="hired", favourable=True)
+        Comparison(name, "each", None, False, None, outcome="hired", favourable=True)
         for name in COLUMNS
     ]
     alarming = 0

@@ -117,7 +117,7 @@ def test_what_is_said_of_chance(counts, said):
 def test_equal_rates_are_called_unlikely_to_be_chance_in_one_table_of_twenty():
     rng, sizes = np.random.default_rng(8), {"a": 200, "b": 150, "c": 60, "tiny": 6}
     compared = Comparison(
-        "sex", "joint", None, "ignore", None, outcome="hired", favourable="yes"
+        "sex", "joint", None, False, None, outcome="hired", favourable="yes"
     )
     shares, alarms = (
         representation_rate(

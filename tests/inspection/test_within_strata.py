@@ -194,7 +194,7 @@ def test_a_config_file_keeps_the_strata(tmp_path, monkeypatch):
         within = [word for one in strata for word in ("--within", one)]
         config = f"{number}.toml"
         run("inspect", "t.csv", "--protected", "sex", *within, "--write-config", config)
-        run("debias", "t.csv", "--config", config, "--model", f"{number}.fair")
+        run("debias", "t.csv", "--config", config, "--save", f"{number}.fair")
         fit = fairmaxent.load(f"{number}.fair")
         assert dict.fromkeys(fit.request.within, None) == dict.fromkeys(
             one.partition("=")[0] for one in strata
@@ -206,7 +206,7 @@ COMPARED = Comparison(
     "sex",
     "each",
     None,
-    "ignore",
+    False,
     None,
     within="stratum",
     outcome="hired",

@@ -22,18 +22,29 @@ from fairmaxent.metrics.intervals import ratio_ends
 
 
 def draw(rng, design, clusters=30, alike=0.1, rates=(0.3, 0.5), size=10):
-    """Clusters whose own rates are beta-distributed, both groups' by one quantile."""
+    """Clusters whose own rates are beta-distributed, both groups' by one quantile.
+
+    Or where one group has much in a cluster, the other has little: "opposite".
+    """
     cluster = np.repeat(np.arange(clusters), size)
     if design == "within":  # each cluster has one group
         group = cluster % 2
-    elif design == "across":
+    elif design in ("across", "opposite"):
         group = np.tile(np.arange(size) % 2, clusters)
     else:
         shares = np.repeat(rng.beta(1, 1, clusters), size)
         group = (rng.random(len(cluster)) < shares).astype(int)
     quantile = rng.random(clusters)
     total = 1 / alike - 1
-    own = np.stack([betaincinv(p * total, (1 - p) * total, quantile) for p in rates])
+    quantiles = [quantile, quantile]
+    if design == "opposite":
+        quantiles = [quantile, 1 - quantile]
+    own = np.stack(
+        [
+            betaincinv(p * total, (1 - p) * total, among)
+            for p, among in zip(rates, quantiles, strict=True)
+        ]
+    )
     good = rng.random(len(cluster)) < own[group, cluster]
     return pl.DataFrame({"household": cluster, "sex": group, "hired": good})
 
@@ -47,7 +58,7 @@ def table_of(frame, weight=None, protected="sex"):
         protected,
         "joint",
         weight,
-        "ignore",
+        False,
         None,
         outcome="hired",
         favourable=True,
@@ -78,11 +89,34 @@ def test_variances_are_those_written_out(design, weighted):
         assert table.dependence.freedom[0, group] <= len(sums) - 1
 
 
+@pytest.mark.parametrize("design", ["within", "across", "opposite"])
+def test_groups_tell_less_about_their_ratio_where_they_are_opposite(design):
+    """By the variance of the difference of their log rates, written out."""
+    frame = draw(np.random.default_rng(15), design, clusters=200, alike=0.5)
+    table = table_of(frame)
+    people = frame.to_pandas()
+    rates = people.groupby("sex")["hired"].transform("mean")
+    sizes = people.groupby("sex")["hired"].transform("size")
+    people["move"] = (people["hired"] - rates) / (sizes * rates)
+    moves = people.pivot_table(
+        index="household", columns="sex", values="move", aggfunc="sum", fill_value=0
+    )
+    together = ((moves[0] - moves[1]) ** 2).sum() / (moves**2).sum().sum()
+    assert table.dependence.opposed[0, 0, 1] == pytest.approx(max(together, 1.0))
+    assert (together > 1.3) == (design == "opposite")
+    groups = np.arange(2)
+    counts = table.known(0.95)[0, groups]
+    less = table.compare(0, groups, 0.95).counts
+    factor = table.dependence.opposed[0, 0, 1]
+    np.testing.assert_allclose(less.positives * factor, counts.positives)
+    np.testing.assert_allclose(less.rates, counts.rates)
+
+
 @pytest.mark.parametrize("design", ["within", "across", "mixed"])
 def test_variances_of_shares_are_those_written_out(design):
     frame = draw(np.random.default_rng(14), design)
     compared = Comparison(
-        "sex", "joint", None, "ignore", None, cluster="household", within=None
+        "sex", "joint", None, False, None, cluster="household", within=None
     )
     (rows,) = compared.grouped(frame)
     table = GroupedTable.of_shares(rows)
@@ -300,7 +334,7 @@ def covered(seed, cell, runs):
 
 CELLS = list(
     product(
-        ("within", "across", "mixed"),
+        ("within", "across", "mixed", "opposite"),
         (30, 60),
         (0.05, 0.1),
         ((0.1, 0.1), (0.1, 0.2), (0.3, 0.3), (0.3, 0.5), (0.5, 0.5)),
@@ -313,6 +347,11 @@ def test_intervals_cover(design):
     """Without clusters, 85 % of those within."""
     share = covered(1, (design, 30, 0.1, (0.3, 0.5)), 400)
     assert share >= 0.92
+
+
+def test_intervals_cover_where_groups_are_opposite():
+    """84 % of them, as if groups shared no clusters."""
+    assert covered(3, ("opposite", 60, 0.4, (0.3, 0.5)), 400) >= 0.92
 
 
 @pytest.mark.slow

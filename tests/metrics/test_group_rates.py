@@ -14,8 +14,8 @@ from fairmaxent import metrics
 from fairmaxent.errors import LevelError
 
 # In most tests, missing values are a group of their own.
-representation_rate = partial(metrics.representation_rate, missing="compare")
-statistical_rate = partial(metrics.statistical_rate, missing="compare")
+representation_rate = partial(metrics.representation_rate, compare_missing=True)
+statistical_rate = partial(metrics.statistical_rate, compare_missing=True)
 COLUMNS = {
     "sex": ["F", "F", "M", "M", "M", "M", None, None],
     "age": ["old", "new", "old", "old", "new", "new", "old", "new"],

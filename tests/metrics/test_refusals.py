@@ -33,7 +33,7 @@ YES, SURE = {"favourable": "yes"}, {"favourable": "yes", "as_probability": True}
         ([["sex", "sex"]], {}, ColumnError, "'sex' is named twice"),
         ([[]], {}, ColumnError, "at least one"),
         (["sex"], {"groups": "both"}, InputError, "groups"),
-        (["sex"], {"missing": "drop"}, InputError, "missing"),
+        (["sex"], {"compare_missing": "drop"}, InputError, "compare_missing"),
         *(
             (["sex"], {"confidence": bad}, InputError, "confidence")
             for bad in (0.0, 1.0, 95, "x")

@@ -192,7 +192,7 @@ def test_missing_strata_are_compared_only_if_asked_for():
         DEPARTMENTS
     )
     compared = statistical_rate(
-        pl.from_pandas(frame), "hired", "sex", **asked, missing="compare"
+        pl.from_pandas(frame), "hired", "sex", **asked, compare_missing=True
     )
     assert "missing" in {group.stratum[0][1] for group in compared.groups}
 

@@ -62,7 +62,7 @@ VALUES = {
     "iid": True,
     "keep_columns": "name",
     "largest_weight": 3.0,
-    "means": "equal",
+    "equal_means": True,
     "mode": "weights",
     "model": "logistic",
     "outcome": "hired",
@@ -71,7 +71,7 @@ VALUES = {
     "protected": "sex",
     "release": True,
     "representation_rate": 0.9,
-    "sees_protected": False,
+    "hide_protected": True,
     "statistical_rate": {"sex": 0.9},
     "target": TARGET,
     "threshold": 0.4,
@@ -80,13 +80,13 @@ VALUES = {
 TYPED = {
     "smallest_group": "--smallest-group 2%",
     "also": "--also kept",
-    "as_json": "--json",
+    "json": "--json",
     "author": "--author me",
     "base": "--base product",
     "base_share": "--base-share 0.5",
     "bins": "--bins 5",
     "decided": "--decided best",
-    "declared": "--domain domain.toml",
+    "domain": "--domain domain.toml",
     "detail": "--detail rows",
     "estimate": "--estimate rows",
     "evaluate": "--evaluate",
@@ -98,22 +98,22 @@ TYPED = {
     "largest_weight": "--largest-weight 3",
     "like_input": "--like-input",
     "max_levels": "--max-levels 9",
-    "means": "--equal-means",
+    "equal_means": "--equal-means",
     "mode": "--mode weights",
-    "model": "--train logistic",
+    "model": "--model logistic",
     "order": "--order size:s,m",
     "output": "-o fair",
     "output_format": "--output-format csv",
-    "parity": "--train logistic --parity probabilities",
+    "parity": "--model logistic --parity probabilities",
     "pdf": "--pdf r.pdf",
-    "privacy": "--epsilon 1 --model kept.fme",
+    "privacy": "--epsilon 1 --save kept.fme",
     "purpose": "--purpose trial",
     "release": "--release",
     "report": "--report r.html",
     "representation_rate": "--representation-rate 0.9",
     "rows": "--rows 5",
     "scheduler": "--scheduler tcp://h:1",
-    "sees_protected": "--hide-protected",
+    "hide_protected": "--hide-protected",
     "statistical_rate": "--statistical-rate sex=0.9",
     "target": "--target sex:f=0.5,m=0.5",
     "threshold": "--threshold 0.4",
@@ -139,9 +139,10 @@ SPECIALLY_TYPED = {
     },
     ("estimate", "privacy"): {"estimate": "--estimate weights"},
     ("estimate", "release"): {"estimate": "--estimate weights"},
-    ("as_json", "output"): {"output": "-o -"},
+    ("json", "output"): {"output": "-o -"},
     ("like_input", "privacy"): {"like_input": "--like-input -o fair.csv"},
     ("parity", "model"): {"parity": "--parity probabilities"},
+    ("scheduler", "evaluate"): {"evaluate": "--evaluate --report r.html"},
     ("scheduler", "like_input"): {"like_input": "--like-input -o fair"},
     ("scheduler", "output"): {"output": "-o -"},
 }
@@ -177,7 +178,7 @@ def asked(row):
     """Ask for both options of a row, as a user of Python does."""
     pair = held(row, VALUES, SPECIAL)
     names = {"outcome": "hired", "protected": "sex"}
-    if row.when is not None and row.option == "means":
+    if row.when is not None and row.option == "equal_means":
         names["domain"] = fairmaxent.Domain.declare(
             levels={"sex": ["f", "m"]}, edges={"hired": [0, 1, 2]}
         )
@@ -187,7 +188,7 @@ def asked(row):
         private = {name: pair.pop(name) for name in ("privacy",) if name in pair}
         refuse(ReportRequest(**output, **pair), **private)
         return
-    in_model = {"sees_protected", "threshold", "decided", "estimator"}
+    in_model = {"hide_protected", "threshold", "decided", "estimator"}
     if row.option in in_model:
         Model(**pair)
         return
@@ -294,7 +295,7 @@ def test_equal_means_leave_the_rates_of_the_other_outcomes(rate):
         table,
         ["pay", "hired", "kept"],
         "sex",
-        means="equal",
+        equal_means=True,
         statistical_rate=rate,
         favourable={"hired": "yes", "kept": "yes"},
         base_share=1.0,
@@ -328,7 +329,7 @@ def typed_rows():
     for row in COMMANDED:
         known = {row.option, row.other} <= FLAGS.keys()
         is_output = row.value == ("uncertainty",)
-        is_domain = row.option == "means" and row.when is not None
+        is_domain = row.option == "equal_means" and row.when is not None
         if known and not is_output and not is_domain and row.option in TYPED:
             yield row
 
@@ -379,7 +380,7 @@ def test_a_config_file_is_refused_likewise_but_may_be_for_runs_with_a_report(
     assert "--base-share cannot go together with --release" in said
     Path("c.toml").write_text(f"{roles}threshold = 0.4\n")
     said = run("debias", "nowhere.csv", "--config", "c.toml", code=2).stderr
-    assert "--threshold needs --train" in said
+    assert "--threshold needs --model" in said
 
 
 def test_raking_refuses_a_title_without_a_report(tmp_path, monkeypatch):
@@ -398,9 +399,9 @@ def test_the_page_knows_each_row_of_its_controls_and_says_the_same():
         (name, row["other"]) for name, one in controls.items() for row in one["refused"]
     }
     assert ("base_share", "release") in greyed
-    assert ("largest_weight", "train") in greyed
+    assert ("largest_weight", "model") in greyed
     assert ("mode", "epsilon") in greyed
-    assert controls["threshold"]["part_of"] == "train"
+    assert controls["threshold"]["part_of"] == "model"
     assert ("representation_rate", "target") not in greyed  # depends on the column
     (row,) = [
         row for row in controls["base_share"]["refused"] if row["other"] == "release"
@@ -430,8 +431,8 @@ def test_the_script_of_the_page_greys_out_what_the_table_refuses(tmp_path):
     cases = [
         {},
         {"release": True},
-        {"epsilon": 1, "train": "none"},
-        {"train": "logistic", "parity": "probabilities"},
+        {"epsilon": 1, "model": "none"},
+        {"model": "logistic", "parity": "probabilities"},
         {"mode": "weights"},
     ]
     given = json.dumps({"forms": forms(), "cases": cases})
@@ -453,7 +454,7 @@ def test_the_script_of_the_page_greys_out_what_the_table_refuses(tmp_path):
         "max_levels",
         "mode",
     }
-    beside_privacy = {"train", "base", "evaluate", "smallest_group"}
+    beside_privacy = {"model", "base", "evaluate", "smallest_group"}
     of_release = {"max_levels", "keep_columns"}
     assert private == (released | beside_privacy) - of_privacy - of_release
     refused = {"largest_weight", "forbid", "equal_means", "smallest_group"}

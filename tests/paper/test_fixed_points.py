@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fairmaxent import paper
-from fairmaxent.fairness.rates import representation_rate, statistical_rate
+from handrates import representation_rate, statistical_rate
 from oracle import points
 from reproduction import datasets
 from reproduction.box_newton import BoxNewton

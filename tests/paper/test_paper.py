@@ -15,12 +15,12 @@ from scipy.stats import chi2_contingency, chisquare
 
 from fairmaxent import paper
 from fairmaxent.data.table import Table, tally
-from fairmaxent.fairness.rates import representation_rate, statistical_rate
-from fairmaxent.fairness.weights import algorithm_1, reweigh
+from fairmaxent.fairness.fair_table import algorithm_1, reweigh
 from fairmaxent.fit.facts import lemma_4_2, theorem_4_5
 from fairmaxent.maxent.priors.mixture import Mixture
 from fairmaxent.maxent.priors.rows import Rows
 from fairmaxent.solvers import Newton, NewtonCG
+from handrates import representation_rate, statistical_rate
 from oracle import points
 from tables import times
 from transcribed import (

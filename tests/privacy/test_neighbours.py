@@ -240,7 +240,7 @@ def command(file, content, undeclared, folder):
         " domain.toml --epsilon 9 "
     )
     words += (
-        f"--undeclared {undeclared} --estimate none --seed 1 -o new.csv --model m.fme"
+        f"--undeclared {undeclared} --estimate none --seed 1 -o new.csv --save m.fme"
         " --report r.md --force"
     )
     result = CliRunner().invoke(

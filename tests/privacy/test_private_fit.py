@@ -149,10 +149,10 @@ def test_every_library_and_lazy_frames(noise, make):
 
 def everything_from(fit, folder):
     """All that can leave: the model file, certificate, reports and printed forms."""
-    fit.save(folder / "model.fme")
+    fit.save(folder / "fit.fme")
     for form in ("html", "md", "json"):
         fit.report(folder / f"report.{form}")
-    with zipfile.ZipFile(folder / "model.fme") as archive:
+    with zipfile.ZipFile(folder / "fit.fme") as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
     texts = {
         form: (folder / f"report.{form}").read_bytes()
@@ -281,12 +281,12 @@ def test_the_search_would_find_them_in_a_fit_without_noise(noise, tmp_path):
 
 def test_a_model_file_says_that_it_is_private_and_with_what(noise, tmp_path):
     fit = private(privacy=Privacy(epsilon=0.7, delta=1e-8))
-    fit.save(tmp_path / "model.fme")
-    loaded = load(tmp_path / "model.fme")
+    fit.save(tmp_path / "fit.fme")
+    loaded = load(tmp_path / "fit.fme")
     assert loaded.request.privacy == Privacy(epsilon=0.7, delta=1e-8)
     assert loaded.certificate.privacy == fit.certificate.privacy
     assert loaded.sample(20).equals(fit.sample(20))
-    text = str(fairmaxent.verify(tmp_path / "model.fme"))
+    text = str(fairmaxent.verify(tmp_path / "fit.fme"))
     assert "it holds no row of the data" in text
     assert "private with ε = 0.7, δ = 1e-08" in text
 
@@ -435,7 +435,7 @@ def test_an_error_of_an_engine_does_not_show_a_value(noise):
         {"forbid": [{"job": "z"}]},
         {"representation_rate": {"job": 0.5}},
         {"within": {"town": "z"}},
-        {"means": "equal"},
+        {"equal_means": True},
         {"model": EQUAL_PROBABILITIES},
         {"also": "job", "estimate": "rows"},
     ],
@@ -459,7 +459,7 @@ def test_what_fails_after_the_noise_says_that_the_budget_is_spent(noise):
 
 def test_the_mean_of_bins_is_refused_with_the_reason(noise):
     with pytest.raises(InputError, match="nobody knows the mean of a bin") as caught:
-        debias(people(), "age", "sex", means="equal", privacy=ONE, domain=DOMAIN)
+        debias(people(), "age", "sex", equal_means=True, privacy=ONE, domain=DOMAIN)
     assert "detail" not in str(caught.value)
 
 

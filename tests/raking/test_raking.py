@@ -55,7 +55,7 @@ def test_rows_may_come_in_any_order_and_with_any_index_but_no_others():
     raking = fairmaxent.rake(FRAME, MARGINS, weight="design")
     shuffled = FRAME.sample(fraction=1.0, shuffle=True, seed=1)
     weights = dict(zip(FRAME["person"], raking.weights(), strict=True))
-    weighed = raking.weigh(shuffled, name="w")
+    weighed = raking.weigh(shuffled, weight_name="w")
     assert dict(zip(weighed["person"], weighed["w"], strict=True)) == pytest.approx(
         weights
     )
@@ -71,7 +71,7 @@ def test_rows_may_come_in_any_order_and_with_any_index_but_no_others():
     with pytest.raises(
         fairmaxent.errors.ColumnError, match="already has a column 'income'"
     ):
-        fairmaxent.rake(FRAME, MARGINS).weigh(FRAME, name="income")
+        fairmaxent.rake(FRAME, MARGINS).weigh(FRAME, weight_name="income")
 
 
 def test_rows_drawn_by_quota_have_the_margins(frame):
@@ -195,7 +195,7 @@ def test_replicates_are_the_same_for_a_seed_come_with_the_table_and_none_misses_
     raking = fairmaxent.rake(
         FRAME, {"sex": {"F": 510, "M": 490}}, replicates=2, random_state=1
     )
-    weighed = raking.weigh(FRAME, name="w")
+    weighed = raking.weigh(FRAME, weight_name="w")
     assert weighed.columns[-3:] == ["w", "w_1", "w_2"]
     assert weighed["w_2"].sum() == pytest.approx(1000)
     with pytest.raises(fairmaxent.InputError, match="same order"):

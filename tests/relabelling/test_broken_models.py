@@ -226,7 +226,7 @@ def test_a_broken_model_is_refused_in_our_words(name, door):
     frame = hiring(1, rows=200).drop(columns="town")
     options = {"model": model}
     if door == "estimate":
-        options = {"estimate": Estimate(output="weights", student=model)}
+        options = {"estimate": Estimate(output="weights", model=model)}
     with pytest.raises(InputError, match=message) as refused:
         debias(frame, "hired", "sex", favourable="yes", **options)
     raised = refused.value.__cause__

@@ -39,7 +39,7 @@ def sample(fit):
 
 @pytest.fixture(scope="module")
 def report(fit, frame, sample):
-    return build_report(fit, data=frame, delivered=sample, trade_off=False)
+    return build_report(fit, data=frame, result=sample, trade_off=False)
 
 
 def plain_frame(rows=400, seed=0):
@@ -245,7 +245,7 @@ def test_what_chance_makes_of_unrelated_columns_is_simulated(first, second, weig
         base_share=0,
         domain=None,
         estimate=None,
-        missing="compare",
+        compare_missing=True,
     )
     chance = _chance(
         fit, [1, 2], lambda i, j: np.ones((fit.domain.sizes[i], fit.domain.sizes[j]))
@@ -269,7 +269,7 @@ def test_copies_by_brute_force():
     frame["number"] = np.random.default_rng(2).normal(size=len(frame)).round(1)
     fit = fairmaxent.debias(frame, "y", "sex", base_share=0.3, random_state=1)
     sample = fit.sample(700, random_state=2)
-    own = build_report(fit, data=frame, delivered=sample, trade_off=False).copies
+    own = build_report(fit, data=frame, result=sample, trade_off=False).copies
     real, drawn = [
         list(map(tuple, table.to_numpy().tolist())) for table in (frame, sample)
     ]
@@ -437,8 +437,8 @@ def test_every_wish_is_a_sentence_and_design_weights_count_before():
 
 
 def test_a_stored_fit_has_the_same_report(fit, frame, tmp_path):
-    fit.save(tmp_path / "model.fme")
-    loaded = fairmaxent.load(tmp_path / "model.fme")
+    fit.save(tmp_path / "fit.fme")
+    loaded = fairmaxent.load(tmp_path / "fit.fme")
     found, expected = (
         build_report(own, data=frame, trade_off=False) for own in (loaded, fit)
     )

@@ -103,7 +103,7 @@ def reports():
         sha256="3f" * 32,
         written=(WrittenFile("Fair table", "fair.csv", "ab" * 32),),
     )
-    estimate = Estimate(output="rows", student="tree")
+    estimate = Estimate(output="rows", model="tree")
 
     def built(
         frame,

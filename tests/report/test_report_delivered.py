@@ -51,7 +51,7 @@ def expected(table):
 def test_many_rows_by_quota_meet_the_rates_but_for_rounding(fit):
     """0.9994 is no failure: nobody can be cut in two."""
     sample = fit.sample(5001, random_state=3)
-    report = build_report(fit, delivered=sample, trade_off=False)
+    report = build_report(fit, result=sample, trade_off=False)
     rates = expected(sample)
     assert all(0.995 < rate < 1 - 1e-6 for rate in rates.values())
     for rate in report.rates:
@@ -79,7 +79,7 @@ def test_groups_of_three_columns_are_within_one_row_and_the_report_says_what_tha
         base_share=0.1,
     )
     drawn = fit.sample(1200, random_state=seed)
-    report = build_report(fit, delivered=drawn, trade_off=False)
+    report = build_report(fit, result=drawn, trade_off=False)
     gaps = []
     for column, rate in zip(
         columns,
@@ -128,7 +128,7 @@ def test_rows_within_strata_and_of_two_outcomes_are_within_one_row_too():
 
 def test_few_rows_by_quota_fall_short_and_that_is_said(fit):
     sample = fit.sample(9, random_state=3)
-    report = build_report(fit, delivered=sample, trade_off=False)
+    report = build_report(fit, result=sample, trade_off=False)
     gap = 1 - min(expected(sample).values())
     assert gap > 0.1
     assert report.verdict() == f"{MET_BY_BOTH} by the drawn rows: 0."
@@ -150,7 +150,7 @@ def test_a_small_gap_that_whole_rows_do_not_explain_is_not_called_rounding(fit):
     changed = pd.concat(
         [rows, rows[(rows["y"] == "o1") & (rows["z0"] == "g0")].head(4)]
     )
-    report = build_report(fit, delivered=changed, trade_off=False)
+    report = build_report(fit, result=changed, trade_off=False)
     assert max(rate.gap for rate in report.rates) < 0.005
     for rate in report.rates:
         short = (
@@ -168,7 +168,7 @@ def test_rows_that_meet_the_rates_get_one(fit):
             for z in ("g0", "g1")
         ]
     )
-    report = build_report(fit, delivered=sample, trade_off=False)
+    report = build_report(fit, result=sample, trade_off=False)
     assert [rate.met for rate in report.rates] == [True, True]
     assert report.verdict() == f"{MET_BY_BOTH} by the drawn rows: 2."
     # on the first page and in the appendix
@@ -178,13 +178,13 @@ def test_rows_that_meet_the_rates_get_one(fit):
 def test_a_target_is_met_by_its_shares_not_by_their_ratio(frame):
     shares = {"z0": {"g0": 0.3, "g1": 0.7}}
     fit = fairmaxent.debias(frame, "y", "z0", target=shares, random_state=1)
-    exact = by_kind(build_report(fit, delivered=fit.sample(1000), trade_off=False))[
+    exact = by_kind(build_report(fit, result=fit.sample(1000), trade_off=False))[
         "representation_rate"
     ]
     assert (exact.from_target, exact.met) == (True, True)
     assert exact.wanted_text == "0.4286 (target)"
     equal = pd.concat([fit.sample(50, given={"z0": group}) for group in ("g0", "g1")])
-    other = by_kind(build_report(fit, delivered=equal, trade_off=False))[
+    other = by_kind(build_report(fit, result=equal, trade_off=False))[
         "representation_rate"
     ]
     assert other.delivered == 1.0 > other.wanted
@@ -212,7 +212,7 @@ def test_weights_are_judged_as_weights_no_row_is_new_and_wrong_ones_are_not_take
     assert "Drawn rows" not in html_report(report)
     np.testing.assert_array_equal(run(report.call, frame)["weights"], weights)
     report = build_report(
-        fit, delivered=np.ones(len(frame)), mode="weights", trade_off=False
+        fit, result=np.ones(len(frame)), mode="weights", trade_off=False
     )
     for rate in report.rates:
         assert rate.delivered == pytest.approx(rate.before)
@@ -220,13 +220,13 @@ def test_weights_are_judged_as_weights_no_row_is_new_and_wrong_ones_are_not_take
     with pytest.raises(
         fairmaxent.InputError, match="500 rows; pass one weight per row"
     ):
-        build_report(fit, delivered=np.ones(3), mode="weights", trade_off=False)
+        build_report(fit, result=np.ones(3), mode="weights", trade_off=False)
 
 
 def test_rows_to_add_are_judged_together_with_the_old_ones(fit, frame):
     added = fit.top_up(random_state=2)
     report = build_report(
-        fit, data=frame, delivered=added, mode="top-up", seed=2, trade_off=False
+        fit, data=frame, result=added, mode="top-up", seed=2, trade_off=False
     )
     rates = expected(pd.concat([frame, added]))
     assert {rate.kind: rate.delivered for rate in report.rates} == pytest.approx(rates)
@@ -259,7 +259,7 @@ def test_a_group_without_a_row_has_share_zero_and_an_outcome_without_one_compare
     assert list(absences(fit, table)) == [
         "no row has z0 = g1: its share is 0, and it has no rate"
     ]
-    report = build_report(fit, delivered=only, trade_off=False)
+    report = build_report(fit, result=only, trade_off=False)
     assert report.warnings[0].startswith("no row has z0 = g1")
     assert by_kind(report)["statistical_rate"].met is False
     assert "| 0.0000 |" in markdown_report(report)
@@ -269,7 +269,7 @@ def test_a_group_without_a_row_has_share_zero_and_an_outcome_without_one_compare
     assert list(absences(fit, table)) == [
         "no row has y = o1, so groups cannot be compared by it"
     ]
-    report = build_report(fit, delivered=only, trade_off=False)
+    report = build_report(fit, result=only, trade_off=False)
     assert by_kind(report)["statistical_rate"].delivered is None
 
 
@@ -278,9 +278,7 @@ def test_a_group_that_was_removed_is_not_missed(frame):
     fit = fairmaxent.debias(
         three, "y", "z0", target={"z0": {"g0": 0.5, "g1": 0.5, "g2": 0.0}}
     )
-    report = build_report(
-        fit, delivered=fit.sample(100, random_state=0), trade_off=False
-    )
+    report = build_report(fit, result=fit.sample(100, random_state=0), trade_off=False)
     assert by_kind(report)["representation_rate"].delivered == 1.0
     assert not any(warning.startswith("no row has") for warning in report.warnings)
 
@@ -307,7 +305,7 @@ def test_the_call_repeats_how_columns_were_read_and_rows_were_drawn(frame, libra
     sample = fit.sample(77, iid=True, random_state=9)
     source = Source(file="data.csv", dropped=("id",), domain=options)
     report = build_report(
-        fit, delivered=sample, iid=True, seed=9, source=source, trade_off=False
+        fit, result=sample, iid=True, seed=9, source=source, trade_off=False
     )
     again = run(report.call, table)["rows"]
     assert again.equals(sample)
@@ -335,7 +333,7 @@ def test_missing_values_that_are_not_compared_do_not_lower_a_rate():
             .mean()
         )
         expected = {"representation_rate": sizes, "statistical_rate": shares}
-        report = build_report(fit, data=frame, delivered=sample, trade_off=False)
+        report = build_report(fit, data=frame, result=sample, trade_off=False)
         for rate in report.rates:
             assert rate.delivered == pytest.approx(
                 expected[rate.kind].min() / expected[rate.kind].max()
@@ -389,7 +387,7 @@ def test_copies_are_counted_in_the_delivered_rows():
     frame = frame_of()
     fit = fitted(frame)
     sample = fit.sample(800)
-    costs = build_report(fit, data=frame, delivered=sample, trade_off=False).costs
+    costs = build_report(fit, data=frame, result=sample, trade_off=False).costs
     assert costs.counted
     for cost in costs.groups:
         level = cost.name.split(" = ")[1]
@@ -421,7 +419,7 @@ def test_a_relabelled_copy_may_have_any_outcome_and_old_rows_count_once_more(
     mode, rows = ("top-up", pd.concat([frame, new])) if model is None else ("rows", new)
     profile = [column for column in COLUMNS if column != "y" or model is None]
     for cost in build_report(
-        fit, data=frame, delivered=new, mode=mode, trade_off=False
+        fit, data=frame, result=new, mode=mode, trade_off=False
     ).costs.groups:
         level = cost.name.split(" = ")[1]
         assert cost.most_copies == pytest.approx(
@@ -432,7 +430,7 @@ def test_a_relabelled_copy_may_have_any_outcome_and_old_rows_count_once_more(
 
 def test_without_the_data_copies_are_expected_for_as_many_rows_as_were_drawn():
     fit = fitted(frame_of(3))
-    report = build_report(fit, delivered=fit.sample(1500), trade_off=False)
+    report = build_report(fit, result=fit.sample(1500), trade_off=False)
     assert not report.costs.counted
     for cost, expected in zip(
         report.costs.groups, fit.certificate.costs.groups, strict=True
@@ -446,7 +444,7 @@ def test_filled_cells_have_the_share_of_the_delivered_rows():
     frame = frame[~((frame["z0"] == "g1") & (frame["y"] == "o1"))]
     fit = debias(frame, "y", "z0", representation_rate=1.0, random_state=0)
     sample = fit.sample(333)
-    report = build_report(fit, data=frame, delivered=sample, trade_off=False)
+    report = build_report(fit, data=frame, result=sample, trade_off=False)
     share = ((sample["z0"] == "g1") & (sample["y"] == "o1")).mean()
     assert report.costs.filled == pytest.approx(share)
     assert f"{percent(share)} of the result has a combination" in markdown_report(
@@ -481,7 +479,7 @@ def test_a_warning_stands_above_every_answer_and_no_rate_is_met_without_it():
         random_state=0,
     )
     report = build_report(
-        fit, data=few_people(), delivered=fit.weights(), mode="weights", trade_off=False
+        fit, data=few_people(), result=fit.weights(), mode="weights", trade_off=False
     )
     assert report.alerts[0].startswith(
         "race = Other: 25.0% of the result rests on 3 rows (0.1% of the data)"
@@ -511,7 +509,7 @@ def test_within_the_line_there_is_no_warning_but_the_costs_are_on_the_first_page
     fit = debias(
         frame, "y", "z0", favourable="o1", representation_rate=1.0, random_state=0
     )
-    report = build_report(fit, delivered=fit.weights(), mode="weights", trade_off=False)
+    report = build_report(fit, result=fit.weights(), mode="weights", trade_off=False)
     assert report.alerts == ()
     assert [report.state(rate) for rate in report.rates] == [("good", "✓ met")] * 2
     for text in (visible(html_report(report)), markdown_report(report)):
@@ -527,7 +525,7 @@ def test_a_relabelled_report_says_on_its_first_page_whose_outcomes_were_changed(
     frame = frame_of(7)
     fit = fitted(frame, model=EQUAL_PROBABILITIES)
     report = build_report(
-        fit, data=frame, delivered=fit.weights(), mode="weights", trade_off=False
+        fit, data=frame, result=fit.weights(), mode="weights", trade_off=False
     )
     parts = fit.weights() / fit.weights().sum(axis=1, keepdims=True)
     for group in ("g0", "g1"):
@@ -555,7 +553,7 @@ def test_a_relabelled_report_says_on_its_first_page_whose_outcomes_were_changed(
 def test_a_fit_whose_costs_are_not_known_says_so():
     frame = frame_of(8)
     fit = fairmaxent.paper.fit(frame[["z0", "y", "x0"]], outcome="y", protected="z0")
-    report = build_report(fit, delivered=fit.sample(100), trade_off=False)
+    report = build_report(fit, result=fit.sample(100), trade_off=False)
     assert (report.costs.groups, report.costs.worst_cell) == ((), None)
     assert len(report.costs.outcomes) == 2
     for text in (html_report(report), markdown_report(report)):

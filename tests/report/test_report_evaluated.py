@@ -107,7 +107,7 @@ def test_on_the_command_line(tmp_path, monkeypatch):
         "debias",
         "data.csv",
         *roles,
-        "--model",
+        "--save",
         "m.fme",
         "--report",
         "r.json",

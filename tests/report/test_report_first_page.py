@@ -106,7 +106,7 @@ def test_each_group_has_its_shares_and_its_outcome_before_and_after():
     frame = people()
     fit = fitted(frame, representation_rate=1.0)
     sample = fit.sample(700)
-    page = first_page(report := build_report(fit, data=frame, delivered=sample))
+    page = first_page(report := build_report(fit, data=frame, result=sample))
     (picture, *_), table, said = (
         page.first_page[0].blocks,
         answers(report)["costs"].table,
@@ -205,7 +205,7 @@ def test_copies_are_counted_in_people():
     frame = people()
     fit = fitted(frame)
     sample = fit.sample(500)
-    page = answers(build_report(fit, data=frame, delivered=sample))
+    page = answers(build_report(fit, data=frame, result=sample))
     line = page["copies"].lines[0]
     # no second number, which is an expectation
     assert not any("copies" in asked for asked in page["asked"].lines)
@@ -215,9 +215,9 @@ def test_copies_are_counted_in_people():
         f"{percent(count / 500)} of 500 new rows ({count}) have exactly the values of a"
         " real row"
     )
-    weights = build_report(fit, data=frame, delivered=fit.weights(), mode="weights")
+    weights = build_report(fit, data=frame, result=fit.weights(), mode="weights")
     assert "All rows are real" in answers(weights)["copies"].lines[0]
-    unknown = answers(build_report(fit, delivered=sample))["copies"].lines[0]
+    unknown = answers(build_report(fit, result=sample))["copies"].lines[0]
     assert "the data were not given" in unknown
 
 
@@ -225,7 +225,7 @@ def test_what_not_to_use_it_for_fits_the_result():
     frame = people(groups=("x", "m"), shares=(0.01, 0.99))
     fit = fitted(frame, representation_rate=1.0)
     lines = answers(
-        build_report(fit, data=frame, delivered=fit.weights(), mode="weights")
+        build_report(fit, data=frame, result=fit.weights(), mode="weights")
     )["not-for"].lines
     assert any("as anonymous data" in line for line in lines)
     assert any(
@@ -247,7 +247,7 @@ def test_without_an_estimate_it_says_how_to_get_one_and_with_one_what_is_expecte
     assert "not estimated" in line
     assert "estimate='weights'" in line
     known = fitted(
-        people(), estimate=fairmaxent.Estimate(output="weights", student="tree")
+        people(), estimate=fairmaxent.Estimate(output="weights", model="tree")
     )
     report = build_report(known, mode="weights")
     model, rate = (
@@ -359,18 +359,18 @@ def test_the_report_has_the_digests_of_what_was_read_and_written(folder, form, m
     data = f"data.{form}"
     if form == "parquet":
         biased_table().write_parquet(data)
-    written = ["-o", f"fair.{form}", "--model", "model.fme", "--report", "report.json"]
+    written = ["-o", f"fair.{form}", "--save", "fit.fme", "--report", "report.json"]
     run("debias", data, *FAVOURED, "--mode", mode, *written)
     record = json.loads(Path("report.json").read_text())
     shown = recorded(record)
     assert shown["Data"] == f"{data}, SHA-256 {digest(data)}"
     assert shown["Fair table"] == f"fair.{form}, SHA-256 {digest(f'fair.{form}')}"
-    assert shown["Model"] == f"model.fme, SHA-256 {digest('model.fme')}"
+    assert shown["Saved fit"] == f"fit.fme, SHA-256 {digest('fit.fme')}"
     assert f"fairmaxent {fairmaxent.__version__}" in shown["Made with"]
-    sampled = ["--sample", f"fair.{form}"] if mode != "weights" else []
+    sampled = ["--result", f"fair.{form}"] if mode != "weights" else []
     run(
         "report",
-        "model.fme",
+        "fit.fme",
         "--data",
         data,
         "--mode",
@@ -381,10 +381,10 @@ def test_the_report_has_the_digests_of_what_was_read_and_written(folder, form, m
         "--no-trade-off",
     )
     later = Path("later.md").read_text().replace("\\", "")
-    for name in (data, "model.fme", *sampled[1:]):
+    for name in (data, "fit.fme", *sampled[1:]):
         assert f"{name}, SHA-256 {digest(name)}" in later
     # a file that exists stays as it is
-    run("report", "model.fme", "-o", "later.md", "--no-trade-off", code=5)
+    run("report", "fit.fme", "-o", "later.md", "--no-trade-off", code=5)
     assert Path("later.md").read_text().replace("\\", "") == later
 
 
@@ -415,8 +415,8 @@ def test_title_author_and_purpose_are_options_and_keys_of_a_config_file(folder):
         "B",
         "--report",
         "report.json",
-        "--model",
-        "model.fme",
+        "--save",
+        "fit.fme",
     ]
     run("debias", "data.csv", *FAVOURED, *options)
     filing = json.loads(Path("report.json").read_text())["filing"]
@@ -427,7 +427,7 @@ def test_title_author_and_purpose_are_options_and_keys_of_a_config_file(folder):
     )
     run(
         "report",
-        "model.fme",
+        "fit.fme",
         "--title",
         "T",
         "--purpose",

@@ -95,7 +95,7 @@ def shown(fit, table, door):
 DOORS = {
     IN_PYTHON: (
         "representation_rate={'sex': None, 'age': 1.0, 'town': 1.0}",
-        "missing='compare'",
+        "compare_missing=True",
         "base_share: 0.2 (this",
     ),
     TYPED: (

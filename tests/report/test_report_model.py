@@ -27,7 +27,7 @@ def table():
 def relabelled(table):
     asked = {
         "model": EQUAL_PROBABILITIES,
-        "estimate": Estimate(output="weights", student="tree"),
+        "estimate": Estimate(output="weights", model="tree"),
     }
     return debias(
         table,
@@ -102,7 +102,7 @@ def test_how_it_was_estimated_is_said(relabelled):
         "is the range that holds 95 of 100 measurements of such a model on 67 other"
         " people" in said()
     )
-    assert ", without the protected columns" in said(blind=True)
+    assert ", without the protected columns" in said(hide_protected=True)
     assert "3 folds, 2 times over, and" in said(rounds=2)
 
 
@@ -161,7 +161,7 @@ def test_every_form_has_each_rate_and_share_with_its_interval_and_no_model_is_tr
         "y",
         "z0",
         favourable=table["y"].mode()[0],
-        model=Model("logistic", sees_protected=False),
+        model=Model("logistic", hide_protected=True),
     )
     known, report = (
         fit.certificate.decisions,

@@ -80,7 +80,7 @@ def test_without_a_browser_it_says_what_to_do_before_any_work(folder):
     biased_table().write_csv("data.csv")
     for command in (
         ["debias", "data.csv", *ROLES, "--pdf", "a.pdf"],
-        ["report", "model.fme", "--pdf", "a.pdf"],
+        ["report", "fit.fme", "--pdf", "a.pdf"],
     ):
         assert "install one" in run(*command, code=3).output
     assert [path.name for path in Path.cwd().iterdir()] == ["data.csv"]
@@ -183,14 +183,14 @@ def test_other_browsers_do(folder, name):
 def test_the_commands_print_it_beside_other_forms(folder):
     stand_in(folder, WORKS)
     biased_table().write_csv("data.csv")
-    written = ["--report", "report.html", "--pdf", "report.pdf", "--model", "model.fme"]
+    written = ["--report", "report.html", "--pdf", "report.pdf", "--save", "fit.fme"]
     result = run("debias", "data.csv", *ROLES, *written)
     assert "wrote report.html\nwrote report.pdf" in result.output
     assert Path("report.pdf").read_bytes() == PDF
     assert stat.S_IMODE(os.stat("report.pdf").st_mode) == stat.S_IMODE(
         os.stat("report.html").st_mode
     )
-    result = run("report", "model.fme", "--no-trade-off", "--pdf", "later.pdf")
+    result = run("report", "fit.fme", "--no-trade-off", "--pdf", "later.pdf")
     assert result.stdout.startswith("wrote later.pdf\n\nNext: open later.pdf")
     assert (
         "end the name with .pdf"

@@ -110,10 +110,10 @@ def test_a_report_without_an_output_and_one_on_a_saved_model_draw_in_batches(
     run("debias", "data.parquet", *ROLES, "--report", "report.json", "--seed", 1)
     report = reported("report.json")
     assert (report["for_report"], report["new_rows"]) == (True, ROWS)
-    run("debias", "data.parquet", *ROLES, "--model", "model.fme", "--seed", 1)
+    run("debias", "data.parquet", *ROLES, "--save", "fit.fme", "--seed", 1)
     run(
         "report",
-        "model.fme",
+        "fit.fme",
         "--data",
         "data.parquet",
         "-o",
@@ -136,12 +136,12 @@ def test_rows_in_batches_are_all_counted_and_the_first_are_looked_at():
     )
     assert (made.rows, len(made.frame), len(made.codes)) == (700, 300, 300)
     np.testing.assert_allclose(made.table, whole.table, atol=1e-12)  # both are by quota
-    report = build_report(fit, data=table(), delivered=made, trade_off=False)
+    report = build_report(fit, data=table(), result=made, trade_off=False)
     assert (report.new_rows, report.copies.rows) == (700, 300)
     space = {"frame": table()}
     exec(report.call, space)
     assert next(space["batches"]).equals(made.frame)
-    fairmaxent.report.write_report(fit, "report.md", delivered=made, trade_off=False)
+    fairmaxent.report.write_report(fit, "report.md", result=made, trade_off=False)
     assert "of the first 300 new rows" in Path("report.md").read_text()
 
 

@@ -1,11 +1,12 @@
-"""What a call asks for, and what pandas measures in the tables that it delivers.
+"""What a call asks for, and what is measured in the tables that it delivers.
 
-Nothing here comes from the library: a rate is a group-by.
+Nothing here comes from the library: a rate is a sum over rows.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import pandas as pd
 from people import GOOD
 
 MASS = "mass"  # how much a row counts
-UNKNOWN = "unknown"  # what a missing value is called here
+UNKNOWN = "missing"  # what a missing value is called, by certificates too
 
 
 def has_categories(column: pd.Series) -> bool:
@@ -28,6 +29,8 @@ class Asked:
 
     options: dict[str, Any]
     data: pd.DataFrame
+    known_levels: dict[str, list[Any]] = field(default_factory=dict)
+    known_small: dict[tuple[str, ...], np.ndarray] = field(default_factory=dict)
 
     def __contains__(self, name: str) -> bool:
         return self.options.get(name) is not None
@@ -71,7 +74,7 @@ class Asked:
     def statistical(self) -> float | None:
         """The rate of outcomes that is wanted; equal means take the place of 1."""
         wanted = self.options.get("statistical_rate", 1.0)
-        if self["means"] and wanted == 1.0:
+        if self["equal_means"] and wanted == 1.0:
             return None
         return wanted
 
@@ -84,7 +87,7 @@ class Asked:
         """Whether groups change their size, and nothing is asked of outcomes."""
         grows = self.representation is not None or "sex" in (self["target"] or {})
         asked = self.options.get("statistical_rate", 1.0)
-        return grows and asked is None and "means" not in self
+        return grows and asked is None and "equal_means" not in self
 
     @property
     def target(self) -> dict[str, Any]:
@@ -140,7 +143,56 @@ class Asked:
     def before(self) -> "Delivered":
         """The data themselves, in the form of an output."""
         table = self.data.assign(**{MASS: self.masses})
-        return Delivered("data", table, root=tuple(self.root))
+        return Delivered("data", table, self)
+
+    def levels(self, column: str) -> list[Any]:
+        """The values of a column of few values; a missing one is the last."""
+        if column not in self.known_levels:
+            values = self.data[column]
+            found = sorted(values.dropna().unique())
+            if values.isna().any():
+                found.append(UNKNOWN)
+            self.known_levels[column] = found
+        return self.known_levels[column]
+
+    def groups(self, grouping: list[str]) -> list[tuple[Any, ...]]:
+        """Each combination of levels of these columns."""
+        return list(product(*(self.levels(name) for name in grouping)))
+
+    def by_stratum(self, counts: np.ndarray, grouping: list[str]) -> np.ndarray:
+        """Counts of `strata`, grouping and perhaps outcomes, with an axis of each."""
+        strata = int(np.prod([len(self.levels(name)) for name in self.strata]))
+        outcomes = counts.shape[len(self.strata) + len(grouping) :]
+        return counts.reshape(strata, len(self.groups(grouping)), *outcomes)
+
+    def is_known(self, grouping: list[str]) -> np.ndarray:
+        """Which groups are compared: not those of a missing value, unless asked for."""
+        groups = self.groups(grouping)
+        if self["compare_missing"]:
+            return np.ones(len(groups), dtype=bool)
+        return np.array([UNKNOWN not in group for group in groups])
+
+    def is_small(self, grouping: list[str]) -> np.ndarray:
+        """By stratum and group, who has fewer rows in the data than asked for.
+
+        Or a smaller share of the people who are compared.
+        """
+        key = tuple(grouping)
+        if key not in self.known_small:
+            self.known_small[key] = self._is_small(grouping)
+        return self.known_small[key]
+
+    def _is_small(self, grouping: list[str]) -> np.ndarray:
+        smallest = self["smallest_group"] or 0
+        data = self.before
+        if isinstance(smallest, int):
+            data = Delivered("rows", self.data.assign(**{MASS: 1.0}), self)
+        sizes = self.by_stratum(data.counts([*self.strata, *grouping]), grouping)
+        sizes = sizes * self.is_known(grouping)
+        if isinstance(smallest, str):
+            share = float(smallest.strip("%")) / 100
+            smallest = share * sizes.sum(axis=1, keepdims=True)
+        return (sizes > 0) & (sizes < smallest)
 
 
 @dataclass(frozen=True)
@@ -149,35 +201,47 @@ class Delivered:
 
     kind: str  # "weights", "rows" or "top-up"
     table: pd.DataFrame
+    asked: Asked
     added: pd.DataFrame | None = None  # its new rows; None: it has none
     off: float = 1e-6  # by how many rows each cell of the fair table may be off
-    root: tuple[str, ...] = ()  # the columns of that table
-    counted: dict[tuple[str, ...], pd.Series] = field(default_factory=dict)
+    counted: dict[tuple[str, ...], np.ndarray] = field(default_factory=dict)
+
+    @cached_property
+    def masses(self) -> np.ndarray:
+        return self.table[MASS].to_numpy(dtype=float)
 
     @cached_property
     def total(self) -> float:
-        return float(self.table[MASS].sum())
+        return float(self.masses.sum())
 
-    @cached_property
-    def cells(self) -> pd.DataFrame:
-        """Each cell of the fair table once, with how much it counts."""
-        return self._summed(self.table, list(self.root)).reset_index()
-
-    def counts(self, columns: list[str]) -> pd.Series:
-        """How much each combination of these columns counts."""
+    def counts(self, columns: list[str]) -> np.ndarray:
+        """How much each combination of levels counts, with an axis for each column."""
         key = tuple(columns)
         if key not in self.counted:
-            source = self.cells if set(columns) <= set(self.root) else self.table
-            self.counted[key] = self._summed(source, columns)
+            self.counted[key] = self._counts(columns)
         return self.counted[key]
 
-    def _summed(self, table: pd.DataFrame, columns: list[str]) -> pd.Series:
-        known = table[columns]
-        if known.isna().to_numpy().any():
-            known = known.astype(object).fillna(UNKNOWN)
-        return table[MASS].groupby([known[name] for name in columns]).sum()
+    def _counts(self, columns: list[str]) -> np.ndarray:
+        root = self.asked.root
+        if columns != root and set(columns) <= set(root):
+            others = [axis for axis, name in enumerate(root) if name not in columns]
+            left = [name for name in root if name in columns]
+            sums = self.counts(root).sum(axis=tuple(others))
+            return sums.transpose([left.index(name) for name in columns])
+        shape = [len(self.asked.levels(name)) for name in columns]
+        cells = np.ravel_multi_index([self._codes(name) for name in columns], shape)
+        sums = np.bincount(cells, weights=self.masses, minlength=int(np.prod(shape)))
+        return sums.reshape(shape)
 
-    def shares(self, columns: list[str]) -> pd.Series:
+    def _codes(self, column: str) -> list[int]:
+        """The number of each row's level; no row has one that nobody had."""
+        numbers = {level: at for at, level in enumerate(self.asked.levels(column))}
+        values = self.table[column].fillna(UNKNOWN).tolist()
+        strange = set(values) - set(numbers)
+        assert not strange, f"{column} has {strange}, which nobody had"
+        return [numbers[value] for value in values]
+
+    def shares(self, columns: list[str]) -> np.ndarray:
         return self.counts(columns) / self.total
 
     def off_in(self, columns: list[str]) -> float:
@@ -185,53 +249,47 @@ class Delivered:
 
         Columns outside the fair table are drawn, and not counted.
         """
-        known = [name for name in columns if name in self.root]
+        root = self.asked.root
+        known = [name for name in columns if name in root]
         if not known:
             return self.off
-        return self.off * self.cells.groupby(known).size().max()
+        has_rows = self.counts(root) > 0
+        others = [axis for axis, name in enumerate(root) if name not in known]
+        return self.off * has_rows.sum(axis=tuple(others)).max()
 
 
-def small_groups(asked: Asked, grouping: list[str]) -> pd.Index:
-    """The groups of each stratum that have fewer rows in the data than asked for.
+@dataclass(frozen=True)
+class Compared:
+    """The groups that are compared in a stratum, and how much each outcome counts."""
 
-    Or a smaller share of the people who are compared.
-    """
-    columns = [*asked.strata, *grouping]
-    smallest = asked["smallest_group"] or 0
-    if isinstance(smallest, int):
-        rows = asked.data[columns].astype(object).fillna(UNKNOWN)
-        sizes = known(asked, rows.groupby(columns).size())
-        return sizes.index[sizes < smallest]
-    sizes = known(asked, asked.before.counts(columns))
-    everybody = sizes.sum()
-    if asked.strata:
-        everybody = sizes.groupby(level=0).transform("sum")
-    return sizes.index[sizes < float(smallest.strip("%")) / 100 * everybody]
+    groups: list[tuple[Any, ...]]
+    levels: list[Any]  # of the outcome
+    counts: np.ndarray  # of each group (rows) and outcome (columns)
 
+    @property
+    def sizes(self) -> np.ndarray:
+        return self.counts.sum(axis=1)
 
-def known(asked: Asked, counts: Any) -> Any:
-    """Groups without those of a missing value, unless these are compared."""
-    if asked["missing"] == "compare":
-        return counts
-    is_unknown = [UNKNOWN in np.atleast_1d(group) for group in counts.index]
-    return counts[~np.array(is_unknown)]
+    @property
+    def rates(self) -> np.ndarray:
+        return self.counts / self.sizes[:, None]
+
+    def having(self, level: Any) -> np.ndarray:
+        return self.counts[:, self.levels.index(level)]
 
 
 def tables_by_stratum(
     asked: Asked, delivered: Delivered, grouping: list[str], outcome: str
-) -> Iterator[pd.DataFrame]:
-    """For each stratum, the counts of groups (rows) and outcomes (columns).
-
-    Groups that are too small in the data are not compared.
-    """
-    counts = delivered.counts([*asked.strata, *grouping, outcome]).unstack(fill_value=0)
-    compared = known(asked, counts)
-    compared = compared[~compared.index.isin(small_groups(asked, grouping))]
-    if not asked.strata:
-        yield compared
-        return
-    for stratum in compared.index.get_level_values(0).unique():
-        yield compared.xs(stratum, level=0)
+) -> Iterator[Compared]:
+    """The counts of each stratum; groups that are too small in the data are left out."""
+    counts = delivered.counts([*asked.strata, *grouping, outcome])
+    counts = asked.by_stratum(counts, grouping)
+    is_compared = asked.is_known(grouping) & ~asked.is_small(grouping)
+    is_compared = is_compared & (counts.sum(axis=-1) > 0)
+    groups = asked.groups(grouping)
+    for of_stratum, chosen in zip(counts, is_compared, strict=True):
+        names = [groups[at] for at in np.flatnonzero(chosen)]
+        yield Compared(names, asked.levels(outcome), of_stratum[chosen])
 
 
 def statistical_rate(
@@ -244,12 +302,11 @@ def statistical_rate(
     """
     off = delivered.off_in([*asked.strata, *grouping, outcome])
     worst = 1.0
-    for counts in tables_by_stratum(asked, delivered, grouping, outcome):
-        sizes = counts.to_numpy().sum(axis=1)
+    for table in tables_by_stratum(asked, delivered, grouping, outcome):
         for level in asked.levels_of(outcome):
-            having = counts[level].to_numpy()
-            at_most = (having + off) / np.maximum(sizes - off, off)
-            at_least = np.maximum(having - off, 0) / (sizes + off)
+            having = table.having(level)
+            at_most = (having + off) / np.maximum(table.sizes - off, off)
+            at_least = np.maximum(having - off, 0) / (table.sizes + off)
             if at_least.max() > 0:
                 worst = min(worst, at_most.min() / at_least.max())
     return float(worst)
@@ -261,16 +318,16 @@ def representation_rate(
     """The size of the smallest group over that of the largest, likewise."""
     off = delivered.off_in([*asked.strata, *grouping])
     worst = 1.0
-    for counts in tables_by_stratum(asked, delivered, grouping, asked["outcome"]):
-        sizes = counts.to_numpy().sum(axis=1)
+    for table in tables_by_stratum(asked, delivered, grouping, asked["outcome"]):
+        sizes = table.sizes
         worst = min(worst, (sizes.min() + off) / (sizes.max() - off))
     return float(worst)
 
 
-def is_near(delivered: Delivered, found: pd.Series, wanted: pd.Series, slack=0.0):
+def is_near(
+    delivered: Delivered, columns: list[str], wanted: np.ndarray, slack: float = 0.0
+) -> bool:
     """Whether shares are what they should be, up to what rows can be off."""
-    missing_levels = wanted.index.difference(found.index)
-    assert (wanted[missing_levels] * delivered.total <= 1).all()
-    differences = (found - wanted.reindex(found.index, fill_value=0.0)).abs()
-    off = delivered.off_in(list(found.index.names))
+    differences = np.abs(delivered.shares(columns) - wanted)
+    off = delivered.off_in(columns)
     return bool(differences.max() <= off / delivered.total + slack + 1e-7)

@@ -4,7 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pandas as pd
-from asked import MASS, Asked, small_groups, tables_by_stratum
+from asked import MASS, Asked, tables_by_stratum
 
 from people import EDGES
 
@@ -37,24 +37,24 @@ def rate_of(asked, columns, kind):
     grouping = list(columns)
     assert grouping in asked.groupings
     ratios = [1.0]
-    for counts in tables_by_stratum(asked, asked.before, grouping, asked["outcome"]):
-        sizes = counts.sum(axis=1)
+    for table in tables_by_stratum(asked, asked.before, grouping, asked["outcome"]):
         if kind == "representation_rate":
+            sizes = dict(zip(table.groups, table.sizes, strict=True))
             ratios += ratios_of(asked, grouping, sizes)
             continue
         for level in asked.levels_of(asked["outcome"]):
-            ratios += ratios_of(asked, grouping, counts[level] / sizes)
+            shares = table.having(level) / table.sizes
+            rates = dict(zip(table.groups, shares, strict=True))
+            ratios += ratios_of(asked, grouping, rates)
     return min(ratios)
 
 
 def ratios_of(asked, grouping, rates):
     """Of every two groups, or of each and the reference."""
-    pairs = combinations(rates.index, 2)
+    pairs = combinations(rates, 2)
     if "reference" in asked:
         reference = tuple(REFERENCE[name] for name in grouping)
-        if len(grouping) == 1:
-            (reference,) = reference
-        pairs = [(reference, group) for group in rates.index]
+        pairs = [(reference, group) for group in rates]
     for first, second in pairs:
         low, high = sorted([rates[first], rates[second]])
         if high > 0:
@@ -63,8 +63,9 @@ def ratios_of(asked, grouping, rates):
 
 def small_labels(asked, columns):
     """The groups that are too small in some stratum."""
-    groups = [np.atleast_1d(group) for group in small_groups(asked, list(columns))]
-    return {tuple(group[len(asked.strata) :].tolist()) for group in groups}
+    is_small = asked.is_small(list(columns)).any(axis=0)
+    groups = asked.groups(list(columns))
+    return {groups[at] for at in np.flatnonzero(is_small)}
 
 
 def jackknife_error(asked, worst):

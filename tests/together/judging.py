@@ -151,18 +151,17 @@ def fitted(asked: Asked) -> Any:
 
 def delivered_by(fit: Any, asked: Asked, kind: str) -> Delivered:
     """One output as a table whose rows count by `MASS`."""
-    root = tuple(asked.root)
     if kind == "weights":
-        return Delivered(kind, fit.weigh(asked.data, name=MASS), root=root)
+        return Delivered(kind, fit.weigh(asked.data, weight_name=MASS), asked)
     if kind == "rows":
         rows = fit.sample(ROWS, random_state=3)
         table = rows.assign(**{MASS: 1.0})
-        return Delivered(kind, table, rows, off=1, root=root)
+        return Delivered(kind, table, asked, rows, off=1)
     rows = fit.top_up(random_state=3)
     old = asked.data.assign(**{MASS: asked.masses})
     table = pd.concat([old, rows.assign(**{MASS: 1.0})], ignore_index=True)
     # old rows count by their design weights, which are rounded
-    return Delivered(kind, table, rows, off=1.5, root=root)
+    return Delivered(kind, table, asked, rows, off=1.5)
 
 
 # ---------------------------------------------------------------- the judgement
@@ -269,10 +268,16 @@ def look_at_document(
 
 
 def said_by_all(wishes: tuple[Wish, ...], asked: Asked) -> tuple[Wish, ...]:
-    """Those with words of their own: a private fit promises more than sharing."""
-    if not asked.is_private:
-        return wishes
-    return tuple(wish for wish in wishes if wish.option != "release")
+    """Those with words of their own.
+
+    A private fit promises more than sharing, and equal probabilities are no decisions.
+    """
+    silent = set()
+    if asked.is_private:
+        silent.add("release")
+    if not asked.decides:
+        silent.add("model")
+    return tuple(wish for wish in wishes if wish.option not in silent)
 
 
 def assert_said(wishes: tuple[Wish, ...], text: str) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 
+import numpy as np
 import pytest
 
 from fairmaxent.fit import certificate, estimate, pipeline, student
@@ -25,6 +26,7 @@ def quickened() -> Iterator[None]:
         patch.setattr(estimate, "_FEW_PEOPLE", 0)
         patch.setattr(estimate, "ESTIMATE_FOLDS", 2)
         patch.setattr(closed_loop, "ROUNDS", 1)
-        patch.setattr(classifier, "_one_thread", lambda model: nullcontext())
+        patch.setattr(closed_loop, "_CUTS", np.linspace(0.1, 0.9, 5))
+        patch.setattr(classifier, "_alone", lambda model: nullcontext())
         patch.setattr(student, "ScikitLabeller", quick_teacher)
         yield

@@ -123,8 +123,8 @@ WISHES = (
     ),
     Wish("within", {"within": "town"}, holds_by_rates),
     Wish(
-        "missing",
-        {"missing": "compare"},
+        "compare_missing",
+        {"compare_missing": True},
         holds_by_rates,
         needs={"protected": ["sex", "race"]},
     ),

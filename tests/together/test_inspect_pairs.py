@@ -71,11 +71,11 @@ def gaps_are_those_of_pandas(options, result):
 def pooled_ratio(asked, columns, pair, level):
     """That of two groups by Mantel and Haenszel; of one stratum, that of its rates."""
     sums = np.zeros(2)
-    for counts in tables_by_stratum(asked, asked.before, columns, asked["outcome"]):
-        both = [group if len(columns) > 1 else group[0] for group in pair]
-        own = counts.loc[both]
-        sizes = own.sum(axis=1)
-        sums += (own[level] / sizes).to_numpy() * sizes.prod() / sizes.sum()
+    for table in tables_by_stratum(asked, asked.before, columns, asked["outcome"]):
+        both = [table.groups.index(tuple(group)) for group in pair]
+        sizes = table.sizes[both]
+        rates = table.having(level)[both] / sizes
+        sums += rates * sizes.prod() / sizes.sum()
     return sums[0] / sums[1]
 
 

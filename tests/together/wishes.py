@@ -32,7 +32,6 @@ from asked import (
     Delivered,
     is_near,
     representation_rate,
-    small_groups,
     statistical_rate,
     tables_by_stratum,
 )
@@ -110,7 +109,7 @@ def assert_shortfall_is_stated(fit: Any, rate: str) -> None:
 
 def outcomes_keep_their_shares(asked: Asked, fit: Any, delivered: Delivered) -> None:
     """What is not asked to change does not: the outcomes' shares, in each stratum."""
-    if asked.decides or "means" in asked:
+    if asked.decides or "equal_means" in asked:
         return
     if asked.only_sizes:
         rates_of_groups_stay(asked, delivered)
@@ -119,10 +118,15 @@ def outcomes_keep_their_shares(asked: Asked, fit: Any, delivered: Delivered) -> 
     for outcome in asked.outcomes:
         if outcome in asked.target:
             continue
-        columns = [*asked.strata, outcome]
-        before = asked.before.shares(columns)
-        found = delivered.shares(columns)
-        assert is_near(delivered, found, before, slack), f"shares of {columns}: {found}"
+        assert_shares_stay(asked, delivered, [*asked.strata, outcome], slack)
+
+
+def assert_shares_stay(
+    asked: Asked, delivered: Delivered, columns: list[str], slack: float
+) -> None:
+    before = asked.before.shares(columns)
+    found = delivered.shares(columns)
+    assert is_near(delivered, columns, before, slack), f"shares of {columns}: {found}"
 
 
 def rates_of_groups_stay(asked: Asked, delivered: Delivered) -> None:
@@ -134,11 +138,10 @@ def rates_of_groups_stay(asked: Asked, delivered: Delivered) -> None:
     before = tables_by_stratum(asked, asked.before, grouping, asked["outcome"])
     after = tables_by_stratum(asked, delivered, grouping, asked["outcome"])
     for old, new in zip(before, after, strict=True):
-        old_rates = old.div(old.sum(axis=1), axis=0)
-        new_rates = new.div(new.sum(axis=1), axis=0)
+        assert old.groups == new.groups
         off = delivered.off_in([*asked.strata, *grouping])
-        most = 2 * off / new.sum(axis=1).min() + slack + 1e-7
-        assert (old_rates - new_rates).abs().max().max() <= most
+        most = 2 * off / new.sizes.min() + slack + 1e-7
+        assert np.abs(old.rates - new.rates).max() <= most
 
 
 def groups_keep_their_sizes(asked: Asked, fit: Any, delivered: Delivered) -> None:
@@ -149,10 +152,7 @@ def groups_keep_their_sizes(asked: Asked, fit: Any, delivered: Delivered) -> Non
     for grouping in asked.groupings:
         if not asked.target.keys().isdisjoint(grouping):
             continue
-        columns = [*asked.strata, *grouping]
-        before = asked.before.shares(columns)
-        found = delivered.shares(columns)
-        assert is_near(delivered, found, before, slack), f"sizes of {columns}: {found}"
+        assert_shares_stay(asked, delivered, [*asked.strata, *grouping], slack)
 
 
 def stated_rates_are_true(asked: Asked, fit: Any, delivered: Delivered) -> None:
@@ -192,29 +192,25 @@ def small_groups_stay(asked: Asked, fit: Any, delivered: Delivered) -> None:
     """They have the size and the outcomes of the rows that may stay, and are named."""
     named = " ".join(group.name for group in fit.certificate.set_apart)
     table = asked.before.table
-    may_stay = Delivered("data", table[~asked.forbidden(table)])
+    may_stay = Delivered("data", table[~asked.forbidden(table)], asked)
     for grouping in asked.groupings:
-        small = small_groups(asked, grouping)
-        if not len(small):
+        is_small = asked.is_small(grouping)
+        if not is_small.any():
             continue
-        for group in small:
-            assert np.atleast_1d(group)[-1] in named, f"{group} is not listed"
+        for at in np.flatnonzero(is_small.any(axis=0)):
+            group = asked.groups(grouping)[at]
+            assert group[-1] in named, f"{group} is not listed"
         for outcome in asked.outcomes:
             columns = [*asked.strata, *grouping, outcome]
-            before = of_groups(may_stay.shares(columns), small)
-            found = of_groups(delivered.shares(columns), small)
-            assert is_near(delivered, found, before), f"{columns}: {found}, {before}"
-
-
-def of_groups(shares: pd.Series, groups: pd.Index) -> pd.Series:
-    """The shares of some groups, by their outcomes."""
-    return shares[shares.index.droplevel(-1).isin(groups)]
+            before = asked.by_stratum(may_stay.shares(columns), grouping)[is_small]
+            found = asked.by_stratum(delivered.shares(columns), grouping)[is_small]
+            off = delivered.off_in(columns) / delivered.total
+            assert np.abs(found - before).max() <= off + 1e-7, f"{columns}: {found}"
 
 
 def strata_keep_their_sizes(asked: Asked, fit: Any, delivered: Delivered) -> None:
-    before = asked.before.shares(asked.strata)
     slack = NOISE if asked.is_private else 0.0
-    assert is_near(delivered, delivered.shares(asked.strata), before, slack)
+    assert_shares_stay(asked, delivered, asked.strata, slack)
 
 
 def means_are_equal(asked: Asked, fit: Any, delivered: Delivered) -> None:
@@ -222,12 +218,11 @@ def means_are_equal(asked: Asked, fit: Any, delivered: Delivered) -> None:
     outcome = asked["outcome"]
     slack = NOISE if asked.is_private else 0.0
     for grouping in asked.groupings:
-        for counts in tables_by_stratum(asked, delivered, grouping, outcome):
-            values = counts.columns.to_numpy(dtype=float)
-            means = counts.to_numpy(dtype=float) @ values / counts.sum(axis=1)
+        for table in tables_by_stratum(asked, delivered, grouping, outcome):
+            means = table.rates @ np.array(table.levels, dtype=float)
             off = delivered.off_in([*asked.strata, *grouping])
-            most = 2 * off / counts.sum(axis=1).min() + 1e-6
-            assert np.ptp(means) <= most, f"means of {grouping}: {means.to_dict()}"
+            most = 2 * off / table.sizes.min() + 1e-6
+            assert np.ptp(means) <= most, f"means of {grouping}: {means}"
     may_stay = ~asked.forbidden(asked.data)
     old = np.average(asked.data[outcome][may_stay], weights=asked.masses[may_stay])
     new = np.average(delivered.table[outcome], weights=delivered.table[MASS])
@@ -243,9 +238,9 @@ def target_is_met(asked: Asked, fit: Any, delivered: Delivered) -> None:
         slack = 0.0
         if name not in asked.root and delivered.kind != "weights":
             slack = DRAWN
+        shares = np.array([wanted.get(level, 0.0) for level in asked.levels(name)])
         found = delivered.shares([name])
-        wanted = pd.Series(wanted)
-        assert is_near(delivered, found, wanted, slack), f"{name}: {found.to_dict()}"
+        assert is_near(delivered, [name], shares, slack), f"{name}: {found}"
 
 
 def outcome_moves_freely(asked: Asked, fit: Any, delivered: Delivered) -> None:
@@ -254,7 +249,7 @@ def outcome_moves_freely(asked: Asked, fit: Any, delivered: Delivered) -> None:
         return
     old = asked.before.shares([asked["outcome"]])
     new = delivered.shares([asked["outcome"]])
-    assert (old - new).abs().max() > 1e-5
+    assert np.abs(old - new).max() > 1e-9  # where groups hardly differ, it is little
 
 
 def no_row_counts_too_much(asked: Asked, fit: Any, delivered: Delivered) -> None:
@@ -266,10 +261,11 @@ def no_row_counts_too_much(asked: Asked, fit: Any, delivered: Delivered) -> None
         return
     before = asked.before.shares(asked.root)
     after = delivered.shares(asked.root)
-    cells = delivered.table[asked.root].drop_duplicates()
     off = delivered.off / delivered.total + 1e-7
-    assert len(cells) <= len(before)
-    assert (after.reindex(before.index, fill_value=0) <= most * before + off).all()
+    if asked.is_private:
+        off += NOISE
+    assert not after[before == 0].any()
+    assert (after <= most * before + off).all()
 
 
 def new_combinations_appear(asked: Asked, fit: Any, delivered: Delivered) -> None:
@@ -385,7 +381,7 @@ def progress_is_told(asked: Asked, fit: Any, delivered: Delivered) -> None:
 def features(asked: Asked, table: pd.DataFrame) -> pd.DataFrame:
     """The columns that a model is shown."""
     hidden = [asked["outcome"], "name", "design", MASS]
-    if not asked.model.get("sees_protected", True):
+    if asked.model.get("hide_protected", False):
         hidden += asked.protected
     return table.drop(columns=[name for name in hidden if name in table.columns])
 
@@ -443,7 +439,7 @@ def model_is_ours(asked: Asked, fit: Any, delivered: Delivered) -> None:
 
 def model_is_blind(asked: Asked, fit: Any, delivered: Delivered) -> None:
     decisions_are_equal(asked, fit, delivered)
-    assert fit.certificate.decisions.sees_protected is False
+    assert fit.certificate.decisions.hide_protected is True
     fit.model().predict(asked.data.drop(columns=asked.protected))
 
 
@@ -470,8 +466,8 @@ def estimate_is_there(asked: Asked, fit: Any, delivered: Delivered) -> None:
     estimate = fit.certificate.estimate
     plan = asked["estimate"]
     assert estimate.output == plan.get("output", "rows")
-    assert estimate.blind == plan.get("blind", False)
-    assert type(plan.get("student", Quick())).__name__ in estimate.student
+    assert estimate.hide_protected == plan.get("hide_protected", False)
+    assert type(plan.get("model", Quick())).__name__ in estimate.model
     assert all(0 <= rate <= 1 for rate in estimate.after.by_predictions.values())
 
 
@@ -532,7 +528,7 @@ def budget_is_kept(asked: Asked, fit: Any, delivered: Delivered) -> None:
 BOTH = {"protected": ["sex", "race"]}
 PRIVATE = {"domain": "declared"}
 A_MODEL = {"favourable": "good", "model": {"estimator": Quick()}}
-AN_ESTIMATE = {"student": Quick()}
+AN_ESTIMATE = {"model": Quick()}
 OF_PRIVACY = ("private fit", "privacy", "private", "epsilon")
 OF_RELEASE = ("rows to share", "release")
 LEDGER = "a file"  # that the test names
@@ -574,8 +570,8 @@ WISHES = (
         says=("the strata are those of town",),
     ),
     Wish(
-        "means",
-        {"means": "equal"},
+        "equal_means",
+        {"equal_means": True},
         means_are_equal,
         needs={"outcome": "grade"},
         says=("The mean of grade is equal in all groups",),
@@ -601,8 +597,8 @@ WISHES = (
         value="or free",
     ),
     Wish(
-        "missing",
-        {"missing": "compare"},
+        "compare_missing",
+        {"compare_missing": True},
         is_a_promise,
         needs=BOTH,
         says=("Missing values are compared like any other group or outcome.",),
@@ -671,8 +667,8 @@ WISHES = (
         value="or probabilities",
     ),
     Wish(
-        "model.sees_protected",
-        {"model": {"sees_protected": False}},
+        "model.hide_protected",
+        {"model": {"hide_protected": True}},
         model_is_blind,
         needs=A_MODEL,
         says=("for a model that does not see the protected columns",),
@@ -708,14 +704,14 @@ WISHES = (
         names=("estimate",),
     ),
     Wish(
-        "estimate.student",
-        {"estimate": {"student": Slower()}},
+        "estimate.model",
+        {"estimate": {"model": Slower()}},
         estimate_is_there,
         names=("estimate",),
     ),
     Wish(
-        "estimate.blind",
-        {"estimate": {"blind": True}},
+        "estimate.hide_protected",
+        {"estimate": {"hide_protected": True}},
         estimate_is_there,
         needs={"estimate": AN_ESTIMATE},
         names=("estimate",),

@@ -37,7 +37,7 @@ READING_NAMES = tuple(
 )
 FILING_NAMES = ("title", "author", "purpose")
 _CHANGE = (
-    "train",
+    "model",
     "hide_protected",
     "parity",
     "threshold",
@@ -80,7 +80,7 @@ def _named() -> dict[str, TypedOption]:
     """The options that the page may have, by their names here and in Python."""
     controls = _controls()
     named = by_name(controls.values())
-    return {**controls, **named, "missing_text": controls["missing"]}
+    return {**controls, **named}
 
 
 def as_labelled(option: Option) -> str:
@@ -165,7 +165,7 @@ def _controls() -> dict[str, TypedOption]:
     ):
         # those under a heading of their own come last, as in a command
         for source in sorted(sources, key=lambda source: bool(source.info.heading)):
-            controls[source.param] = source
+            controls[source.name] = source
     return controls
 
 
@@ -213,9 +213,9 @@ def page_options(sent: object, *, names: Collection[str]) -> PageOptions:
 
 
 def _is_given(source: TypedOption, sent: Values) -> bool:
-    if source.param not in sent:
+    if source.name not in sent:
         return False
-    value = sent[source.param]
+    value = sent[source.name]
     if value is None:
         return source.info.text == "rate"  # for which nothing is a value, too
     return value is not False and value not in ([], {})
@@ -234,14 +234,12 @@ def _read(source: TypedOption, value: Any) -> Any:
             value = value_of(info).taken(value)
     except ValueError as problem:
         between = ": " if is_typed else " "
-        raise InputError(Option(source.param), f"{between}{problem}") from problem
+        raise InputError(Option(source.name), f"{between}{problem}") from problem
     choices = _choices(info)
     if choices and value not in choices:
-        raise unfit(source.param, value, did_you_mean(value, choices))
+        raise unfit(source.name, value, did_you_mean(value, choices))
     if info.least is not None and value < info.least:
-        raise unfit(
-            source.param, value, f"it takes a whole number from {info.least} on"
-        )
+        raise unfit(source.name, value, f"it takes a whole number from {info.least} on")
     return value
 
 
@@ -268,12 +266,12 @@ def _drawn(source: TypedOption) -> Values:
     if isinstance(default, bool) or not isinstance(default, str | int | float):
         default = None
     return {
-        "name": source.param,
+        "name": source.name,
         "label": info.label,
         "help": info.page_help or labelled(info.help),
         "default": default,
         # it is not there unless this is given, too
-        "part_of": _named().get(source.owner or "", source).param,
+        "part_of": _named().get(source.owner or "", source).name,
         "refused": [*_greyed(source)],
         **_kind(source),
     }
@@ -285,7 +283,7 @@ def _greyed(source: TypedOption) -> Iterator[Values]:
         other = _named().get(row.other)
         if _named().get(row.option) is source and other and row.when is None:
             yield {
-                "other": other.param,
+                "other": other.name,
                 "is": row.beside,
                 "default": other.usual,
                 "why": row.error({}).spelled(as_labelled),

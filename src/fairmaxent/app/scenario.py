@@ -238,7 +238,7 @@ class OpenedTable:
         key = repr((tuple(drop), columns_as, weight))
         if key not in self._levels:
             frame = self.looked_at.drop(list(drop))
-            domain = columns_as.domain(frame, weight)
+            domain = columns_as.domain_of(frame, weight)
             if domain is None:
                 weights = read_weights(open_frame(frame), weight)
                 rows = frame.drop([] if weight is None else [weight])
@@ -364,7 +364,7 @@ class Scenario:
     def needs_rows_in_memory(self) -> bool:
         """Whether a model, or --release, needs the rows of a Parquet file."""
         has = self.asked.has
-        if has("train"):
+        if has("model"):
             return True
         return has("release") and self.domain_text is None
 
@@ -384,7 +384,7 @@ class Scenario:
             spending = Spending(self.table.ledger, "fairmaxent app")
         asked = AskedOptions(self.asked.values | {"ledger": spending})
         request = asked.request(self.roles, self.declaration)
-        added = {"declared": self.domain_text, "report": "report.html"}
+        added = {"domain": self.domain_text, "report": "report.html"}
         refuse(request, self.wanted, self.columns_as, **added)
         return request
 
@@ -418,7 +418,7 @@ class Readings:
             raise InputError(_UNSPENT)
         self._newest = None  # two tables need not be in memory at once
         frame = scenario.file.frame
-        domain = request.domain or scenario.columns_as.domain(frame, request.weight)
+        domain = request.domain or scenario.columns_as.domain_of(frame, request.weight)
         data = read_frame(frame, replace(request, domain=domain, progress=progress))
         if private:
             self._paid[key] = data

@@ -368,7 +368,7 @@ def is_quick(request: Request, data: Reading) -> bool:
     mentioned = set(request.target or ())
     for rule in request.forbid or ():
         mentioned |= set(rule)
-    binned = request.means is not None and not data.roles.attributes[0].is_value_coded
+    binned = request.equal_means and not data.roles.attributes[0].is_value_coded
     slow = (request.model, request.privacy)
     return (
         not binned

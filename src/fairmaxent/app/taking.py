@@ -40,7 +40,7 @@ def named(fitted: Fitted) -> OutputOptions:
         scenario.wanted,
         output=table.named(f"{ending}{suffix}"),
         like_input=like_input and not is_private,  # whose form would say something
-        model=table.named("model.fme"),
+        save=table.named("fit.fme"),
         report=table.named("report.html"),
     )
     if scenario.pdf:
@@ -67,7 +67,7 @@ def command_text(fitted: Fitted) -> str:
         "--domain": _domain_file(fitted),
         "--estimate": wanted.estimate,
         "-o": wanted.output,
-        "--model": wanted.model,
+        "--save": wanted.save,
         "--report": wanted.report,
         "--pdf": wanted.pdf,
     }
@@ -116,7 +116,7 @@ def _writing(fitted: Fitted, *, is_lazy: bool) -> list[str]:
             "  # in pieces",
         ]
     result = {
-        "weights": f"weigh(table, name={wanted.weight_name!r})",
+        "weights": f"weigh(table, weight_name={wanted.weight_name!r})",
         "top-up": "top_up()",
         "rows": f"sample({rows}{iid})",
     }[wanted.mode]
@@ -174,12 +174,13 @@ def _narrowing(fitted: Fitted, *, is_lazy: bool) -> Iterator[str]:
     if own_way:
         yield "from fairmaxent.cli.reading import DomainOptions"
         yield (
-            f"domain = {scenario.columns_as!r}.domain(frame, {scenario.roles.weight!r})"
+            f"domain = {scenario.columns_as!r}"
+            f".domain_of(frame, {scenario.roles.weight!r})"
         )
 
 
 def take(fitted: Fitted, folder: Path, progress: Progress) -> list[Values]:
-    """Write the fair table, the model and the report into the folder.
+    """Write the fair table, the fit and the report into the folder.
 
     Returns what the page says about them.
     """
@@ -190,7 +191,7 @@ def take(fitted: Fitted, folder: Path, progress: Progress) -> list[Values]:
     source = scenario.file
     paths: Values = {
         what: str(folder / getattr(wanted, what))
-        for what in ("output", "model", "report", "pdf")
+        for what in ("output", "save", "report", "pdf")
         if getattr(wanted, what) is not None
     }
     wanted = replace(wanted, **paths, force=True).in_form(source)
@@ -212,7 +213,7 @@ def take(fitted: Fitted, folder: Path, progress: Progress) -> list[Values]:
         progress("writing the report", 0.95)
     whats = {
         wanted.output: _WHATS[wanted.mode][0],
-        wanted.model: "Model",
+        wanted.save: "Saved fit",
         wanted.report: "Report",
         wanted.pdf: "Report as PDF",
     }

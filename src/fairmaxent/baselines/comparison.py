@@ -3,14 +3,17 @@
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import compress
 from typing import Any
 
 import numpy as np
+from scipy.special import stdtrit
 
 from fairmaxent.baselines.cross_validation import (
     RAW,
     ClassifierName,
     CrossValidation,
+    Scores,
     TriedMethod,
 )
 from fairmaxent.data import frames
@@ -19,7 +22,7 @@ from fairmaxent.data.domain import Domain, bound
 from fairmaxent.data.draws import is_whole
 from fairmaxent.data.levels import cell_text, value_text
 from fairmaxent.data.roles import ColumnNames
-from fairmaxent.data.table import Codes
+from fairmaxent.data.table import Codes, Mask, Reals
 from fairmaxent.document.text import table_lines
 from fairmaxent.document.words import percent
 from fairmaxent.errors import InputError, Option, check_choice, unfit
@@ -28,9 +31,10 @@ from fairmaxent.fit.request import Request
 from fairmaxent.options import refuse_unknown
 from fairmaxent.progress import Progress, silent
 
-# Rates and accuracies that differ by less are taken for the same: folds differ by more.
-_SAME = 0.02
-_SAME_ACCURACY = 0.005
+# Rates of sizes that are below what was asked for by less are met: rows are whole.
+_ROUNDED = 0.02
+# How often chance may set aside one of methods that are equally good.
+_ERROR = 0.05
 
 _WIDTH = 80
 # What only one of the methods can be asked for, and why not.
@@ -38,153 +42,160 @@ _ONE_OUTCOME = "methods are compared by the rates of a single outcome"
 _REFUSED = {
     "weight": "the other methods do not support design weights",
     "also": _ONE_OUTCOME,
-    "means": _ONE_OUTCOME,
+    "equal_means": _ONE_OUTCOME,
     "privacy": "the other methods are not private",
 }
+_RULE = (
+    "The rule, which favours nobody: set aside is a method whose range is below what"
+    " was asked for, if another's decisions are surely more equal; and of the rest, one"
+    " than which another is surely more accurate.",
+    "Surely: in 95 of 100 trials of methods that are equally good, none is set aside,"
+    " although people and trained models vary.",
+)
 _HEAD = ("method", "sizes", "outcomes", "accuracy", "decisions", "95% range", "CPU s")
 
 
 @dataclass(frozen=True)
 class MethodChoice:
-    """The method to choose, and how it does beside the raw data."""
+    """The methods that may be chosen, by a rule that favours none of them."""
 
-    method: str | None
-    """None: no method is worth its cost."""
+    methods: tuple[str, ...]
+    """Those that cannot be told apart, in the order of the alphabet; the raw data may
+    be one of them.
+    """
     wanted: float | None
     """The statistical rate that was asked for; None: none was, so that there is nothing
     to choose by.
     """
-    rate: float | None
-    """The rate of the method, or without one, the highest of all methods but the raw
-    data.
-    """
-    raw_rate: float | None
-    accuracy: float | None
-    raw_accuracy: float | None
-    of_decisions: bool
-    """Whether rates are those of the decisions of trained models; otherwise of the
-    data.
-    """
+    scores: Mapping[str, Scores]
+    """Of each method that a model learned from, and of the raw data."""
     by_truth: bool = False
     """Whether accuracies are against what really happened; otherwise against the
     recorded outcome.
     """
 
-    @property
-    def is_reached(self) -> bool:
-        """Whether the method has the rate that was asked for."""
-        return self.method is not None and _reaches(self.rate, self.wanted)
-
     def __str__(self) -> str:
         if self.wanted is None:
             return "You asked for no statistical rate, so the methods are not ranked."
-        if self.rate is None:
+        if not self.methods:
             return "No method gave a result that can be compared."
-        if self.method is not None:
-            return " ".join(self._praise())
-        raw = "no"
-        if self.raw_rate is not None:
-            raw = f"the statistical rate {self.raw_rate:.2f}"
-            if _reaches(self.raw_rate, self.wanted):
-                return f"The raw data are good enough: {self._whose} them have {raw}."
-        return (
-            f"No method beats the raw data: {self._whose} them have {raw}; the best"
-            f" method has {self.rate:.2f}."
+        return " ".join(self._sentences(self.wanted))
+
+    def _sentences(self, wanted: float) -> Iterator[str]:
+        known = [self.scores[name] for name in self.methods]
+        if all(_surely_below(one, wanted) for one in known):
+            yield f"No method reaches the statistical rate {wanted:.2f}."
+        if len(known) == 1:
+            yield from self._praise(self.methods[0])
+            return
+        listed = ", ".join(map(repr, self.methods))
+        rates = [one.predicted_rate or 0.0 for one in known]
+        yield (
+            f"These cannot be told apart: {listed}. The decisions of models trained on"
+            f" them have the statistical rate {min(rates):.2f} to"
+            f" {max(rates):.2f}{self._beside_raw}."
         )
 
     @property
-    def _whose(self) -> str:
-        if self.of_decisions:
-            return "the decisions of a model trained on"
-        return "the outcomes in"
+    def _beside_raw(self) -> str:
+        raw = self.scores.get(RAW)
+        if raw is None or raw.predicted_rate is None or self.methods == (RAW,):
+            return ""
+        return f"; the raw data: {raw.predicted_rate:.2f}"
 
-    def _praise(self) -> Iterator[str]:
-        verb = "Choose"
-        if not self.is_reached:
-            yield f"No method reaches the statistical rate {self.wanted:.2f}."
-            verb = "The closest is"
-        raw = ""
-        if self.raw_rate is not None:
-            raw = f"; the raw data: {self.raw_rate:.2f}"
+    def _praise(self, method: str) -> Iterator[str]:
+        scores = self.scores[method]
         yield (
-            f"{verb} {self.method!r}: {self._whose} it have the statistical rate"
-            f" {self.rate:.2f}{raw}."
+            f"Choose {method!r}: the decisions of a model trained on it have the"
+            f" statistical rate {scores.predicted_rate:.2f}{self._beside_raw}."
         )
-        if self.accuracy is None or self.raw_accuracy is None:
+        raw = self.scores.get(RAW)
+        if raw is None or method == RAW:
             return
-        lost = 100 * (self.raw_accuracy - self.accuracy)
+        before = raw.right(by_truth=self.by_truth)
+        after = scores.right(by_truth=self.by_truth)
+        lost = 100 * (before - after)
         by = " by the truth" if self.by_truth else ""
         verb = "gains" if lost <= -0.05 else "costs"
         if abs(lost) < 0.05:
             yield f"It {verb} no accuracy{by}."
         else:
-            numbers = f"({self.accuracy:.3f} instead of {self.raw_accuracy:.3f})"
+            numbers = f"({after:.3f} instead of {before:.3f})"
             yield f"It {verb} {abs(lost):.1f} points of accuracy{by} {numbers}."
 
 
-def _reaches(rate: float | None, wanted: float | None) -> bool:
-    return (rate or 0.0) >= (wanted or 0.0) - _SAME
+def _surely_below(scores: Scores, wanted: float) -> bool:
+    """Whether the range of its rate does not reach what was asked for."""
+    if scores.predicted_interval is None:  # it gave the outcome to nobody
+        return True
+    return scores.predicted_interval[1] < wanted
 
 
 def choose_method(results: Sequence[TriedMethod], request: Request) -> MethodChoice:
-    """Choose the most accurate of the methods that reach the rate asked for.
+    """Choose the methods that nobody can tell apart, and than which none is better.
 
-    If none does, it is the most accurate of those that come closest to it. With a
-    classifier, the statistical rate of its decisions counts; without, that of the data.
-    A method whose groups are not as equal in size as was asked for is not chosen, and
-    neither is one that is no fairer than the raw data. Where the truth is known, it is
-    what accuracy is measured against.
+    Set aside is a method whose groups are not as equal in size as was asked for, or
+    whose rate is surely below the one asked for while that of another is surely higher;
+    and of the rest, one than which another is surely more accurate. Where the truth is
+    known, that is what accuracy is measured against. The raw data are a method, too.
     """
-    scored = {tried.method: tried.scores for tried in results if tried.scores}
-    of_decisions = any(scores.accuracy is not None for scores in scored.values())
-    by_truth = any(scores.true_accuracy is not None for scores in scored.values())
-    if by_truth:
-        for name, scores in scored.items():
-            scored[name] = replace(scores, accuracy=scores.true_accuracy)
-    raw = scored.pop(RAW, None)
-    # None if a model gives nobody the outcome
-    counted = "predicted_rate" if of_decisions else "statistical_rate"
     wanted = min(rates_in(request.statistical_rate), default=None)  # of all columns
-    none = MethodChoice(
-        method=None,
-        wanted=wanted,
-        rate=None,
-        raw_rate=getattr(raw, counted, None),
-        accuracy=None,
-        raw_accuracy=getattr(raw, "accuracy", None),
-        of_decisions=of_decisions,
-        by_truth=by_truth,
-    )
+    scores = {one.method: one.scores for one in results if one.scores is not None}
+    by_truth = any(one.true_accuracy is not None for one in scores.values())
+    none = MethodChoice((), wanted, scores, by_truth)
     sizes = request.representation_rate
     if sizes is None or isinstance(sizes, Mapping):
         sizes = 0.0
-    rates: dict[str, float] = {}
-    for name, scores in scored.items():
-        rate = getattr(scores, counted)
-        if rate is not None and _reaches(scores.representation_rate, sizes):
-            rates[name] = rate
-    if wanted is None or not rates:
-        return none
-    highest = max(rates.values())
-    accuracies = {
-        name: scored[name].accuracy or 0.0
-        for name, rate in rates.items()
-        if _reaches(rate, min(wanted, highest))
+    left = {
+        one.method: one.without
+        for one in results
+        if one.without is not None
+        and scores[one.method].representation_rate >= sizes - _ROUNDED
     }
-    # Of equals the first, which is fairmaxent's: the command line can use it on the
-    # whole table.
-    enough = max(accuracies.values()) - _SAME_ACCURACY
-    best = next(name for name, accuracy in accuracies.items() if accuracy >= enough)
-    if raw and none.raw_rate is not None and _reaches(raw.representation_rate, sizes):
-        is_no_fairer = rates[best] <= none.raw_rate + _SAME / 2
-        if is_no_fairer or _reaches(none.raw_rate, wanted):
-            return replace(none, rate=highest)
-    return replace(
-        none,
-        method=best,
-        rate=rates[best],
-        accuracy=scored[best].accuracy,
-    )
+    if wanted is None or not left:
+        return none
+    rates = [scores[name].predicted_rate or 0.0 for name in left]
+    is_below = [_surely_below(scores[name], wanted) for name in left]
+    is_out = is_below & _has_better(left, rates, 0)
+    left = dict(compress(left.items(), ~is_out))
+    right = [scores[name].right(by_truth=by_truth) for name in left]
+    is_out = _has_better(left, right, 1)
+    names = sorted(compress(left, ~is_out), key=str.casefold)
+    return replace(none, methods=tuple(names))
+
+
+def _has_better(without: Mapping[str, Reals], numbers: list[float], which: int) -> Mask:
+    """Than which methods another one is surely better, by a number that both have."""
+    parts = np.stack([one[which] for one in without.values()])
+    higher = surely_higher(np.array(numbers), parts, _ERROR / 2)
+    return np.asarray(higher.any(axis=0))
+
+
+def surely_higher(numbers: Reals, without: Reals, error: float) -> Mask:
+    """Which method (row) has surely a higher number than which other one (column).
+
+    ``without`` has the numbers of each method (row) without a part of the people, by
+    fold and part: how much they differ says how much other people would change them
+    (the jackknife; its parts are the same people for all methods). One model decides
+    about a fold, so if folds differ by more than their parts explain, models do, and
+    everything is that much less sure. If all methods were equally good, at least one
+    pair would be told apart with a chance of ``error``, at most.
+    """
+    methods, folds, parts = without.shape
+    count = folds * parts
+    beyond = without - without.mean(axis=(1, 2), keepdims=True)
+    pairs = beyond[:, None] - beyond[None]
+    by_part = (pairs**2).sum(axis=(2, 3))
+    by_fold = (pairs.sum(axis=3) ** 2).sum(axis=2)
+    expected = by_part.sum() * (1 - 1 / folds) * count / (count - 1)
+    models = 1.0
+    if expected > 0:
+        models = max(1.0, by_fold.sum() / expected)
+    deviation = np.sqrt(by_part * (1 - 1 / count) * models)
+    comparisons = max(1, methods * (methods - 1))
+    quantile = stdtrit(count - 1, 1 - error / comparisons)
+    gaps = numbers[:, None] - numbers[None]
+    return np.asarray(gaps > quantile * deviation)
 
 
 @dataclass(frozen=True, repr=False)
@@ -202,7 +213,7 @@ class MethodComparison:
 
     @property
     def verdict(self) -> MethodChoice:
-        """Which method to choose, and what that costs."""
+        """Which methods may be chosen, and what that costs."""
         return choose_method(self.results, self.request)
 
     @property
@@ -425,6 +436,7 @@ def _reading_aid(comparison: MethodComparison) -> Iterator[str]:
         "Deciding the same for everybody would be right in"
         f" {percent(comparison.most_frequent)} of cases."
     )
+    yield from _RULE
     if any(one.true_accuracy is not None for one in scores):
         yield (
             "Truth: how often it was right by what really happened, where that is"

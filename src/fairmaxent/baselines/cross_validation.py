@@ -4,6 +4,7 @@ Rates are those of the data that they make, and of a classifier trained on them.
 """
 
 import importlib.util
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,8 +19,10 @@ from fairmaxent.baselines.models import FAIRLEARN, CodedFold
 from fairmaxent.data import frames
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain, bound
-from fairmaxent.data.table import Codes, Indices, Reals
+from fairmaxent.data.roles import Roles
+from fairmaxent.data.table import Codes, Indices, Mask, Reals
 from fairmaxent.errors import FairMaxEntError, LevelError
+from fairmaxent.fairness.rates import Measure
 from fairmaxent.fit.option_values import Model
 from fairmaxent.fit.pipeline import fit_frame
 from fairmaxent.fit.request import Request
@@ -32,6 +35,7 @@ ClassifierName = Literal["tree", "logistic"]
 Training = tuple[Any, Reals | None]  # rows to train on, and their weights
 Method = Callable[[Any, Request, int], Training]
 RAW = "raw"
+PARTS = 10  # of a fold, each left out once to see how sure a number is
 
 _WEIGHT = "\0weight"  # no column of a user's is called so
 
@@ -65,6 +69,11 @@ class Scores:
     true_accuracy: float | None = None
     """Against what really happened, where that is known."""
 
+    def right(self, *, by_truth: bool) -> float:
+        """How often decisions are right."""
+        accuracy = self.true_accuracy if by_truth else self.accuracy
+        return accuracy or 0.0
+
 
 @dataclass(frozen=True)
 class TriedMethod:
@@ -73,6 +82,9 @@ class TriedMethod:
     method: str
     scores: Scores | None
     refused: FairMaxEntError | None
+    # the rate of its decisions, and how often they are right, without each part of the
+    # people: 2 × folds × parts of a fold
+    without: Reals | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +143,7 @@ class CrossValidation:
             except FairMaxEntError as problem:
                 yield TriedMethod(name, scores=None, refused=problem)
                 continue
-            yield TriedMethod(name, scores=self._scores(folds), refused=None)
+            yield self._judged(name, folds)
 
     def _model(self) -> Model | None:
         """The classifier as one that takes the columns of the table.
@@ -148,11 +160,10 @@ class CrossValidation:
         return Model(classifier)
 
     def _fold(self, method: Method | str, fold: int) -> _Fold:
-        rng = np.random.default_rng(self.seed)
-        fold_of_row = rng.permutation(len(self.frame)) % self.folds
-        tested = np.flatnonzero(fold_of_row == fold)
+        is_tested = self._part_of_row % self.folds == fold
+        tested = np.flatnonzero(is_tested)
         test = self.frame[tested].to_native()
-        train = self.frame[np.flatnonzero(fold_of_row != fold)].to_native()
+        train = self.frame[np.flatnonzero(~is_tested)].to_native()
         decided = None
         began = time.process_time()
         if isinstance(method, str):
@@ -186,7 +197,7 @@ class CrossValidation:
             seed=self.seed + fold,
         )
 
-    def _scores(self, folds: Sequence[_Fold]) -> Scores:
+    def _judged(self, name: str, folds: Sequence[_Fold]) -> TriedMethod:
         """Join the folds.
 
         Decisions are counted over all of them, so that one without any is no gap.
@@ -204,25 +215,77 @@ class CrossValidation:
         decided = np.full(len(self.frame), -1)
         for fold in folds:
             if fold.decided is None:
-                return scores
+                return TriedMethod(name, scores, None)
             decided[fold.tested] = fold.decided
-        name = self.request.outcome
-        table = self.frame.to_native()
-        recorded = self.domain.encode(table)[:, self.domain.index(name)]
+        outcome = self.domain.index(self.request.outcome)
+        recorded = self.domain.encode(self.frame.to_native())[:, outcome]
         scores = replace(scores, accuracy=float((decided == recorded).mean()))
+        right = decided == recorded
+        is_known = np.ones(len(right), dtype=bool)
         if self.truth is not None:
-            is_right = (decided == self.truth)[self.truth >= 0]
-            scores = replace(scores, true_accuracy=float(is_right.mean()))
+            right = decided == self.truth
+            is_known = self.truth >= 0
+            scores = replace(scores, true_accuracy=float(right[is_known].mean()))
         # A name of its own, or the domain's levels of the outcome would be looked up
         # once more.
-        column = self.domain.attribute(name).column_of(decided).alias("\0predicted")
+        column = self.domain.attribute(self.request.outcome).column_of(decided)
         try:
-            rate = self._statistical_rate(table, column.to_native(), None)
-        except LevelError:
-            return scores  # nobody is given the outcome: there is no ratio to take
-        return replace(
+            rate = self._statistical_rate(
+                self.frame.to_native(), column.alias("\0predicted").to_native(), None
+            )
+        except LevelError:  # nobody is given the outcome: there is no ratio to take
+            return TriedMethod(name, scores, None)
+        scores = replace(
             scores, predicted_rate=float(rate), predicted_interval=rate.interval
         )
+        without = np.empty((2, self.folds, PARTS))
+        for part in range(self.folds * PARTS):
+            others = self._part_of_row != part
+            place = (part % self.folds, part // self.folds)
+            without[0][place] = self._rate_among(decided, others)
+            without[1][place] = right[others & is_known].mean()
+        return TriedMethod(name, scores, None, without)
+
+    @cached_property
+    def _part_of_row(self) -> Codes:
+        """The part of a fold that a row is in; part p is of fold p modulo `folds`."""
+        rng = np.random.default_rng(self.seed)
+        return rng.permutation(len(self.frame)) % (self.folds * PARTS)
+
+    @cached_property
+    def _roles(self) -> Roles:
+        return Roles.of(
+            self.domain,
+            self.request.outcome,
+            self.request.protected_names,
+            within=self.request.within_names,
+        )
+
+    @cached_property
+    def _measure(self) -> Measure:
+        """The rates of decisions, as `_statistical_rate` has them, of counts."""
+        return Measure.of(
+            self._roles,
+            groups=self.request.groups,
+            favourable=self.request.favourable,
+            compare_missing=False,
+            within=self.request.within,
+        )
+
+    @cached_property
+    def _cells(self) -> Codes:
+        """Everybody's levels of the columns that are compared; the outcome is first."""
+        return self.domain.encode(self.frame.to_native())[:, self._roles.root]
+
+    def _rate_among(self, decided: Codes, counted: Mask) -> float:
+        """The statistical rate of decisions about some people."""
+        cells = self._cells[counted]
+        cells[:, 0] = decided[counted]
+        sizes = [column.size for column in self._roles.attributes]
+        flat = np.ravel_multi_index(tuple(cells.T.astype(np.intp)), sizes)
+        table = np.bincount(flat, minlength=math.prod(sizes)).reshape(sizes)
+        rates = self._measure.rates(table.astype(float))["statistical_rate"]
+        return float(np.fmin.reduce(np.array([*rates.values()], dtype=float)))
 
     def _rates(self, rows: Any, weights: Any) -> tuple[float, float]:
         """Both rates of what a method made."""
@@ -292,7 +355,7 @@ def _weights(
 ) -> Training:
     """The rows with weights, which need no seed."""
     fit = fit_frame(train, replace(request, model=model))
-    weighed = nw.from_native(fit.weigh(train, name=_WEIGHT), eager_only=True)
+    weighed = nw.from_native(fit.weigh(train, weight_name=_WEIGHT), eager_only=True)
     return weighed.drop(_WEIGHT).to_native(), weighed.get_column(_WEIGHT).to_numpy()
 
 

@@ -17,6 +17,7 @@ from fairmaxent.cli.values import FILE, TypedValue
 from fairmaxent.data.declaration import Declaration
 from fairmaxent.errors import InputError, StorageError, did_you_mean
 from fairmaxent.files.content import reason_of
+from fairmaxent.options import option_hint
 from fairmaxent.options.values import has_null, value_of
 from fairmaxent.plain_text import Values, escaped_toml
 
@@ -51,7 +52,7 @@ def option_values(
         if option is None:
             raise InputError(
                 f"{where} has the unknown key {name!r};"
-                f" {did_you_mean(name, config_keys())}"
+                f" {option_hint(name, config_keys())}"
             )
         if not (isinstance(option, RecordOption) and option.info.in_files):
             raise InputError(

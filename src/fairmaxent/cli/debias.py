@@ -45,6 +45,7 @@ from fairmaxent.errors import (
     StorageError,
     first_line,
 )
+from fairmaxent.files.parquet import named_part
 from fairmaxent.files.reading import STANDARD, TableFile
 from fairmaxent.files.write import Staging, write_table
 from fairmaxent.fit.request import Request
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
     from fairmaxent.fit.certified import Certified
 
 _PATIENCE = 10  # seconds to wait for a scheduler, and for its first worker
-_DEMO_FILES = ("census.csv", "fair.csv", "model.fme", "report.html")
+_DEMO_FILES = ("census.csv", "fair.csv", "fit.fme", "report.html")
 _NO_LEDGER = (
     "What this fit spent is in no ledger, as the table has no place for one; name a"
     " file with --ledger."
@@ -71,7 +72,7 @@ _NO_LEDGER = (
     taking(OutputOptions, "wanted"),
     cls=SectionedCommand,
     epilog=(
-        "Without -o, --model, --report and --pdf nothing is written; the rates before"
+        "Without -o, --save, --report and --pdf nothing is written; the rates before"
         " and after are shown."
     ),
 )
@@ -92,7 +93,7 @@ def debias_command(
     from fairmaxent.cli import result as told
 
     if asked.has("epsilon"):
-        wanted = wanted.keeping_model()
+        wanted = wanted.keeping_fit()
     if wanted.mode != "weights":
         asked = _with_seed(asked)
     repeat = resolved(ctx, seed=asked.values["random_state"])
@@ -112,7 +113,7 @@ def debias_command(
             roles = roles.checked(source, data, columns_as.declaration)
             wanted = wanted.in_form(source)
             with bar(f"fitting {data}") as progress:
-                domain = columns_as.declaration or columns_as.domain(
+                domain = columns_as.declaration or columns_as.domain_of(
                     source.frame, roles.weight
                 )
                 request = asked.request(roles, domain, progress)
@@ -132,7 +133,7 @@ def debias_command(
             following = told.after_debias(data, wanted, repeat, result)
         if request.privacy is not None:
             following = f"{_spent(ledger, request.privacy.delta)}\n\n{following}"
-        if wanted.as_json:
+        if wanted.json:
             text = json_record(told.result_record(result, wanted))
         else:
             text = told.result_text(result, wanted, following)
@@ -164,8 +165,8 @@ def _ledger(
             f"{ledger} is the ledger, and would be written twice; name another file"
             " with --ledger"
         )
-    model = str(Path(wanted.model or "").absolute())
-    asked.values["ledger"] = Spending(ledger, repeat, model)
+    saved = str(Path(wanted.save or "").absolute())
+    asked.values["ledger"] = Spending(ledger, repeat, saved)
     return ledger
 
 
@@ -195,21 +196,21 @@ def _spent(ledger: str | None, delta: float) -> str:
 
 @contextlib.contextmanager
 def _keeping(fit: Certified, wanted: OutputOptions, staging: Staging) -> Iterator[None]:
-    """Keep the model of a private fit at once.
+    """Save a private fit at once.
 
     Whatever fails from now on, what was paid for is there, and said.
     """
-    if fit.certificate.privacy is None or wanted.model is None:
+    if fit.certificate.privacy is None or wanted.save is None:
         yield
         return
-    fit.save(staging.path_for(wanted.model))
-    staging.publish(wanted.model)
+    fit.save(staging.path_for(wanted.save))
+    staging.publish(wanted.save)
     try:
         yield
     except FairMaxEntError as problem:
         raise type(problem)(
             *problem.parts,
-            f"; what was paid for is in {wanted.model}: 'fairmaxent sample' and"
+            f"; what was paid for is in {wanted.save}: 'fairmaxent sample' and"
             " 'fairmaxent report' work from it, and spend nothing more",
         ) from problem
 
@@ -223,15 +224,13 @@ def _opened(
 ) -> tuple[TableFile, bool]:
     """The table, and whether it stays on disk."""
     if wanted.scheduler is not None:
-        return reading.without_dropped(_on_cluster(data)), False
-    scanned = None
-    # a model learns from each row, so all of them must be in memory
-    if not (
-        asked.has("train") or (asked.has("release") and columns_as.declared is None)
-    ):
-        scanned = reading.scan(data)
+        return reading.without_dropped(_on_cluster(data)), True
+    # A model learns from each row, and rows to share depend on how rare each value is.
+    whole = asked.has("model") or (asked.has("release") and columns_as.domain is None)
+    with named_part(data):
+        scanned = reading.scan(data, whole=whole)
     if scanned is not None:
-        return scanned, True
+        return scanned, not whole
     with about_exact_rows() if asked.has("epsilon") else contextlib.nullcontext():
         return reading.read(data, asked.declared(columns_as.declaration)), False
 
@@ -298,7 +297,7 @@ def _connected(address: str | None) -> Iterator[None]:
 def demo_command(ctx: click.Context, out: Path, force: bool) -> None:  # noqa: FBT001 (click passes it by name)
     """Make a census table that comes with the package fair to women and men.
 
-    Leaves census.csv (the data), fair.csv (new rows), model.fme (the model) and
+    Leaves census.csv (the data), fair.csv (new rows), fit.fme (the fit) and
     report.html in the folder.
     """
     from fairmaxent import datasets
@@ -319,7 +318,7 @@ def demo_command(ctx: click.Context, out: Path, force: bool) -> None:  # noqa: F
     arguments += ["--seed", "0"]
     if force:
         arguments.append("--force")
-    arguments += ["-o", str(out / "fair.csv"), "--model", str(out / "model.fme")]
+    arguments += ["-o", str(out / "fair.csv"), "--save", str(out / "fit.fme")]
     arguments += ["--report", str(out / "report.html")]
     typed = ["fairmaxent", "debias", *arguments]
     asked = (

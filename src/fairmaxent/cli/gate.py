@@ -21,6 +21,7 @@ from fairmaxent.errors import FairMaxEntError
 from fairmaxent.files.reading import STANDARD
 from fairmaxent.files.write import Staging, write_whole
 from fairmaxent.gate import checking
+from fairmaxent.gate.audit import AuditRequest
 from fairmaxent.gate.kinds import KINDS
 from fairmaxent.gate.policy import PROJECT, SECTION, Policy, files_of, read_policies
 from fairmaxent.gate.result import CODES, FORMS, MEANINGS, SUFFIXES, CheckResult, worst
@@ -114,10 +115,7 @@ def check_command(
             try:
                 frame = frame_of(data)
                 if is_typed:
-                    asked["missing"] = (
-                        "compare" if asked.pop("compare_missing") else "ignore"
-                    )
-                    domain = columns_as.domain(frame, asked["weight"])
+                    domain = columns_as.domain_of(frame, asked["weight"])
                     asked["against"] = frame_of(asked["against"])
                     results = [checking.checked(frame, Policy(**asked, domain=domain))]
                 else:
@@ -159,9 +157,9 @@ def _say(results: Sequence[CheckResult], form: str) -> None:
             terminal.echo(f"Error: {' '.join(text.split())}", err=True)
 
 
-@click.command(epilog=_DOCUMENTS)
+@click.command(cls=options.SectionedCommand, epilog=_DOCUMENTS)
 @click.argument("kind", type=click.Choice([*KINDS]))
-@click.argument("model", type=values.FILE, metavar="MODEL")
+@click.argument("source", type=values.FILE, metavar="FILE")
 @click.option(
     "-o",
     "--output",
@@ -172,7 +170,7 @@ def _say(results: Sequence[CheckResult], form: str) -> None:
 @click.option(
     "--data",
     type=values.FILE,
-    help="The table that the model was made from; the document states its digest.",
+    help="The table that the fit was made from; the document states its digest.",
 )
 @click.option(
     "--result",
@@ -180,28 +178,41 @@ def _say(results: Sequence[CheckResult], form: str) -> None:
     help="The fair table, likewise; of a CSV file, Croissant describes the columns.",
 )
 @click.option("--force", is_flag=True, help="Replace existing files.")
+@options.taking(dict, "asked", typed_options(AuditRequest), required=False)
 def document_command(
     *,
     kind: str,
-    model: str,
+    source: str,
     output: str,
-    data: str | None,
-    result: str | None,
     force: bool,
+    asked: Values,
+    **files: str | None,
 ) -> None:
-    """Draft a document about MODEL, a file that 'fairmaxent debias --model' or
-    fit.save() wrote.
+    """Draft a document about FILE: a fit that 'fairmaxent debias --save' or
+    fit.save() wrote, or, for ll144, a table of decisions.
 
-    Each part is filled from the model, or says who must write it; nothing in it is a
-    verdict or legal advice. Anybody who has the model can check what was filled in:
-    'fairmaxent verify --document FILE MODEL' makes it again.
+    Each part is filled from that file, or says who must write it; nothing in it is a
+    verdict or legal advice. Anybody who has the file can check what was filled in:
+    'fairmaxent verify --document DOCUMENT FILE' makes it again.
 
     \b
-    fairmaxent document article-10 model.fme -o article-10.md
-    """
+    fairmaxent document article-10 fit.fme -o article-10.md
+    fairmaxent document ll144 decisions.csv --outcome hired --favourable yes --protected sex,race -o audit.md
+    """  # noqa: E501 (a command, to be copied)
     from fairmaxent.debiasing import load
+    from fairmaxent.gate.papers import audit_of
 
+    is_about_table = KINDS[kind].about == "table"
+    for name, value in (files if is_about_table else asked).items():
+        if value:
+            raise click.UsageError(
+                f"--{name} says nothing about a {KINDS[kind].about}, which {kind} is"
+                " made from; leave it out"
+            )
     check_files([output])
     with Staging([output], force=force, readable=[output]) as staging:
-        text = load(model).document(kind, data=data, result=result)
+        if is_about_table:
+            text = audit_of(source, AuditRequest(**asked))
+        else:
+            text = load(source).document(kind, **files)
         write_whole(staging.path_for(output), text.encode())

@@ -5,6 +5,7 @@ Every failure is one line on stderr and a code with a meaning.
 
 import contextlib
 import importlib
+import re
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
@@ -26,6 +27,7 @@ from fairmaxent.errors import (
     SolverError,
     StorageError,
 )
+from fairmaxent.options import FORMER
 from fairmaxent.plain_text import visible
 
 # One line each, so that --help needs to import none of them.
@@ -38,9 +40,9 @@ COMMANDS = {
     "debias": "Turn a biased table into a fair one: new rows, weights, or rows to add.",
     "rake": "Weigh a table so that it has known margins, e.g. those of a census.",
     "evaluate": "Judge new rows before you share them: fidelity, utility, risk.",
-    "sample": "Draw rows from a saved model.",
-    "verify": "Check a saved model: is it whole, and is its certificate true?",
-    "report": "Write a report on a saved model, for readers who did not run the fit.",
+    "sample": "Draw rows from a saved fit.",
+    "verify": "Check a saved fit: is it whole, and is its certificate true?",
+    "report": "Write a report on a saved fit, for readers who did not run the fit.",
     "document": (
         "Draft a document to file: Article 10, Local Law 144, a dataset card,"
         " Croissant."
@@ -209,11 +211,23 @@ def _usage_text(problem: click.UsageError) -> str:
     text = problem.format_message().strip()
     if not text.endswith((".", "?", "!")):
         text += "."
+    if isinstance(problem, click.NoSuchOption):
+        name = problem.option_name.lstrip("-").replace("-", "_")
+        if name in FORMER:
+            text = f"No such option {problem.option_name}: {_typed(FORMER[name])}."
+    if isinstance(problem, click.BadParameter) and "--model" in text:
+        text += " To save the fit to a file, use --save."
     if isinstance(problem, click.MissingParameter):
         missing = problem.param
         if missing is not None and missing.name in ("outcome", "protected"):
             text += " 'fairmaxent inspect' proposes one for your table."
     return f"{text} See '{where} --help'."
+
+
+def _typed(hint: str) -> str:
+    """A hint with its options as they are typed."""
+    flags = re.compile("'([a-z_]+)'")
+    return flags.sub(lambda name: f"--{name[1].replace('_', '-')}", hint)
 
 
 def _explain(problem: BaseException) -> tuple[str, int]:

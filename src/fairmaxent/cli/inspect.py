@@ -82,7 +82,7 @@ class InspectOptions:
             " branch: ranges then allow for them being alike."
         ),
     )
-    as_json: bool = option(False, **JSON)
+    json: bool = option(False, **JSON)
     report: str | None = option(None, **REPORT)
     smallest_group: Any = option(
         None,
@@ -157,7 +157,7 @@ def inspect_command(
             table = reading.read(data, columns_as.declaration)
             roles = roles.checked(table, data)
         with bar("looking"):
-            domain = columns_as.domain(table.frame, roles.weight)
+            domain = columns_as.domain_of(table.frame, roles.weight)
             promise = None
             if wanted.epsilon is not None:
                 promise = Privacy(epsilon=wanted.epsilon)
@@ -187,14 +187,14 @@ def inspect_command(
                 staging.path_for(wanted.report),
                 source=replace(source, reading=notes),
             )
-    if wanted.as_json:
+    if wanted.json:
         echo(json_record({**inspection.to_dict(as_typed), "reading": notes}))
     else:
         echo(inspection_text(inspection, as_typed, notes=notes))
     for path in written:
         about = _MUST_BE_PUBLIC if path == wanted.write_domain else ""
-        echo(f"wrote {on_one_line(path)}{about}", err=wanted.as_json)
-    if not wanted.as_json:
+        echo(f"wrote {on_one_line(path)}{about}", err=wanted.json)
+    if not wanted.json:
         echo(f"\n{_next(ctx, data, inspection, wanted, table.form)}")
 
 

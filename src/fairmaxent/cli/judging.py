@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -44,9 +45,9 @@ _CHOOSING = {
     "fairmaxent, rows": "",
     "fairmaxent, weights": " --mode weights",
     "relabel, probabilities": (
-        " --train boosting --parity probabilities --mode weights"
+        " --model boosting --parity probabilities --mode weights"
     ),
-    "model": " --train MODEL --mode weights",
+    "model": " --model MODEL --mode weights",
 }
 
 
@@ -84,7 +85,7 @@ class EvaluateOptions:
         help="Seed of everything that is drawn.",
         **SEED,
     )
-    as_json: bool = option(False, **JSON)
+    json: bool = option(False, **JSON)
 
 
 @click.command(
@@ -99,7 +100,7 @@ class EvaluateOptions:
 @taking(
     RoleOptions,
     "roles",
-    [source for source in ROLES if source.param not in ("groups", "weight")],
+    [source for source in ROLES if source.name not in ("groups", "weight")],
     required=False,
 )
 @taking(EvaluateOptions, "wanted")
@@ -158,7 +159,7 @@ def evaluate_command(
         for name, table in tables.items()
         for note in table.notes_spelled(as_typed)
     ]
-    if wanted.as_json:
+    if wanted.json:
         echo(json_record({**evaluation.to_dict(), "notes": notes}))
         return
     following = _after_evaluation(ctx, real, new, evaluation, roles)
@@ -223,7 +224,7 @@ class CompareOptions:
             " unknown. No model sees it, and accuracy is measured against it too."
         ),
     )
-    as_json: bool = option(False, **JSON)
+    json: bool = option(False, **JSON)
 
 
 @table_command(role_options, comparison_options, taking(CompareOptions, "wanted"))
@@ -237,18 +238,17 @@ def compare_command(
     reading: ReadingOptions,
 ) -> None:
     """Compare fairmaxent with other methods on the table in the file DATA (- is stdin),
-    and say which to choose.
+    and say which to choose, or which cannot be told apart.
 
     Each method learns from all folds but one. A classifier trained on its result is
     tested on the original rows of the fold left out. Methods that give weights are
-    tried with weights on the original rows; 'relabel' is fairmaxent with --train
+    tried with weights on the original rows; 'relabel' is fairmaxent with --model
     boosting --parity probabilities, and 'model' with the table made for the classifier
-    (--train). What you ask for applies to fairmaxent only; the other methods have goals
+    (--model). What you ask for applies to fairmaxent only; the other methods have goals
     of their own, and always compare the intersections of the protected columns.
     fairlearn's are tried where it is installed. All classifiers see the protected
-    columns; what one that does not will decide, 'fairmaxent debias --train MODEL
-    --hide-protected' says. Without --seed, the seed is 0. Most of the time goes into
-    methods that train many models.
+    columns; what one that does not will decide, 'fairmaxent debias --model MODEL
+    --hide-protected' says. Most of the time goes into methods that train many models.
 
     \b
     fairmaxent compare census.csv --outcome income --protected sex --favourable '>50K'
@@ -260,7 +260,7 @@ def compare_command(
     check_files([asked.values["ledger"]] if asked.has("ledger") else [])
     table = reading.read(data, columns_as.declaration)
     roles = roles.checked(table, data)
-    domain = columns_as.domain(table.frame, None) or Domain.infer(table.frame)
+    domain = columns_as.domain_of(table.frame, None) or Domain.infer(table.frame)
     request = asked.request(roles, domain)
     with bar("comparing") as progress:
         comparison = compared(
@@ -276,7 +276,7 @@ def compare_command(
         for run in comparison.results
         if run.refused is not None
     }
-    if wanted.as_json:
+    if wanted.json:
         records = []
         for run in comparison.results:
             record = {"method": run.method, "refused": refused.get(run.method)}
@@ -287,22 +287,28 @@ def compare_command(
         return
     good = good_outcome_notes(roles.favoured, domain.attribute(roles.outcome))
     notes = [f"Note: {on_one_line(note)}" for note in good]
-    if not comparison.verdict.of_decisions:
+    if not any(run.scores and run.scores.accuracy for run in comparison.results):
         notes.append(
             "Note: accuracy and decisions need scikit-learn; pip install scikit-learn"
         )
     parts = [
         comparison_text(comparison, refused),
         "\n".join(notes),
-        next_step(_after_comparison(comparison.verdict.method)),
+        next_step(_after_comparison(comparison.verdict.methods)),
     ]
     echo("\n\n".join(filter(None, parts)))
 
 
-def _after_comparison(method: str | None) -> str:
-    from fairmaxent.baselines.cross_validation import python_name
+def _after_comparison(methods: Sequence[str]) -> str:
+    from fairmaxent.baselines.cross_validation import RAW, python_name
 
-    if method is None:
+    if len(methods) > 1:
+        return (
+            "take the one that fits your work, as the table does not say which is"
+            " better; more people, or more --folds, may"
+        )
+    method = next(iter(methods), RAW)
+    if method == RAW:
         return (
             "see what the table itself would gain: 'fairmaxent debias', with the same"
             " options and -o FILE"

@@ -1,4 +1,4 @@
-"""``fairmaxent sample``, ``verify`` and ``report``: what to do with a saved model."""
+"""``fairmaxent sample``, ``verify`` and ``report``: what to do with a saved fit."""
 
 import contextlib
 import os
@@ -6,7 +6,7 @@ import secrets
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import get_args
+from typing import Any, get_args
 
 import click
 
@@ -29,7 +29,7 @@ from fairmaxent.options.refusals import Refused, refuse
 from fairmaxent.options.values import number_of
 from fairmaxent.plain_text import Values
 
-model_argument = click.argument("model", type=FILE, metavar="MODEL")
+fit_argument = click.argument("saved", type=FILE, metavar="FIT")
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class SampleOptions:
         None,
         help=(
             "The same seed gives the same rows; by default they differ each time,"
-            " whatever the seed of the model."
+            " whatever the seed of the fit."
         ),
         **shared.SEED,
     )
@@ -75,14 +75,13 @@ class SampleOptions:
 
 
 @click.command()
-@model_argument
+@fit_argument
 @taking(SampleOptions, "wanted")
-def sample_command(model: str, wanted: SampleOptions) -> None:
-    """Draw rows from MODEL, a file that 'fairmaxent debias --model' or fit.save()
-    wrote.
+def sample_command(saved: str, wanted: SampleOptions) -> None:
+    """Draw rows from FIT, a file that 'fairmaxent debias --save' or fit.save() wrote.
 
     \b
-    fairmaxent sample model.fme -n 1000 --given sex=Female -o women.csv
+    fairmaxent sample fit.fme -n 1000 --given sex=Female -o women.csv
     """
     from fairmaxent.debiasing import load
 
@@ -95,9 +94,9 @@ def sample_command(model: str, wanted: SampleOptions) -> None:
         force=wanted.force,
         readable=[target] if wanted.readable_by_others else [],
     ) as staging:
-        with bar(f"reading {model}"):
-            fit = load(model)
-        # Otherwise the seed of the model would draw the rows of 'debias' again.
+        with bar(f"reading {saved}"):
+            fit = load(saved)
+        # Otherwise the seed of the fit would draw the rows of 'debias' again.
         seed = wanted.random_state
         if seed is None:
             seed = secrets.randbelow(2**32)
@@ -117,8 +116,8 @@ def sample_command(model: str, wanted: SampleOptions) -> None:
         for note in notes:
             echo(f"Note: {on_one_line(note)}")
         echo(f"wrote {on_one_line(target)} ({counted(rows, 'row')})")
-        report = name_for(model, "report.html")
-        command = ["report", model, "--sample", target, "-o", report]
+        report = name_for(saved, "report.html")
+        command = ["report", saved, "--result", target, "-o", report]
         echo(f"\n{next_step('write a report on these rows', command)}")
 
 
@@ -154,65 +153,69 @@ def _end(text: str) -> float | None:
 
 
 _ANSWERS = (
-    "Exit code 0: verified. 1: the document differs from what the model gives. 5: the"
-    " model is damaged or forged, or a file is something else."
+    "Exit code 0: verified. 1: the document differs from what the fit gives. 5: the"
+    " fit is damaged or forged, or a file is something else."
 )
 
 
 @click.command(epilog=_ANSWERS)
-@model_argument
+@fit_argument
 @click.option(
     "--document",
     type=FILE,
     help=(
-        "A document that 'fairmaxent document' wrote: make it again from MODEL, and"
+        "A document that 'fairmaxent document' wrote: make it again from FIT, and"
         " show the lines that differ. Only people's own words may: lines that begin"
         " with >, and properties that were 'To be written by'."
     ),
 )
-@click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    help="Print JSON, for programs.",
-)
-def verify_command(*, model: str, document: str | None, as_json: bool) -> None:
-    """Check MODEL, a file that 'fairmaxent debias --model' or fit.save() wrote.
+@click.option("--json", is_flag=True, help="Print JSON, for programs.")
+def verify_command(*, saved: str, document: str | None, json: bool) -> None:
+    """Check FIT, a file that 'fairmaxent debias --save' or fit.save() wrote.
 
     Digests, types and ranges are checked, and the certificate is made again from the
-    rows and the distribution in the file. Nothing in the file is run.
+    rows and the distribution in the file. Nothing in the file is run. An audit is
+    made again from its table, which then stands in place of FIT.
 
     \b
-    fairmaxent verify model.fme
-    fairmaxent verify --document article-10.md model.fme
+    fairmaxent verify fit.fme
+    fairmaxent verify --document article-10.md fit.fme
+    fairmaxent verify --document audit.md decisions.csv
     """
     from fairmaxent.debiasing import load
     from fairmaxent.fit.verification import verify
+    from fairmaxent.gate.papers import is_audit, verify_audit
 
     compared = None
-    with bar(f"checking {model}"):
-        verified = verify(model)
-        if document is not None:
-            compared = load(model).verify_document(document)
-    if as_json:
-        record = {
-            name: getattr(verified, name)
-            for name in ("sha256", "version", "holds", "unverified")
-        }
-        rates = {
-            name: getattr(verified.certificate, name)
-            for name in ("wanted", "before", "achieved")
-        }
-        about = {"model": model, "verified": True, "document": compared}
-        echo(json_record(about | record | rates))
+    record: Values = {"table": saved}
+    with bar(f"checking {saved}"):
+        if document is not None and is_audit(document):
+            compared = verify_audit(document, saved)
+        else:
+            verified = verify(saved)
+            record = _as_record(verified)
+            if document is not None:
+                compared = load(saved).verify_document(document)
+    if json:
+        echo(json_record({**record, "document": compared}))
     elif compared is not None:
         echo(f"{on_one_line(str(document))}: {compared}")
     else:
         echo(str(verified))
-        command = ["sample", model, "-n", "1000", "-o", name_for(model, "rows.csv")]
+        command = ["sample", saved, "-n", "1000", "-o", name_for(saved, "rows.csv")]
         echo(f"\n{next_step('draw rows from it', command)}")
     if compared is not None and compared.differences:
         sys.exit(1)
+
+
+def _as_record(verified: Any) -> Values:
+    """What was verified, for programs."""
+    record = {"fit": verified.path, "verified": True}
+    for name in ("sha256", "version", "holds", "unverified"):
+        record[name] = getattr(verified, name)
+    for name in ("wanted", "before", "achieved"):
+        record[name] = getattr(verified.certificate, name)
+    return record
 
 
 @dataclass(frozen=True)
@@ -221,7 +224,7 @@ class ReportOptions(shared.FilingOptions):
 
     REFUSED = (
         *OUTPUTS,
-        Refused("sample", "mode", "weights are not drawn", beside=("weights",)),
+        Refused("result", "mode", "weights are not drawn", beside=("weights",)),
     )
 
     output: str | None = option(
@@ -236,9 +239,9 @@ class ReportOptions(shared.FilingOptions):
     data: str | None = option(
         None,
         text="file",
-        help="The table that the model was made from, to count copies exactly.",
+        help="The table that the fit was made from, to count copies exactly.",
     )
-    sample: str | None = option(
+    result: str | None = option(
         None,
         text="file",
         help="The rows that were drawn or added; by default new ones are drawn.",
@@ -246,7 +249,7 @@ class ReportOptions(shared.FilingOptions):
     mode: shared.Mode = option(
         "rows",
         choices=get_args(shared.Mode),
-        help="What was made from the model, as in 'fairmaxent debias'.",
+        help="What was made from the fit, as in 'fairmaxent debias'.",
     )
     trade_off: bool = option(
         True,
@@ -272,15 +275,14 @@ class ReportOptions(shared.FilingOptions):
 
 
 @click.command()
-@model_argument
+@fit_argument
 @taking(ReportOptions, "wanted")
 @reading_options
-def report_command(model: str, wanted: ReportOptions, reading: ReadingOptions) -> None:
-    """Write a report on MODEL, a file that 'fairmaxent debias --model' or fit.save()
-    wrote.
+def report_command(saved: str, wanted: ReportOptions, reading: ReadingOptions) -> None:
+    """Write a report on FIT, a file of 'fairmaxent debias --save' or fit.save().
 
     \b
-    fairmaxent report model.fme --data census.csv -o report.html
+    fairmaxent report fit.fme --data census.csv -o report.html
     """
     from fairmaxent.debiasing import load
     from fairmaxent.report import build_report, source, writer
@@ -291,9 +293,9 @@ def report_command(model: str, wanted: ReportOptions, reading: ReadingOptions) -
     check_files(targets)
     shared.check_reports(wanted.output, wanted.pdf)
     with Staging(targets, force=wanted.force, readable=targets) as staging:
-        with bar(f"reading {model}"):
-            fit = load(model)
-            drawn = wanted.sample and reading.read(wanted.sample).frame
+        with bar(f"reading {saved}"):
+            fit = load(saved)
+            drawn = wanted.result and reading.read(wanted.result).frame
             origin = shared.source_of(data, None, None)
             frame = None
             if data is not None:
@@ -305,7 +307,7 @@ def report_command(model: str, wanted: ReportOptions, reading: ReadingOptions) -
                 frame = table.frame
                 notes = table.notes_spelled(origin.front_door.spell)
                 origin = replace(origin, dropped=table.dropped, reading=notes)
-            files = {"Fair table": wanted.sample, "Model": model}
+            files = {"Fair table": wanted.result, "Saved fit": saved}
             written = tuple(
                 source.written_file(what, path)
                 for what, path in files.items()
@@ -315,7 +317,7 @@ def report_command(model: str, wanted: ReportOptions, reading: ReadingOptions) -
             report = build_report(
                 fit,
                 data=frame,
-                delivered=drawn,
+                result=drawn,
                 source=replace(origin, written=written),
                 mode=wanted.mode,
                 trade_off=wanted.trade_off,

@@ -88,7 +88,7 @@ def _click_option(source: TypedOption, *, required: bool) -> Decorator:
         elif source.usual is not None:
             settings |= {"default": source.usual, "show_default": info.shows_default}
     return click.option(
-        source.param,
+        source.name,
         *source.flags,
         cls=RecordOption,
         source=source,
@@ -134,7 +134,7 @@ def taking(
     def decorate(function: Function) -> Function:
         @wraps(function)
         def collected(*args: Any, **params: Any) -> None:
-            given = {source.param: params.pop(source.param) for source in sources}
+            given = {source.name: params.pop(source.name) for source in sources}
             function(*args, **{**params, name: kind(**given)})
 
         decorated: Function = collected
@@ -309,7 +309,7 @@ def ledger_beside(data: str) -> str | None:
 
 
 def name_for(data: str, what: str) -> str:
-    """A name for what is made of a table or a model."""
+    """A name for what is made of a table or a saved fit."""
     if data == STANDARD or is_pattern(data) or is_pipe(data):
         return f"table-{what}"
     return f"{Path(data).stem.removesuffix('.csv')}-{what}"

@@ -71,7 +71,6 @@ FORCE: Settings = {
 JSON: Settings = {
     "text": "flag",
     "in_files": False,
-    "flags": ("--json",),
     "help": "Print JSON, for programs.",
 }
 REPORT: Settings = {
@@ -157,7 +156,7 @@ class FileOptions(FilingOptions):
             "a private table cannot have the form of your file, such as its encoding",
         ),
         Refused(
-            "as_json",
+            "json",
             "output",
             "both write to stdout",
             "write the table to a file",
@@ -193,12 +192,12 @@ class FileOptions(FilingOptions):
     )
     report: str | None = option(None, main=True, **REPORT)
     readable_by_others: bool = option(False, **READABLE)
-    as_json: bool = option(False, **JSON)
+    json: bool = option(False, **JSON)
 
     @property
     def targets(self) -> list[str]:
         """Every file to be written."""
-        paths = (self.output, getattr(self, "model", None), *self.reports)
+        paths = (self.output, getattr(self, "save", None), *self.reports)
         return [path for path in paths if path is not None]
 
     @property
@@ -217,9 +216,9 @@ class FileOptions(FilingOptions):
         return self.reports
 
     def written(self, rows: int | None, contents: str = "") -> list[str]:
-        """Say which files were written, with how many rows, and what a model holds."""
+        """Say which files were written, with how many rows, and what a fit holds."""
         about = {self.output: "" if rows is None else f" ({counted(rows, 'row')})"}
-        about |= {getattr(self, "model", None): f" (it holds {contents})"}
+        about |= {getattr(self, "save", None): f" (it holds {contents})"}
         named = [
             f"wrote {target}{about.get(target, '')}"
             for target in self.targets
@@ -267,7 +266,7 @@ class FileOptions(FilingOptions):
             output_format(self.output, self.output_format)
         if STANDARD in self.targets[self.output is not None :]:
             raise click.UsageError(
-                "only the table goes to stdout; name a file for --model, --report and"
+                "only the table goes to stdout; name a file for --save, --report and"
                 " --pdf"
             )
         check_reports(self.report, self.pdf)
@@ -320,18 +319,11 @@ class OutputOptions(FileOptions):
         Refused("weight_name", "mode", "there are no weights", beside=("top-up",)),
         *(
             Refused("scheduler", name, _IN_MEMORY)
-            for name in ("report", "pdf", "privacy", "model", "estimate")
+            for name in ("privacy", "model", "estimate", "evaluate")
         ),
         *(
             Refused("scheduler", name, "its workers write Parquet", beside=pattern)
             for name, pattern in _NO_PARQUET.items()
-        ),
-        Refused(
-            "scheduler",
-            "mode",
-            "its workers draw rows",
-            "for weights, use fit.weigh() in Python",
-            beside=OLD_ROWS,
         ),
     )
 
@@ -392,12 +384,12 @@ class OutputOptions(FileOptions):
             " which takes seconds to minutes."
         ),
     )
-    model: str | None = option(
+    save: str | None = option(
         None,
         main=True,
         **TARGET,
         help=(
-            "Save the model to this file, for 'fairmaxent sample' and 'fairmaxent"
+            "Save the fit to this file, for 'fairmaxent sample' and 'fairmaxent"
             " report'. A private fit always does: by default to the name of the table,"
             " or else of the report, with the suffix .fme."
         ),
@@ -430,20 +422,20 @@ class OutputOptions(FileOptions):
             readable=self.readable,
         )
 
-    def keeping_model(self) -> Self:
-        """The same, with a file for the model.
+    def keeping_fit(self) -> Self:
+        """The same, with a file for the fit.
 
         Rows and reports can be made of it, and nothing is paid for twice.
         """
-        if self.model is not None:
+        if self.save is not None:
             return self
         for beside in (self.output, *self.reports):
             if beside not in (None, STANDARD):
                 stem = os.path.splitext(beside)[0].removesuffix(".csv")
-                return replace(self, model=f"{stem}.fme")
+                return replace(self, save=f"{stem}.fme")
         raise click.UsageError(
-            "a private fit spends its budget each time, so its model is always kept;"
-            " name a file for it with --model, or for the table with -o"
+            "a private fit spends its budget each time, so it is always saved;"
+            " name a file for it with --save, or for the table with -o"
         )
 
 

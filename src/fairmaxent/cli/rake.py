@@ -165,7 +165,7 @@ def rake_command(
             wanted = wanted.in_form(source)
         with bar("raking"):
             raking = wanted.raked(
-                source.frame, margins, columns_as.domain(source.frame, wanted.weight)
+                source.frame, margins, columns_as.domain_of(source.frame, wanted.weight)
             )
         notes = [
             note
@@ -176,12 +176,12 @@ def rake_command(
         with bar("writing"):
             if wanted.output is not None:
                 whole = source.frame if source.whole is None else source.whole
-                weighed = raking.weigh(whole, name=wanted.weight_name)
+                weighed = raking.weigh(whole, weight_name=wanted.weight_name)
                 notes += wanted.write(weighed, source, staging)
             if wanted.reports:
                 origin = source_of(data, columns_as, repeat)
                 make_report(raking, wanted, staging, origin, source)
-    if wanted.as_json:
+    if wanted.json:
         record = {
             "rows": raking.certificate.rows,
             "files": wanted.targets,

@@ -22,7 +22,13 @@ from fairmaxent.data.frames import open_frame, read_weights
 from fairmaxent.data.limits import max_memory
 from fairmaxent.errors import ColumnError, StorageError, did_you_mean
 from fairmaxent.files import formats
-from fairmaxent.files.parquet import is_pattern, parts_of, scan_table
+from fairmaxent.files.parquet import (
+    is_pattern,
+    loaded,
+    named_part,
+    parts_of,
+    scan_table,
+)
 from fairmaxent.files.reading import STANDARD, FileReading, TableFile
 from fairmaxent.options import option
 from fairmaxent.options.refusals import Refused, refuse
@@ -60,8 +66,11 @@ class ReadingOptions(FileReading):
             formats.read_table(path, self, declaration=declaration)
         )
 
-    def scan(self, path: str) -> TableFile | None:
-        """Open Parquet files without reading them; None for what must be read whole."""
+    def scan(self, path: str, *, whole: bool = False) -> TableFile | None:
+        """Open Parquet files without reading them; None for what must be read whole.
+
+        Or load the ``whole`` table, if there is room for it.
+        """
         from fairmaxent.engines.lazy_frame import FEW, READ_AHEAD
 
         os.environ.setdefault(READ_AHEAD, FEW)  # for what is written from the file, too
@@ -71,6 +80,8 @@ class ReadingOptions(FileReading):
         if lazy is None:
             return None
         formats.refuse_options(path, self, "parquet")
+        if whole:
+            lazy = loaded(lazy, path)
         return self.without_dropped(TableFile(self.renamed(lazy)))
 
     def without_dropped(
@@ -105,7 +116,7 @@ class DomainOptions:
         Refused(name, other, f"{what} how all columns are read")
         for name in _LEARNING
         for other, what in (
-            ("declared", "it says"),
+            ("domain", "it says"),
             ("release", "rows to share decide"),
         )
     )
@@ -140,9 +151,8 @@ class DomainOptions:
             "Most levels that a column may have; rare ones beyond that become 'other'."
         ),
     )
-    declared: str | None = option(
+    domain: str | None = option(
         None,
-        flags=("--domain",),
         text="file",
         label="Public values of every column",
         help=(
@@ -165,11 +175,11 @@ class DomainOptions:
     @property
     def declaration(self) -> Declaration | None:
         """The domain that a file declares."""
-        if self.declared is None:
+        if self.domain is None:
             return None
-        return read_domain(self.declared)
+        return read_domain(self.domain)
 
-    def domain(self, frame: Any, weight: str | None) -> Domain | None:
+    def domain_of(self, frame: Any, weight: str | None) -> Domain | None:
         """Learn the domain as asked, or take it from the file that declares it."""
         from fairmaxent.engines.lazy_counts import average_weight
         from fairmaxent.engines.lazy_frame import collect, learn_domain, open_lazy
@@ -289,10 +299,11 @@ def _files_given(context: click.Context) -> Iterator[str]:
 def unchanged(source: str) -> Iterator[None]:
     """Refuse what was made of files that somebody changed meanwhile.
 
-    They are read several times, and must not mix.
+    They are read several times, and must not mix. One that cannot be read is named.
     """
     before = _states(source)
-    yield
+    with named_part(source):
+        yield
     if _states(source) != before:
         raise StorageError(
             f"{source} was changed while it was read; run the command again"

@@ -13,7 +13,7 @@ from fairmaxent.files.reading import TableFile
 from fairmaxent.fit.option_values import Model
 from fairmaxent.fit.refused import EVALUATION
 from fairmaxent.fit.request import Request
-from fairmaxent.options import NOTHING, typed_options
+from fairmaxent.options import NOTHING, TypedOption, typed_options
 from fairmaxent.options.refusals import MISSING, NEEDED, Refused, refuse
 from fairmaxent.options.values import comma_hint
 from fairmaxent.plain_text import Values
@@ -116,8 +116,8 @@ class AskedOptions:
 
     @classmethod
     def of(cls, **values: Any) -> Self:
-        """The options that were typed; a command that tries models has no --train."""
-        return cls({"train": None, **values})
+        """The options that were typed; a command that tries models has no --model."""
+        return cls({"model": None, **values})
 
     def has(self, name: str) -> bool:
         """Whether something is asked for."""
@@ -141,12 +141,7 @@ class AskedOptions:
         for source in ASKED:
             if source.owner is not None:
                 continue
-            value = self.values[source.param]
-            if value is True:
-                value = source.info.on
-            elif value is False:
-                value = source.field.default
-            values[source.field.name] = value
+            values[source.name] = self.values[source.name]
         also = values["also"] or ()
         favourable = roles.favoured
         if also:
@@ -158,8 +153,8 @@ class AskedOptions:
         values["groups"] = roles.groups
         values["weight"] = roles.weight
         values["estimate"] = None  # it belongs to what is written: see `cli.debias`
-        model = partial(Model, self.values["train"])
-        values["model"] = self._part("model", "train", model)
+        model = partial(Model, self.values["model"])
+        values["model"] = self._part("model", "model", model)
         values["privacy"] = self._part("privacy", "epsilon", Privacy)
         return Request(
             roles.outcome,
@@ -176,12 +171,10 @@ class AskedOptions:
         """
         given = {}
         for source in ASKED:
-            value = self.values.get(source.param)
+            value = self.values.get(source.name)
             if source.owner != owner or value is None or value is False:  # 0 is given
                 continue
-            if value is True:
-                value = source.info.on
-            given[source.field.name] = value
+            given[source.name] = value
         if self.has(first):
             return record(**given)
         for name in given:
@@ -190,16 +183,26 @@ class AskedOptions:
 
 
 _ROLE_NAMES = [field.name for field in fields(RoleOptions)]
-ROLES = [source for source in typed_options(Request) if source.param in _ROLE_NAMES]
+ROLES = [source for source in typed_options(Request) if source.name in _ROLE_NAMES]
 ASKED = [source for source in typed_options(Request) if source not in ROLES]
-REQUEST_NAMES = [source.param for source in ASKED]
+REQUEST_NAMES = [source.name for source in ASKED]
 
 role_options = taking(RoleOptions, "roles", ROLES)
 request_options = taking(AskedOptions.of, "asked", ASKED)
-_COMPARED = [
-    source for source in ASKED if "model" not in (source.field.name, source.owner)
-]
-comparison_options = taking(AskedOptions.of, "asked", _COMPARED)
+_COMPARED = [source for source in ASKED if "model" not in (source.name, source.owner)]
+
+
+def _with_usual_seed(source: TypedOption) -> TypedOption:
+    """A comparison is the same each time, unless another seed is asked for."""
+    if source.name != "random_state":
+        return source
+    info = replace(source.info, help="The seed of folds and draws; 0 by default.")
+    return replace(source, info=info)
+
+
+comparison_options = taking(
+    AskedOptions.of, "asked", list(map(_with_usual_seed, _COMPARED))
+)
 proposed_role_options = taking(
     RoleOptions,
     "roles",

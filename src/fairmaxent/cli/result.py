@@ -5,12 +5,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 from fairmaxent.cli.options import after_report, name_for, next_step, outputs
 from fairmaxent.cli.output import OutputOptions, write_drawn
 from fairmaxent.cli.values import as_typed
 from fairmaxent.data.attribute import Attribute
+from fairmaxent.data.draws import generator
 from fairmaxent.data.frames import load_library
 from fairmaxent.data.levels import Notes, value_text
 from fairmaxent.data.roles import Roles
@@ -18,12 +20,13 @@ from fairmaxent.data.table import Reals
 from fairmaxent.document import Block, Paragraph, Table
 from fairmaxent.document.text import sections_text
 from fairmaxent.document.words import counted, first
+from fairmaxent.engines.cluster_output import part_name
 from fairmaxent.errors import Option, spelled
 from fairmaxent.files.reading import STANDARD, TableFile
 from fairmaxent.files.write import Staging
 from fairmaxent.fit import statements
 from fairmaxent.fit.certificate import cost_remarks, other_remarks
-from fairmaxent.fit.certified import Certified
+from fairmaxent.fit.certified import BATCH, Certified
 from fairmaxent.fit.groups import group_changes
 from fairmaxent.inspection.hints import LEAKS, leak_hints, proxies
 from fairmaxent.inspection.proposals import known_levels, propose_favourable
@@ -65,7 +68,9 @@ class Result:
     @property
     def readable_frame(self) -> Any:
         """The table that was read; None if the fit is private."""
-        return None if self.private else self.source.frame
+        if self.private or self.fit.is_on_cluster:
+            return None
+        return self.source.frame
 
     @cached_property
     def costs(self) -> deliveries.DeliveredCosts:
@@ -110,7 +115,7 @@ def _leaks(result: Result) -> Iterator[str]:
     for hint in leak_hints(roles, codes, None):
         yield spelled(hint.parts, as_typed)
     decisions = fit.certificate.decisions
-    if decisions is None or decisions.sees_protected:
+    if decisions is None or not decisions.hide_protected:
         return
     hidden = fit.roles.protected_names
     for proxy in proxies(roles, codes, None):
@@ -133,9 +138,9 @@ def make_result(
     staging: Staging,
     progress: Progress = silent,
 ) -> Result:
-    """Write the model and the table."""
-    if wanted.model is not None:
-        fit.save(staging.path_for(wanted.model))
+    """Write the fit and the table."""
+    if wanted.save is not None:
+        fit.save(staging.path_for(wanted.save))
     if wanted.output is None:
         return Result(fit, source, fit.distribution.root_table)
     is_lazy = source.frame.__class__.__name__ == "LazyFrame"
@@ -146,7 +151,7 @@ def make_result(
     new_rows = None
     if wanted.mode == "weights":
         whole = source.frame if source.whole is None else source.whole
-        frame = fit.weigh(whole, name=wanted.weight_name)
+        frame = fit.weigh(whole, weight_name=wanted.weight_name)
     elif wanted.mode == "top-up":
         frame = new_rows = fit.top_up()
     else:
@@ -196,22 +201,55 @@ def _on_workers(
     staging: Staging,
     progress: Progress,
 ) -> Result:
-    """Let the workers of a cluster draw and write, and count what they wrote."""
+    """Let the workers of a cluster write, and count the rows that they drew."""
     assert wanted.output is not None
     folder = staging.path_for(wanted.output)
-    count = _count(fit, wanted)
-    fit.write_sample(
-        count,
-        folder,
-        iid=wanted.iid,
-        readable_by_others=wanted.readable_by_others,
-        progress=progress,
-    )
+    seed = fit.request.random_state
+    if wanted.mode == "weights":
+        whole = source.frame if source.whole is None else source.whole
+        weighed = fit.weigh(whole, weight_name=wanted.weight_name)
+        # a part for each part of the input, with its rows in their order
+        weighed.to_parquet(folder, write_index=False, name_function=part_name)
+        made = deliveries.deliver(fit, None, mode="weights", iid=False, seed=None)
+        return Result(fit, source, made.table, rows=fit.table.size, delivered=made)
+    if wanted.mode == "top-up":
+        fit.write_cells(
+            fit.cells_to_add(),
+            folder,
+            generator(seed),
+            readable=wanted.readable_by_others,
+            progress=progress,
+        )
+    else:
+        fit.write_sample(
+            _count(fit, wanted),
+            folder,
+            iid=wanted.iid,
+            readable_by_others=wanted.readable_by_others,
+            progress=progress,
+        )
+    made = _drawn_in(folder, fit, wanted)
+    return Result(fit, source, made.table, made.rows, delivered=made)
+
+
+def _drawn_in(
+    folder: Path, fit: Certified, wanted: OutputOptions
+) -> deliveries.Delivered:
+    """Count the rows in the files of a folder; some of each are kept for a report."""
     drawn = deliveries.DrawnBatches(fit)
-    columns = list(fit.roles.names)
-    for part in sorted(folder.glob("*.parquet")):
-        drawn.add(load_library("pandas").read_parquet(part, columns=columns))
-    return Result(fit, source, drawn.table, count)
+    parquet = load_library("pyarrow.parquet")
+    parts = sorted(folder.glob("*.parquet"))
+    heads = []
+    for part in parts:
+        with parquet.ParquetFile(part) as file:
+            for batch in file.iter_batches(BATCH, columns=list(fit.roles.names)):
+                drawn.add(batch.to_pandas())
+            heads.append(next(file.iter_batches(-(-BATCH // len(parts)))).to_pandas())
+    if heads:
+        drawn.shown = load_library("pandas").concat(heads, ignore_index=True)
+    return drawn.delivered(
+        iid=wanted.iid, seed=fit.request.random_state, mode=wanted.mode
+    )
 
 
 def _in_batches(
@@ -251,8 +289,13 @@ def make_report(
     staging: Staging,
     origin: Source,
 ) -> None:
-    """Write the report; it names the digests of the other files, which are there."""
-    files = {"Fair table": wanted.output, "Model": wanted.model}
+    """Write the report; it names the digests of the other files, which are there.
+
+    The folder that a cluster writes into has none.
+    """
+    files = {"Saved fit": wanted.save}
+    if wanted.scheduler is None:
+        files = {"Fair table": wanted.output} | files
     written = tuple(
         written_file(what, staging.path_for(path), name=path)
         for what, path in files.items()
@@ -272,7 +315,7 @@ def make_report(
         mode=wanted.mode,
         iid=wanted.iid,
         evaluate=wanted.evaluate,
-        delivered=result.delivered,
+        result=result.delivered,
         seed=result.fit.request.random_state,
         **wanted.filing,
     )
@@ -403,8 +446,8 @@ def after_debias(
         )
     if wanted.report is not None:
         return after_report(wanted.report)
-    if wanted.model is not None:
-        command = ["report", wanted.model]
+    if wanted.save is not None:
+        command = ["report", wanted.save]
         if data != STANDARD and not result.private:
             command += ["--data", data]
         command += ["--mode", wanted.mode]
@@ -413,7 +456,7 @@ def after_debias(
             why += "; this, and drawing more rows, spends nothing"
             if wanted.estimate is None:
                 command += ["--estimate", "rows"]
-        return next_step(why, [*command, "-o", name_for(wanted.model, "report.html")])
+        return next_step(why, [*command, "-o", name_for(wanted.save, "report.html")])
     uses = {
         "rows": "use these rows instead of yours",
         "weights": (
@@ -454,7 +497,7 @@ def result_record(result: Result, wanted: OutputOptions) -> Values:
         "rows": result.rows,
         "files": wanted.targets,
         "seed": None if wanted.mode == "weights" else result.fit.request.random_state,
-        "model_holds": None if wanted.model is None else result.fit.contents,
+        "fit_holds": None if wanted.save is None else result.fit.contents,
         "costs": asdict(result.costs),
         "before": result.fit.certificate.before,
         "after": deliveries.delivered_rates(result.fit, result.table),

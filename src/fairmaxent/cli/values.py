@@ -13,8 +13,6 @@ from fairmaxent.options.values import TEXTS, Value, quoted, written
 
 # Options of other records than the request that are not typed by their names.
 _ELSEWHERE = {
-    "as_json": "--json",
-    "declared": "--domain",
     "output": "-o",
 }
 
@@ -65,8 +63,7 @@ def as_typed(option: Option) -> str:
     from fairmaxent.fit.request import Request
 
     source = by_name(typed_options(Request)).get(option.name)
-    # missing_text: of a reader
-    usual = f"--{option.name.removesuffix('_text').replace('_', '-')}"
+    usual = f"--{option.name.replace('_', '-')}"
     flag = _ELSEWHERE.get(option.name, usual)
     is_flag = False
     if source is not None:

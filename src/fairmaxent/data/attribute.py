@@ -222,11 +222,16 @@ class Attribute:
         sums = np.add.reduceat(weighted, self.level_starts[:-1])
         return ratio(sums, self.level_counts(), np.nan)
 
-    def levels_of(self, values: Column) -> Indices:
-        """Return the level of each of a column's distinct, non-missing values."""
+    def levels_of(self, values: Column, *, rest: bool = False) -> Indices:
+        """Return the level of each of a column's distinct, non-missing values.
+
+        Those not listed are refused, or belong to the ``rest``, the last level.
+        """
         if self.edges is not None:
             return np.searchsorted(self.edges, self._numbers(values), side="right")
         positions = self._look_up(values)
+        if rest and not self.is_value_coded:
+            positions[positions < 0] = self.present - 1
         if (positions < 0).any():
             value = _first(values, positions < 0)
             raise LevelError(
@@ -351,15 +356,19 @@ class EncodedColumn:
 
 
 def encode_column(
-    attribute: Attribute, column: Column, *, positions: bool
+    attribute: Attribute, column: Column, *, positions: bool, rest: bool = False
 ) -> EncodedColumn:
-    """Encode a column by an attribute; ``positions``: look up its raw values, too."""
+    """Encode a column by an attribute; ``positions``: look up its raw values, too.
+
+    ``rest`` as in `Attribute.levels_of`.
+    """
     with column_errors(column):
         distinct = distinct_values(column)
         missing = 0
         if distinct.missing:
             missing = attribute.level(None)
-        level_of = np.append(attribute.levels_of(distinct.values), missing)
+        known = attribute.levels_of(distinct.values, rest=rest)
+        level_of = np.append(known, missing)
         levels = level_of.take(distinct.codes)
         if attribute.is_value_coded or not positions:
             return EncodedColumn(attribute, levels)
@@ -379,7 +388,7 @@ def learn_column(
         values = distinct.values
         _check_times(column, values)
         kind = options.kind_of(column, values)
-        counts = _value_weights(distinct, weights)
+        counts = value_weights(distinct, weights)
         grouping = group_values(values, counts[:-1], kind, options)
         labels = [*map(cut, grouping.labels)]
         levels = grouping.levels
@@ -434,7 +443,7 @@ def _check_times(column: Column, values: Column) -> None:
         )
 
 
-def _value_weights(distinct: DistinctValues, weights: Reals | None) -> Reals:
+def value_weights(distinct: DistinctValues, weights: Reals | None) -> Reals:
     """The total weight of each distinct value and, last, of the rows without one."""
     if weights is None:
         return np.append(distinct.counts, distinct.missing).astype(float)

@@ -41,6 +41,7 @@ _EPOCH = datetime.datetime(
 _MICROSECONDS = 1e6  # per second
 # types of single values of which one is "not a number", and differs from itself
 _WITH_NAN = float | np.floating | Decimal | np.datetime64 | np.timedelta64
+TIMES = (datetime.date, datetime.time, datetime.timedelta)
 # The packages whose exceptions are turned: those that hold tables or compute them. pyo3
 # is how polars panics, which is a bug in polars that damaged data can reach; it is no
 # Exception, so it would pass every handler.
@@ -308,6 +309,10 @@ def to_numbers(column: Column) -> Reals:
     Truth values are 0 and 1; missing is NaN.
     """
     dtype = column.dtype
+    if dtype == nw.Object:
+        present = column.drop_nulls().head(1).to_list()
+        if present and isinstance(present[0], TIMES):
+            return numbers_of(column.to_list())
     if dtype.is_numeric() or dtype == nw.Boolean or dtype == nw.Object:
         return _floats(column)
     if dtype == nw.Date or dtype == nw.Datetime:

@@ -131,7 +131,7 @@ def looks_like_identifier(
         rows=rows,
         different=values if distinct is None else distinct,
     )
-    if attribute.values.dtype.is_numeric():
+    if attribute.kind == "numeric" or attribute.values.dtype.is_numeric():
         return column.numbers_name_people(to_numbers(attribute.values)[:values])
     if column.is_named or (column.has_many and column.is_said("personal")):
         return True

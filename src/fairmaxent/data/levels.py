@@ -12,7 +12,14 @@ from typing import Any, Literal, get_args
 import narwhals as nw
 import numpy as np
 
-from fairmaxent.data.frames import Column, number_of, numbers_of, take, to_numbers
+from fairmaxent.data.frames import (
+    TIMES,
+    Column,
+    number_of,
+    numbers_of,
+    take,
+    to_numbers,
+)
 from fairmaxent.data.table import (
     Indices,
     Mask,
@@ -49,6 +56,12 @@ _POSSIBLE_KINDS: dict[Kind, tuple[Kind, ...]] = {
     "boolean": ("boolean", "categorical", "ordered", "numeric"),
     "numeric": ("numeric", "categorical", "ordered"),
     "date": ("date", "categorical", "ordered"),
+}
+# What pandas holds as objects, and narwhals does not know: others have types for it.
+_OBJECTS: dict[Kind, tuple[type, ...]] = {
+    "boolean": (bool,),
+    "numeric": (Decimal,),
+    "date": TIMES,
 }
 
 
@@ -164,12 +177,12 @@ def _natural_kind(column: Column, values: Column) -> Kind:
         return "numeric"
     if dtype.is_temporal():
         return "date"
-    # pandas holds truth values with gaps as objects
-    if dtype == nw.Boolean or (
-        dtype == nw.Object
-        and all(isinstance(value, bool) for value in values.to_list())
-    ):
+    if dtype == nw.Boolean:
         return "boolean"
+    if len(values) and (dtype == nw.Object or dtype == nw.Unknown):
+        for kind, types in _OBJECTS.items():
+            if all(isinstance(value, types) for value in values.to_list()):
+                return kind
     # A type of pandas that is unknown to narwhals.
     arrow = getattr(getattr(column.to_native(), "dtype", None), "pyarrow_dtype", None)
     if arrow is None:

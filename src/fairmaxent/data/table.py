@@ -8,11 +8,12 @@ common currency of priors and features: potentials go in, probabilities come out
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,6 +33,7 @@ Positions = Mapping[int, NDArray[np.unsignedinteger]]
 Summed = Literal["counts", "rows", "squares"]
 Broken = Callable[[Codes], Mask]  # which of some rows are not to count
 LARGEST_KEY = 2**62
+_NARROW = 2**31 - 1
 # Up to this many possible rows, counting every one of them is cheaper than sorting the
 # rows there are.
 _COUNTABLE = 1 << 20
@@ -177,10 +179,12 @@ class Counted(Protocol):
         wanted: Sequence[Axes],
         sizes: Sizes,
         of: Summed = "counts",
-    ) -> list[Reals]:
+        then: Callable[[Reals], Any] = np.asarray,
+    ) -> list[Any]:
         """Sum the rows by the levels of a few columns at a time, one axis each.
 
-        ``sizes`` are those of all columns.
+        ``sizes`` are those of all columns. What is needed of a large table is made of
+        it ``then``, where it is.
         """
 
     def without(self, broken: Broken) -> Counted:
@@ -189,7 +193,7 @@ class Counted(Protocol):
     def reweighed(self, factor: Reals) -> Counted:
         """Multiply each row's count by the factor of its level in the first column."""
 
-    def thinned(self, rows: int) -> Table:
+    def thinned(self, rows: int) -> Counted:
         """Take all rows, or ``rows`` of equal weight that represent them."""
 
     def collect(self) -> Table:
@@ -301,20 +305,35 @@ class Table(Counted):
         wanted: Sequence[Axes],
         sizes: Sizes,
         of: Summed = "counts",
-    ) -> list[Reals]:
+        then: Callable[[Reals], Any] = np.asarray,
+    ) -> list[Any]:
         """Sum the rows by the levels of a few columns at a time, one axis each.
 
-        ``sizes`` are those of all columns.
+        ``sizes`` are those of all columns. What is needed of a large table is made of
+        it ``then``.
         """
         summed = getattr(self, of)
         tables = []
+        before: Axes = ()
+        above: Codes = np.zeros(0, dtype=int)
+        cells = np.empty(len(self.codes), dtype=np.int32)  # one buffer for all
         for columns in wanted:
+            *most, last = columns
             shape = [sizes[column] for column in columns]
-            if len(columns) == 1:
-                cells = self.codes[:, columns[0]]
+            size = math.prod(shape)
+            if not most:
+                found: Codes = self.codes[:, last]
+            elif size > _NARROW:
+                found = ravel(self.codes[:, list(columns)], shape)
             else:
-                cells = ravel(self.codes[:, list(columns)], shape)
-            tables.append(tally(cells, summed, int(np.prod(shape))).reshape(shape))
+                # Tables that differ in the last column alone share what is before it;
+                # 32 bits are twice as fast as 64.
+                if tuple(most) != before:
+                    before = tuple(most)
+                    above = ravel(self.codes[:, most], shape[:-1]).astype(np.int32)
+                found = np.multiply(above, shape[-1], out=cells)
+                found += self.codes[:, last]
+            tables.append(then(tally(found, summed, size).reshape(shape)))
         return tables
 
     def without(self, broken: Broken) -> Table:

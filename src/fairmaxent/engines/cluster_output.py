@@ -1,4 +1,4 @@
-"""New rows and weights made on the workers, as Parquet files and as a Dask column.
+"""New rows and weights made on the workers of Dask, and in the tasks of Spark.
 
 p* is the sum of the partitions' parts: the rows of the partition, and an equal share of
 the base. So the wanted rows of each cell are first divided among the partitions at
@@ -7,8 +7,9 @@ alone: no join, and no row moves.
 """
 
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +23,19 @@ from fairmaxent.data.draws import largest_remainders, shuffled_cells
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import (
     Blocks,
+    Codes,
     Indices,
     Names,
     Reals,
 )
 from fairmaxent.engines.cluster_partitions import Partitions, attached, detached
-from fairmaxent.engines.cluster_tasks import gathered, results, spread
-from fairmaxent.engines.lazy_counts import unpacked, with_keys
+from fairmaxent.engines.cluster_tasks import (
+    gathered,
+    spread,
+    watched,
+    with_columns_by_part,
+)
+from fairmaxent.engines.lazy_counts import Coding
 from fairmaxent.engines.lazy_frame import Lazy
 from fairmaxent.errors import InputError
 from fairmaxent.files.write import remove_unfinished, write_whole
@@ -82,8 +89,6 @@ def write_on_workers(
 
     The rows depend only on ``rng``.
     """
-    from distributed import as_completed
-
     client = table.client
     travelling, rows = detached(source.prior, table.parts)
     shared = {
@@ -116,9 +121,7 @@ def write_on_workers(
         beside=([cells for _, cells in tasks], seeds, paths),
         delivery=delivery,
     )
-    for done, _ in enumerate(as_completed(written), start=1):
-        progress("rows", done / len(written))
-    results(client, written)
+    watched(client, written, partial(progress, "rows"))
     remove_unfinished(delivery.folder)
 
 
@@ -183,6 +186,32 @@ def _write(
     write_part(rows, Path(path), readable=delivery.readable)
 
 
+def level_weights(
+    codes: Codes, blocks: Blocks, log_levels: Reals, rules: Sequence[Rule]
+) -> Reals:
+    """The product of the weights of each row's levels; 0 if it breaks a rule."""
+    scores = np.zeros(len(codes))
+    for column, part in zip(codes.T, blocks.split(log_levels), strict=True):
+        scores += part[column]
+    return np.where(break_any(rules, codes), 0.0, np.exp(scores))
+
+
+def draw_by_tasks(frame: Any, draw: Callable[..., Any], shares: Indices) -> Any:
+    """Let the tasks of Spark draw: ``draw(cells, number)`` for each of the ``shares``.
+
+    They are rows of a table (batches, cells). Returns a Spark frame with the columns of
+    ``frame``.
+    """
+    numbers = frame.sparkSession.range(len(shares))
+
+    def drawn(batches: Iterable[Any]) -> Iterator[Any]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield from draw(shares[number], number).to_batches()
+
+    return numbers.mapInArrow(drawn, frame.schema)
+
+
 def weigh_rows(
     lazy: Lazy,
     roles: Roles,
@@ -193,28 +222,24 @@ def weigh_rows(
     scale: float,
     name: str,
 ) -> Any:
-    """Return the Dask frame with a column ``name``, the weight of each row.
+    """Return the Dask or Spark frame with a column ``name``, the weight of each row.
 
     It is the product of the weights of its levels and its scaled design weight. Rows
-    that break a rule get the weight 0.
+    that break a rule get the weight 0. No row moves.
     """
-    if not lazy.implementation.is_dask():
+    if not (lazy.implementation.is_dask() or lazy.implementation.is_spark_like()):
         raise InputError(
             "the rows of this fit stay on a Dask cluster; pass the Dask frame that was"
             " fitted, or for another kind of frame use fit.collect().weigh(frame)"
         )
-    blocks = roles.blocks
-    coded, keys = with_keys(lazy, roles.domain, blocks, name)
+    coding = Coding.of(roles.domain, roles.blocks, weight, taken=())
 
-    def weighed(frame: Any) -> Any:  # of one partition, a pandas frame
-        codes = unpacked([frame[key].to_numpy(dtype=int) for key in keys], blocks)
-        scores = np.zeros(len(codes))
-        for column, part in zip(codes.T, blocks.split(log_levels), strict=True):
-            scores += part[column]
-        weights = np.where(break_any(rules, codes), 0.0, np.exp(scores))
+    def weighed(frame: Any) -> dict[str, Reals]:  # of one part, in memory
+        codes = coding.codes(frame)
+        weights = level_weights(codes, roles.blocks, log_levels, rules)
         if weight is not None:
-            weights *= frame[weight].to_numpy(dtype=float) / scale
-        return frame.drop(columns=keys).assign(**{name: weights})
+            opened = nw.from_native(frame, eager_only=True)
+            weights *= frames.to_numbers(opened.get_column(weight)) / scale
+        return {name: weights}
 
-    native = coded.to_native()
-    return native.map_partitions(weighed, meta=weighed(native._meta))
+    return with_columns_by_part(lazy, weighed, {name: float}).to_native()

@@ -8,6 +8,7 @@ sent to the workers, so Dask recomputes them if a worker is lost.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -19,6 +20,7 @@ from numpy.random import Generator
 
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import Choice, largest_remainders
+from fairmaxent.data.frames import load_library
 from fairmaxent.data.table import (
     Axes,
     Blocks,
@@ -26,23 +28,27 @@ from fairmaxent.data.table import (
     Codes,
     Counted,
     Indices,
+    Mask,
     Reals,
     Sizes,
     Spread,
     Summed,
     Table,
     equal_steps,
+    match_rows,
 )
 from fairmaxent.engines.cluster_tasks import (
     Client,
     Future,
+    by_part,
     gathered,
     merged,
     results,
     spread,
+    watched,
 )
-from fairmaxent.engines.lazy_counts import keyed, table_of
-from fairmaxent.engines.lazy_frame import Lazy
+from fairmaxent.engines.lazy_counts import Coding, counted_parts
+from fairmaxent.engines.lazy_frame import Lazy, names_of
 from fairmaxent.errors import InputError
 from fairmaxent.maxent.logspace import softmax
 from fairmaxent.maxent.priors.mixture import Mixture
@@ -53,8 +59,10 @@ from fairmaxent.maxent.priors.protocol import (
     divergence_in_memory,
 )
 from fairmaxent.maxent.priors.rows import Rows, TiltedRows
+from fairmaxent.progress import Progress
 
 _ROWS = 1 << 16  # distinct rows that are worth a task of their own in each iteration
+_CELLS = 1 << 20  # of the tables that are added up together
 _FEWEST = 8  # partitions, a number that is always fine
 # log Σ of a partition, and probabilities given this partition
 Weighed = tuple[float, Reals]
@@ -110,17 +118,25 @@ class Partitions(Counted):
         wanted: Sequence[Axes],
         sizes: Sizes,
         of: Summed = "counts",
-    ) -> list[Reals]:
-        """Sum the rows by the levels of a few columns at a time, on the workers."""
-        return merged(
-            self.client,
-            Table.tables,
-            _added,
-            self.parts,
-            wanted=list(wanted),
-            sizes=list(sizes),
-            of=of,
-        )
+        then: Callable[[Reals], Any] = np.asarray,
+    ) -> list[Any]:
+        """Sum the rows by the levels of a few columns at a time, on the workers.
+
+        Only what is made of the tables ``then`` comes back.
+        """
+        found = []
+        for group in _in_groups(wanted, sizes):
+            found += merged(
+                self.client,
+                Table.tables,
+                _added,
+                self.parts,
+                then=partial(_each, then),
+                wanted=group,
+                sizes=list(sizes),
+                of=of,
+            )
+        return found
 
     def without(self, broken: Broken) -> Partitions:
         """Set the count of the broken rows to zero."""
@@ -142,25 +158,23 @@ class Partitions(Counted):
         )
         return Partitions.of(self.client, self.blocks, parts)
 
-    def thinned(self, rows: int) -> Table:
-        """Bring all rows into memory, or ``rows`` of equal weight.
+    def thinned(self, rows: int) -> Partitions:
+        """Take all rows, or ``rows`` of equal weight; they stay on the workers.
 
         Each partition has some in proportion to its weight.
         """
         if self.distinct <= rows:
-            return self.collect()
+            return self
         shares = largest_remainders(self.sizes[:, 2], rows)
         asked = np.flatnonzero(shares)
-        steps = [int(shares[part]) for part in asked]
-        tables = gathered(
+        parts = spread(
             self.client,
             _steps,
             [self.parts[part] for part in asked],
-            beside=[steps],
+            beside=[[int(shares[part]) for part in asked]],
+            weight=self.total / rows,
         )
-        table = Table.joined(tables, self.blocks.levels)
-        equal = np.full(rows, self.total / rows)
-        return replace(table, counts=equal, squares=equal**2)
+        return Partitions.of(self.client, self.blocks, parts)
 
     def collect(self) -> Table:
         """Bring all rows into memory, in the order of a table in memory."""
@@ -172,16 +186,38 @@ class Partitions(Counted):
         return PartitionedRows.of(blocks, self)
 
     def divergence(self, density: Density) -> float:
-        """KL(rows‖p), each partition with its rows put back into the prior."""
+        """KL(rows‖p)."""
+        return self._summed(_divergence, density, total=self.total)
+
+    def mass(self, density: Density) -> float:
+        """p(S)."""
+        return self._summed(_mass, density)
+
+    def among(self, codes: Codes, sizes: Sizes) -> Mask:
+        """Whether each of ``codes`` is one of the distinct rows."""
+        found: Mask = merged(
+            self.client,
+            _among,
+            partial(np.any, axis=0),
+            self.parts,
+            codes=codes,
+            sizes=sizes,
+        )
+        return found
+
+    def _summed(
+        self, function: Callable[..., float], density: Density, **shared: Any
+    ) -> float:
+        """Add what a function says of each partition, with its rows put back into p."""
         prior, rows = detached(density.prior, self.parts)
-        shared = {"density": replace(density, prior=prior), "total": self.total}
         return float(
             merged(
                 self.client,
-                _divergence,
+                function,
                 sum,
                 self.parts,
                 beside=[rows],
+                density=replace(density, prior=prior),
                 **shared,
             )
         )
@@ -208,10 +244,29 @@ def _added(lists: list[list[Reals]]) -> list[Reals]:
     return [np.asarray(sum(tables)) for tables in zip(*lists, strict=True)]
 
 
-def _steps(table: Table, rows: int) -> Table:
+def _steps(table: Table, rows: int, weight: float) -> Table:
     """Take ``rows`` rows at equal steps of the running weight, repeated if need be."""
-    ones = np.ones(rows)
-    return Table(table.codes[equal_steps(table.counts, rows)], ones, ones, ones)
+    equal = np.full(rows, weight)
+    codes = table.codes[equal_steps(table.counts, rows)]
+    return Table(np.asfortranarray(codes), equal, np.ones(rows), equal**2)
+
+
+def _in_groups(wanted: Sequence[Axes], sizes: Sizes) -> list[list[Axes]]:
+    """Tables in groups that are small enough to be added up together."""
+    groups: list[list[Axes]] = []
+    left = 0
+    for axes in wanted:
+        cells = math.prod(sizes[axis] for axis in axes)
+        if cells > left or not groups:
+            groups.append([])
+            left = _CELLS
+        groups[-1].append(axes)
+        left -= cells
+    return groups
+
+
+def _each(then: Callable[[Reals], Any], tables: list[Reals]) -> list[Any]:
+    return [then(table) for table in tables]
 
 
 def count_on_workers(
@@ -220,27 +275,25 @@ def count_on_workers(
     domain: Domain,
     blocks: Blocks,
     weight: str | None,
+    progress: Progress,
 ) -> Partitions:
     """Encode the rows, merge equal ones and count them on the workers.
 
     Each distinct row ends up in exactly one partition.
     """
-    # Equal rows are brought together by a shuffle made of plain tasks, which Dask can
-    # repeat if a worker is lost. The result has as many partitions as the frame, or
-    # fewer if they would be small. The size of the cluster does not matter, so a seed
-    # gives the same rows everywhere.
+    # Each partition counts its own rows first. Equal ones are then brought together by
+    # a shuffle made of plain tasks, which Dask can repeat if a worker is lost. The
+    # result has as many partitions as the frame, or fewer if they would be small. The
+    # size of the cluster does not matter, so a seed gives the same rows everywhere.
     from dask import delayed
+    from dask.dataframe import from_delayed
 
-    coded, columns = keyed(lazy, domain, blocks, weight)
-    frame = coded.to_native().assign(**{columns.rows: 1})
-    totals = {columns.rows: "sum"} | columns.weights
-    counted = frame.groupby(columns.keys, sort=False).agg(
-        totals, split_out=frame.npartitions, shuffle_method="tasks"
-    )
-    parts = [
-        delayed(table_of)(part, columns, blocks)
-        for part in counted.reset_index().to_delayed()
-    ]
+    coding = Coding.of(domain, blocks, weight, taken=names_of(lazy))
+    counted = [delayed(_as_frame)(part) for part in counted_parts(lazy, coding)]
+    done = watched(client, client.compute(counted), partial(progress, "count"))
+    empty = _as_frame(coding.counted(lazy.to_native()._meta))
+    rows = from_delayed(done, meta=empty).shuffle(coding.keys, shuffle_method="tasks")
+    parts = by_part(rows, partial(_as_table, coding=coding))
     partitions = Partitions.of(client, blocks, client.compute(parts))
     if not partitions.distinct:
         raise InputError("the table has no rows; pass at least one")
@@ -305,10 +358,10 @@ class PartitionedRows:
         )
 
     def thinned(self, rows: int) -> Prior:
-        """Bring rows at equal steps of the running weight into memory."""
+        """Take rows at equal steps of the running weight; they stay on the workers."""
         if self.rows <= rows:
             return self
-        return Rows.of(self.blocks, self.weighted.thinned(rows))
+        return self.weighted.thinned(rows).prior(self.blocks)
 
     def log_floor(self) -> float:
         """Return the smallest log w(α)."""
@@ -414,6 +467,14 @@ def _with_rows(prior: Prior, rows: Rows) -> Prior:
 # ---------------------------------------------------------------- on the workers
 
 
+def _as_frame(counts: dict[str, Reals]) -> Any:
+    return load_library("pandas").DataFrame(counts)
+
+
+def _as_table(frame: Any, coding: Coding) -> Table:
+    return coding.table({name: frame[name].to_numpy() for name in frame})
+
+
 def _spread(
     table: Table,
     rows: Rows,
@@ -445,6 +506,15 @@ def _divergence(
     share = table.total / total
     whole = replace(density, prior=attached(density.prior, rows))
     return share * (divergence_in_memory(table, whole) + float(np.log(share)))
+
+
+def _among(table: Table, codes: Codes, sizes: Sizes) -> Mask:
+    return match_rows(table.codes, codes.astype(table.codes.dtype), sizes) >= 0
+
+
+def _mass(table: Table, rows: Rows, density: Density) -> float:
+    whole = replace(density, prior=attached(density.prior, rows))
+    return float(np.exp(whole.log_probability(table.codes)).sum())
 
 
 def _rows(table: Table, blocks: Blocks, total: float) -> Rows:

@@ -1,20 +1,25 @@
 """Work on the workers: one task for each partition, and results merged there."""
 
 import asyncio
+import copy
 import pickle
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from fairmaxent.data.frames import library_errors
 from fairmaxent.errors import InputError
+from fairmaxent.progress import unwatched
 
 Client = Any  # of Dask, which is slow to import
 Future = Any
 Function = Callable[..., Any]
+Watch = Callable[[float], None]  # is told which share is done
 
 _MERGED = 8  # results, by one task
 _SMALL = 1 << 12  # bytes that are sent along with each task
@@ -30,6 +35,83 @@ def active_client() -> Client | None:
         return default_client()
     except ValueError:
         return None
+
+
+def by_part(native: Any, function: Function) -> list[Any]:
+    """A task for each partition of a Dask frame: ``function(partition)``.
+
+    What the function holds is sent once.
+    """
+    from dask import delayed
+
+    shared = delayed(function, pure=False)
+    return [shared(part) for part in native.to_delayed()]
+
+
+def with_columns_by_part(
+    lazy: Any, function: Function, kinds: Mapping[str, type]
+) -> Any:
+    """Add to each part of a Dask or Spark frame columns that a function makes of it.
+
+    Spark passes batches of Arrow.
+    """
+    import narwhals as nw
+
+    native = lazy.to_native()
+    if lazy.implementation.is_spark_like():
+        schema = copy.deepcopy(native.schema)
+        for name in kinds:
+            schema = schema.add(name, "double")
+        return nw.from_native(native.mapInArrow(partial(_appended, function), schema))
+
+    from dask import delayed
+
+    empty: dict[str, Any] = {name: np.empty(0, kind) for name, kind in kinds.items()}
+    return nw.from_native(
+        native.map_partitions(
+            _assigned,
+            delayed(function, pure=False),
+            meta=native._meta.assign(**empty),
+        )
+    )
+
+
+def _assigned(frame: Any, function: Function) -> Any:
+    return frame.assign(**function(frame))
+
+
+def _appended(function: Function, batches: Iterable[Any]) -> Iterator[Any]:
+    import pyarrow
+
+    for batch in batches:
+        table = pyarrow.Table.from_batches([batch])
+        for name, numbers in function(table).items():
+            table = table.append_column(name, pyarrow.array(numbers))
+        yield from table.to_batches()
+
+
+def reduced(tasks: Sequence[Any], merge: Function, watch: Watch = unwatched) -> Any:
+    """Compute tasks of Dask, and merge their results where they are."""
+    client = active_client()
+    if client is None:
+        import dask
+
+        return merge(dask.compute(*tasks))
+    futures = watched(client, client.compute(list(tasks)), watch)
+    return _merged(client, merge, futures)
+
+
+def watched(client: Client, futures: list[Future], watch: Watch) -> list[Future]:
+    """Wait for results, which stay on the workers; tell which share of them is done."""
+    from distributed import as_completed
+
+    check_running(client)
+    with cluster_errors():
+        for done, future in enumerate(as_completed(futures), start=1):
+            if future.status != "finished":
+                results(client, [future])  # which raises what went wrong
+            watch(done / len(futures))
+    return futures
 
 
 def spread(
@@ -75,16 +157,31 @@ def merged(
     function: Function,
     merge: Function,
     parts: Sequence[Future],
+    *,
+    then: Function | None = None,
     **how: Any,
 ) -> Any:
-    """Merge the results of `spread` on the workers, and bring the final one here."""
-    futures = spread(client, function, parts, **how)
+    """Merge the results of `spread` on the workers, and bring the final one here.
+
+    Or what is made of it ``then``.
+    """
+    return _merged(client, merge, spread(client, function, parts, **how), then)
+
+
+def _merged(
+    client: Client,
+    merge: Function,
+    futures: list[Future],
+    then: Function | None = None,
+) -> Any:
     while len(futures) > 1:
         groups = [
             futures[first : first + _MERGED]
             for first in range(0, len(futures), _MERGED)
         ]
         futures = [client.submit(merge, group, pure=False) for group in groups]
+    if then is not None:
+        futures = [client.submit(then, futures[0], pure=False)]
     return results(client, futures)[0]
 
 

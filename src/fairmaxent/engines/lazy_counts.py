@@ -5,9 +5,11 @@ values by name. The levels of a row are packed into integer keys, by which rows 
 grouped and joined.
 """
 
+from __future__ import annotations
+
 import datetime
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -16,6 +18,7 @@ import narwhals as nw
 import numpy as np
 
 from fairmaxent.data.attribute import Attribute
+from fairmaxent.data.columns import Array
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import (
     WEIGHT_RANGE,
@@ -32,8 +35,10 @@ from fairmaxent.data.table import (
     Sizes,
     Table,
     empty_codes,
+    ravel,
     row_keys,
 )
+from fairmaxent.engines.cluster_tasks import by_part, reduced, with_columns_by_part
 from fairmaxent.engines.lazy_frame import (
     Lazy,
     check_column,
@@ -51,6 +56,7 @@ _DAY = 86_400_000_000  # microseconds
 _UNITS = {"ms": 1000, "s": 1_000_000}
 # what is made of the design weights of each distinct row
 _SUMS = {"mass": "sum", "squares": "sum", "most": "max", "least": "min"}
+_MERGE = {"sum": np.add, "max": np.maximum, "min": np.minimum}
 
 
 def key_parts(sizes: Sizes) -> list[range]:
@@ -71,33 +77,31 @@ def key_parts(sizes: Sizes) -> list[range]:
     return [*parts, range(start, len(sizes))]
 
 
-def with_keys(
-    lazy: Lazy, domain: Domain, blocks: Blocks, *taken: str
-) -> tuple[Lazy, list[str]]:
-    """Add integer keys that identify each distinct row, one per part, and name them.
+def with_keys(lazy: Lazy, coding: Coding) -> Lazy:
+    """Add integer keys that identify each distinct row.
 
-    They are the block codes packed in mixed radix, in order. No column has their names,
-    which are not ``taken``, either. polars gets native expressions, because only these
-    look names up without holding the column in memory.
+    They are the block codes packed in mixed radix, in order. polars gets native
+    expressions, because only these look names up without holding the column in memory.
+    Dask encodes each partition as a table in memory is encoded, whatever types its
+    columns have.
     """
+    if lazy.implementation.is_dask():
+        return with_columns_by_part(lazy, coding.keyed, dict.fromkeys(coding.keys, int))
     api: Any = nw
     if lazy.implementation.is_polars():
         api = load_library("polars")
     schema = lazy.collect_schema()
     keys = []
-    names = []
-    for number, part in enumerate(key_parts(blocks.levels)):
-        members = [index for block in part for index in blocks.members[block]]
+    for name, part in coding.parts:
+        members = [index for block in part for index in coding.blocks.members[block]]
         key: Any = None
-        for attribute in (domain.attributes[index] for index in members):
+        for attribute in (coding.domain.attributes[index] for index in members):
             level = level_expression(attribute, schema[attribute.name], api)
             key = level if key is None else key * attribute.size + level
-        name = fresh_name(f"key{number}", [*schema.names(), *taken])
-        names.append(name)
         keys.append(key.alias(name))
     if api is nw:
-        return lazy.with_columns(*keys), names
-    return nw.from_native(lazy.to_native().with_columns(keys)), names
+        return lazy.with_columns(*keys)
+    return nw.from_native(lazy.to_native().with_columns(keys))
 
 
 def level_expression(attribute: Attribute, dtype: Any, api: Any = nw) -> Any:
@@ -206,9 +210,8 @@ def _by_name(
     if dtype == nw.Categorical or dtype == nw.Enum:
         column = column.cast(nw.String)
         names = [str(name) for name in names]
-    # pandas puts no codes into one that has missing values, which have their own
     elif dtype == nw.Boolean:
-        column = column.fill_null(value=False).cast(nw.Int64)
+        column = column.cast(nw.Int64)
         names = [int(name) for name in names]
     return column.replace_strict(
         names,
@@ -257,27 +260,91 @@ def average_weight(lazy: Lazy, weight: str) -> float:
     return average
 
 
-@dataclass(frozen=True)
-class CountColumns:
-    """Names of the columns that hold keys and counts."""
+@dataclass(frozen=True, eq=False)
+class Coding:
+    """How the rows of any part of a table become integer keys, and how these count."""
 
-    keys: list[str]
-    rows: str
-    weights: dict[str, str]  # how design weights are summed up, if there are any
+    domain: Domain
+    blocks: Blocks
+    weight: str | None  # the column of design weights
+    keys: list[str]  # names of the columns that hold keys
+    rows: str  # that of the number of rows
+    weights: dict[str, str]  # those of design weights, and how these are summed up
 
+    @classmethod
+    def of(
+        cls,
+        domain: Domain,
+        blocks: Blocks,
+        weight: str | None,
+        *,
+        taken: Sequence[str],
+    ) -> Coding:
+        """Choose names for keys and counts that are not ``taken``."""
+        parts = range(len(key_parts(blocks.levels)))
+        return cls(
+            domain,
+            blocks,
+            weight,
+            keys=[fresh_name(f"key{number}", taken) for number in parts],
+            rows=fresh_name("rows", taken),
+            weights=design_sums(weight, taken)[1],
+        )
 
-def keyed(
-    lazy: Lazy,
-    domain: Domain,
-    blocks: Blocks,
-    weight: str | None,
-) -> tuple[Lazy, CountColumns]:
-    """Encode the rows: keys of each distinct row, and design weights with squares."""
-    coded, keys = with_keys(lazy, domain, blocks)
-    names = names_of(coded)
-    weights, how = design_sums(weight, names)
-    columns = CountColumns(keys, fresh_name("rows", names), how)
-    return coded.select(*keys, *weights), columns
+    @property
+    def parts(self) -> list[tuple[str, range]]:
+        """Each key with the blocks that it is packed from."""
+        return list(zip(self.keys, key_parts(self.blocks.levels), strict=True))
+
+    def codes(self, frame: Any) -> Codes:
+        """The block codes of the rows of a part, which is in memory."""
+        opened = nw.from_native(frame, eager_only=True)
+        return self.blocks.pool(self.domain.encode(opened, rest=True))
+
+    def keyed(self, frame: Any) -> dict[str, Array]:
+        """The keys of the rows of a part."""
+        codes = self.codes(frame)
+        return {
+            key: ravel(codes[:, part], [self.blocks.levels[block] for block in part])
+            for key, part in self.parts
+        }
+
+    def counted(self, frame: Any) -> dict[str, Array]:
+        """The distinct rows of a part, and how often each occurs."""
+        counts = self.keyed(frame)
+        counts[self.rows] = np.ones(len(frame))
+        if self.weight is not None:
+            opened = nw.from_native(frame, eager_only=True)
+            design = to_numbers(opened.get_column(self.weight))
+            squares = list(self.weights)[1]
+            counts |= dict.fromkeys(self.weights, design) | {squares: design**2}
+        return self.summed(counts)
+
+    def summed(self, counts: Mapping[str, Array]) -> dict[str, Array]:
+        """Merge equal rows, and put them in order."""
+        keys = [counts[name] for name in self.keys]
+        order = np.lexsort(keys[::-1])
+        ordered = [key[order] for key in keys]
+        is_first = np.arange(len(order)) == 0
+        for key in ordered:
+            is_first[1:] |= key[1:] != key[:-1]
+        first = np.flatnonzero(is_first)
+        merged = {
+            name: key[first] for name, key in zip(self.keys, ordered, strict=True)
+        }
+        for name, how in ({self.rows: "sum"} | self.weights).items():
+            merged[name] = _MERGE[how].reduceat(counts[name][order], first)
+        return merged
+
+    def table(self, counts: Mapping[str, Array]) -> Table:
+        """The distinct rows in order, from counts in which some may be repeated."""
+        merged = self.summed(counts)
+        codes = unpacked([merged[key] for key in self.keys], self.blocks)
+        rows = merged[self.rows]
+        if not self.weights:
+            return Table(codes, rows, rows, rows)
+        mass, squares, peaks, _ = (merged[name] for name in self.weights)
+        return Table(codes, mass, rows, squares, peaks=peaks)
 
 
 def design_sums(
@@ -303,37 +370,43 @@ def count_rows(
     weight: str | None,
 ) -> Table:
     """Encode, merge and count rows inside the engine; only distinct ones come back."""
-    coded, columns = keyed(lazy, domain, blocks, weight)
-    totals = [nw.len().alias(columns.rows)]
-    totals += [getattr(nw.col(name), how)() for name, how in columns.weights.items()]
-    counts = collect(coded.group_by(*columns.keys).agg(*totals))
-    if not len(counts):
+    coding = Coding.of(domain, blocks, weight, taken=names_of(lazy))
+    if lazy.implementation.is_dask():
+        counts = reduced(counted_parts(lazy, coding), joined)
+    else:
+        counts = _counted_by_engine(lazy, coding)
+    if not len(counts[coding.rows]):
         raise InputError("the table has no rows; pass at least one")
-    return table_of(counts.to_native(), columns, blocks)
+    return coding.table(counts)
 
 
-def table_of(counted: Any, columns: CountColumns, blocks: Blocks) -> Table:
-    """Return the distinct rows in order, from the native counts of an engine."""
-    counts = nw.from_native(counted, eager_only=True)
-    if any(counts.get_column(key).null_count() for key in columns.keys):
+def _counted_by_engine(lazy: Lazy, coding: Coding) -> dict[str, Array]:
+    keys = coding.keys
+    weights, how = design_sums(coding.weight, names_of(lazy))
+    totals = [nw.len().alias(coding.rows)]
+    totals += [getattr(nw.col(name), kind)() for name, kind in how.items()]
+    coded = with_keys(lazy, coding).select(*keys, *weights)
+    counts = collect(coded.group_by(*keys).agg(*totals))
+    if any(counts.get_column(key).null_count() for key in keys):
         raise InputError(
             "the engine has rows that belong to no level; convert its columns to"
             " numbers, text or dates"
         )
-    packed = [counts.get_column(key).to_numpy() for key in columns.keys]
-    order = np.lexsort(packed[::-1])
-    codes = unpacked([key[order] for key in packed], blocks)
-    rows = numbers(counts, columns.rows)[order]
-    if not columns.weights:
-        return Table(codes, rows, rows, rows)
-    mass, squares, peaks, _ = (numbers(counts, name)[order] for name in columns.weights)
-    return Table(
-        codes,
-        mass,
-        rows,
-        squares,
-        peaks=peaks,
-    )
+    packed = {key: counts.get_column(key).to_numpy() for key in keys}
+    return packed | {name: numbers(counts, name) for name in (coding.rows, *how)}
+
+
+def counted_parts(lazy: Lazy, coding: Coding) -> list[Any]:
+    """A task for each partition of a Dask frame that counts its distinct rows."""
+    needed = [*coding.domain.names]
+    if coding.weight is not None:
+        needed.append(coding.weight)
+    return by_part(lazy.to_native()[needed], coding.counted)
+
+
+def joined(parts: Sequence[Mapping[str, Array]]) -> dict[str, Array]:
+    """Put the counts of parts one below the other."""
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
 def unpacked(keys: list[Codes], blocks: Blocks) -> Codes:
@@ -388,9 +461,11 @@ def join_weights(
 
     It is the weight of each row, times its scaled design weight.
     """
-    coded, keys = with_keys(lazy, domain, blocks, name)
+    coding = Coding.of(domain, blocks, None, taken=[*names_of(lazy), name])
+    keys = coding.keys
+    coded = with_keys(lazy, coding)
     columns = {}
-    for key, part in zip(keys, key_parts(blocks.levels), strict=True):
+    for key, part in coding.parts:
         within = slice(part.start, part.stop)
         columns[key], _ = row_keys(table.codes[:, within], blocks.levels[within])
     by_key = into_engine({**columns, name: weights}, lazy)

@@ -9,20 +9,28 @@ values stay, and of the others every k-th, in ascending order.
 import contextlib
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 
-from fairmaxent.data.attribute import Attribute
+from fairmaxent.data.attribute import Attribute, value_weights
 from fairmaxent.data.columns import distinct_values
 from fairmaxent.data.domain import Domain, learn_columns
-from fairmaxent.data.frames import Frame, library_errors, load_library, to_numbers
+from fairmaxent.data.frames import (
+    Frame,
+    library_errors,
+    load_library,
+    take,
+    to_numbers,
+)
 from fairmaxent.data.identifiers import looks_like_identifier
 from fairmaxent.data.levels import ColumnOptions
 from fairmaxent.data.limits import check_columns
 from fairmaxent.data.table import Reals
+from fairmaxent.engines.cluster_tasks import by_part, reduced
 from fairmaxent.errors import ColumnError, InputError, did_you_mean
 from fairmaxent.progress import Progress, silent
 
@@ -32,6 +40,7 @@ Lazy = nw.LazyFrame[Any]
 READ_AHEAD = "POLARS_ROW_GROUP_PREFETCH_SIZE"
 FEW = "4"
 MOST_VALUES = 100_000
+_NO_ROWS = "the table has no rows; pass at least one"
 _HEAD = 1 << 20  # rows to check first for too many values
 _AT_ONCE = 1_000_000  # values that polars may hold in memory
 
@@ -167,9 +176,7 @@ def learn_domain(
     attributes: list[Attribute] = []
     notes: list[str] = []
     identifiers: list[str] = []
-    for done, name in enumerate(names):
-        progress("read", done / len(names))
-        values = count_values(lazy, name, weight)
+    for name, values in _each_counted(lazy, names, weight, progress):
         (column,) = learn_columns(values.frame, asked, values.weights)
         attribute = column.attribute
         attributes.append(attribute)
@@ -184,19 +191,90 @@ def learn_domain(
                 f" {kept:,} of them were kept to make the bins, and only these can be"
                 " drawn"
             )
-    progress("read", 1.0)
     return Domain(tuple(attributes), tuple(notes), tuple(identifiers))
 
 
 def check_known(lazy: Lazy, domain: Domain, progress: Progress) -> None:
     """Refuse values that a domain learned elsewhere does not know."""
-    for done, attribute in enumerate(domain.attributes):
-        progress("read", done / len(domain.attributes))
-        frame = count_values(lazy, attribute.name).frame
-        distinct = distinct_values(frame.get_column(attribute.name))
+    for name, values in _each_counted(lazy, domain.names, None, progress):
+        attribute = domain.attribute(name)
+        distinct = distinct_values(values.frame.get_column(name))
         attribute.levels_of(distinct.values)
         if distinct.missing:
             attribute.level(None)
+
+
+def _each_counted(
+    lazy: Lazy, names: Sequence[str], weight: str | None, progress: Progress
+) -> Iterator[tuple[str, Values]]:
+    """List the distinct values of some columns, as `count_values` does.
+
+    Dask does so for all of them in one task for each partition, unless there are too
+    many.
+    """
+    found: dict[str, Values | None] = dict.fromkeys(names)
+    if lazy.implementation.is_dask():
+        needed = [*names] if weight is None else [*names, weight]
+        listed = partial(_values_of_part, names=names, weight=weight)
+        tasks = by_part(lazy.to_native()[needed], listed)
+        found = reduced(tasks, _merged_values, partial(progress, "read"))
+    for done, name in enumerate(names):
+        values = found[name]
+        if values is None:
+            progress("read", done / len(names))
+            values = count_values(lazy, name, weight)
+        elif not len(values.frame):
+            raise InputError(_NO_ROWS)
+        yield name, values
+    progress("read", 1.0)
+
+
+def _values_of_part(
+    frame: Any, names: Sequence[str], weight: str | None
+) -> dict[str, Values | None]:
+    """The distinct values of the columns of a table in memory."""
+    opened: Frame = nw.from_native(frame, eager_only=True)
+    weights = None
+    if weight is not None:
+        weights = to_numbers(opened.get_column(weight))
+    return {name: _values_of(opened.select(name), weights) for name in names}
+
+
+def _merged_values(
+    parts: Sequence[dict[str, Values | None]],
+) -> dict[str, Values | None]:
+    """The same of several parts."""
+    return {name: _united([part[name] for part in parts]) for name in parts[0]}
+
+
+def _united(parts: Sequence[Values | None]) -> Values | None:
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return None
+    # Dask joins categories that differ from part to part.
+    concat = load_library("dask.dataframe.methods").concat
+    frame = nw.from_native(concat([part.frame.to_native() for part in known]))
+    united = _values_of(frame, np.concatenate([part.weights for part in known]))
+    if united is None:
+        return None
+    return replace(united, rows=sum(part.rows for part in known))
+
+
+def _values_of(frame: Frame, weights: Reals | None) -> Values | None:
+    """The distinct values of a column, whose cells may have weights; None: too many."""
+    column = frame.get_column(frame.columns[0])
+    distinct = distinct_values(column)
+    if len(distinct.values) > MOST_VALUES:
+        return None
+    rows = distinct.rows
+    if distinct.missing:
+        rows = np.append(rows, distinct.codes.argmin())
+    return Values(
+        frame=take(column, rows).to_frame(),
+        rows=int(distinct.counts.sum()),
+        distinct=len(rows),
+        weights=value_weights(distinct, weights)[: len(rows)],
+    )
 
 
 def count_values(lazy: Lazy, name: str, weight: str | None = None) -> Values:
@@ -220,7 +298,7 @@ def count_values(lazy: Lazy, name: str, weight: str | None = None) -> Values:
     if len(counted) == 1:
         first = collect(counted[0].head(MOST_VALUES + 1))
         if not len(first):
-            raise InputError("the table has no rows; pass at least one")
+            raise InputError(_NO_ROWS)
         if len(first) <= MOST_VALUES:
             gaps = first.select(is_missing(nw.col(name), first.schema[name]))
             present = ~gaps.get_column(name).to_numpy().astype(bool)

@@ -7,6 +7,8 @@ workers.
 
 from typing import Any, cast
 
+import numpy as np
+
 from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.domain import Domain, fitting
 from fairmaxent.data.frames import one_like
@@ -23,10 +25,14 @@ from fairmaxent.data.reading import (
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import (
     Blocks,
+    Codes,
     Counted,
+    Mask,
     Names,
+    Sizes,
     Spread,
     Table,
+    match_rows,
 )
 from fairmaxent.engines import lazy_frame
 from fairmaxent.engines.cluster_partitions import (
@@ -122,7 +128,12 @@ def _count_lazily(
         client = active_client()
     if client is not None:
         return count_on_workers(
-            client, lazy, roles.domain, roles.blocks, request.weight
+            client,
+            lazy,
+            roles.domain,
+            roles.blocks,
+            request.weight,
+            request.progress,
         )
     return count_rows(lazy, roles.domain, roles.blocks, request.weight)
 
@@ -156,6 +167,20 @@ def divergence(rows: Counted, density: Density) -> float:
     if isinstance(rows, Table):
         return divergence_in_memory(rows, density)
     return cast(Partitions, rows).divergence(density)
+
+
+def among(rows: Counted, codes: Codes, sizes: Sizes) -> Mask:
+    """Whether each of ``codes`` is one of the distinct rows."""
+    if isinstance(rows, Table):
+        return match_rows(rows.codes, codes.astype(rows.codes.dtype), sizes) >= 0
+    return cast(Partitions, rows).among(codes, sizes)
+
+
+def mass_on(rows: Counted, density: Density) -> float:
+    """Return p(S): the probability of the distinct rows."""
+    if isinstance(rows, Table):
+        return float(np.exp(density.log_probability(rows.codes)).sum())
+    return cast(Partitions, rows).mass(density)
 
 
 def tilted_rows(tilted: Tilted) -> tuple[float, RowWeights] | None:

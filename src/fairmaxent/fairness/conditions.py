@@ -324,5 +324,5 @@ def _sizes(wishes: Wishes, known: GroupShares) -> Reals:
         "rows without an outcome keep their share, and in one group they leave none"
         f" for the others: {wishes.describe((wishes.left_out[0], *cell[1:]))}; drop"
         " those rows, or use ",
-        Option("missing", "compare"),
+        Option("compare_missing", value=True),
     )

@@ -26,8 +26,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fairmaxent.data.table import Mask, Reals, ratio
-from fairmaxent.errors import InfeasibleError, Option
+from fairmaxent.data.table import Counted, Mask, Reals, ratio
+from fairmaxent.errors import InfeasibleError, Option, SolverError
 from fairmaxent.fairness.conditions import (
     compared_rates,
     each_outcome,
@@ -41,7 +41,12 @@ from fairmaxent.fairness.conditions import (
 )
 from fairmaxent.fairness.projection import Conditions, project
 from fairmaxent.fairness.rates import group_table
-from fairmaxent.fairness.reach import face, smallest_limit, with_best_rates
+from fairmaxent.fairness.reach import (
+    best_rate,
+    face,
+    smallest_limit,
+    with_best_rates,
+)
 from fairmaxent.fairness.shares import (
     GroupShares,
     closest_shares,
@@ -146,19 +151,19 @@ def _closest_table(
     if len(index) > 1:
         combinations = np.ravel_multi_index(index[1:], wishes.data.shape[1:])
     support = supported(
+        wishes,
         conditions,
         seen=seen,
         allowed=wishes.allowed[index],
         floor=_reweighted(wishes.data, groups)[index],
-        fill=wishes.fill,
         describe=lambda number: wishes.describe(tuple(cells[number].tolist())),
-        joint=any(len(axes) > 1 for axes in wanted.groupings),
         levels=[
             cells[:, at] == outcome
             for *_, at in views
             for outcome in np.unique(cells[seen, at])
         ],
         groups=combinations,
+        lower=lambda kept: _reachable_rate(wishes, groups, cells[kept], wanted),
     )
     kept = tuple(cells[support].T)
     prior = np.zeros_like(wishes.data)
@@ -170,6 +175,43 @@ def _closest_table(
     table = np.zeros_like(wishes.data)
     table[kept] = point / point.sum()
     return FairTable(table, tuple(map(tuple, cells[seen & ~support].tolist())))
+
+
+def _reachable_rate(
+    wishes: Wishes, groups: list[GroupShares], cells: Cells, wanted: Wanted
+) -> str:
+    """The highest rate of a table of some cells, as the end of advice.
+
+    Nothing if none above 0 can be reached.
+    """
+    fixed = [
+        replace(known, wish=replace(known.wish, statistical=_below(rate)))
+        for known, rate in zip(
+            closest_shares(wishes, groups), wanted.statistical, strict=True
+        )
+    ]
+    others = [
+        replace(other, statistical=tuple(map(_below, other.statistical)))
+        for other in wanted.others
+    ]
+    asked = table_conditions(wishes, fixed, cells, replace(wanted, others=others))
+    asked = replace(asked.settled(), ceiling=np.ones(len(cells)))
+    try:
+        thousandths = math.floor(1000 * best_rate(asked))
+    except SolverError:
+        return ""
+    if thousandths < 1:
+        return ""
+    return (
+        f"; or ask for a rate of {thousandths / 1000:g}, the highest that is possible"
+    )
+
+
+def _below(rate: float | None) -> float | None:
+    """A rate as one that is compared; 1 is written as shares that are equal."""
+    if rate is None:
+        return None
+    return min(rate, 1 - 1e-9)
 
 
 def _reweighted(table: Reals, groups: list[GroupShares]) -> Reals:
@@ -323,3 +365,35 @@ def _blocks_given(
                 means = mean_rows(about, one, cells, wanted.values, sizes)
                 parts = [row.cells / row.value for row in means]
                 yield RateBlock(np.array(parts), 1.0)
+
+
+# ---------------------------------------------------------------- weights of rows
+
+
+def algorithm_1(table: Reals, tau: float) -> Reals:
+    """Algorithm 1 of the paper, exactly as written: t(y, z) ∝ c(y)·τ^[z=0].
+
+    For a table of outcome × two groups.
+
+    τ is the *representation* rate of the result; its statistical rate is 1 for every τ
+    (Lemma 7.2 (3)). It is stated for tables that have rows in every cell.
+
+    >>> algorithm_1(np.array([[4.0, 3.0], [2.0, 1.0]]), 0.5).round(4)
+    array([[0.2333, 0.4667],
+           [0.1   , 0.2   ]])
+    """
+    weighted = np.outer(table.sum(axis=1), [tau, 1.0])
+    return weighted / weighted.sum()
+
+
+def reweigh(rows: Counted, table: Reals) -> Counted:
+    """Weights w on the distinct rows that give them the table t.
+
+    w(α) ∝ n_α · t(cell(α)) / e(cell(α)).
+    """
+    # This changes the mass of each cell and keeps p(x | y, z). `rows` are in block
+    # codes, root first; `table` is t over the levels of the root. Cells without rows
+    # cannot get any weight, so the result is normalised.
+    (empirical,) = rows.tables([(0,)], [len(table)])
+    factor = ratio(table, empirical)
+    return rows.reweighed(factor / (factor @ empirical))

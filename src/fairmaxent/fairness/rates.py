@@ -12,7 +12,7 @@ others of their stratum only, and the worst stratum counts.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Real
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -28,7 +28,6 @@ Grouping = tuple[int, ...]
 Levels = tuple[int, ...]
 ByGrouping = dict[str, float | None]
 Rates = dict[str, ByGrouping]
-MissingOption = Literal["ignore", "compare"]
 # by axis, the levels that were asked for; None: all
 AskedStrata = Mapping[int, Levels | None]
 
@@ -160,32 +159,6 @@ def statistical_pair(
     ratios = [pair.rate for pair in pairs]
     # a tie is not quite equal
     return replace(pairs[first_smallest(ratios)], rate=float(np.nanmin(ratios)))
-
-
-def representation_rate(table: Reals, grouping: Grouping, *, strata: int = 0) -> float:
-    """Smallest over largest group share, min P(g) / max P(g) (Definition 2.1).
-
-    >>> representation_rate(np.array([[3.0, 1.0], [5.0, 1.0]]), (1,))
-    0.25
-    """
-    shares = group_shares(table, grouping)
-    return worst_ratio(np.where(shares > 0, shares, np.nan), strata)
-
-
-def statistical_rate(
-    table: Reals,
-    grouping: Grouping,
-    outcomes: Sequence[int],
-    *,
-    strata: int = 0,
-) -> float:
-    """Smallest of min P(y | g) / max P(y | g) over outcomes y (Definition 2.2).
-
-    >>> statistical_rate(np.array([[3.0, 1.0], [5.0, 1.0]]), (1,), [0])
-    0.75
-    """
-    rates = outcome_rates(table, grouping)
-    return float(np.fmin.reduce([worst_ratio(rates[y], strata) for y in outcomes]))
 
 
 def rates_of_many(
@@ -334,7 +307,7 @@ class Measure:
         *,
         groups: GroupsOption = "each",
         favourable: object = None,
-        missing: MissingOption = "compare",
+        compare_missing: bool = True,
         within: WithinOption = None,
     ) -> "Measure":
         """Compare the protected columns one by one or jointly.
@@ -346,7 +319,7 @@ class Measure:
         left_out = {
             axis: attribute.missing
             for axis, attribute in enumerate(roles.attributes)
-            if missing == "ignore" and attribute.missing is not None
+            if not compare_missing and attribute.missing is not None
         }
         chosen, *others = (
             _chosen_levels(roles, favourable, axis, left_out)

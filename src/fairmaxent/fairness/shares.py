@@ -85,13 +85,12 @@ def closest_shares(wishes: Wishes, groupings: list[GroupShares]) -> list[GroupSh
 
     conditions = conditions_of(len(cells), asked)
     support = supported(
+        wishes,
         conditions,
         seen=seen > 0,
         allowed=opened[index] > 0,
         floor=seen,
-        fill=wishes.fill,
         describe=describe,
-        joint=any(len(known.wish.axes) > 1 for known in groupings),
     )
     prior = np.where(seen > 0, seen, wishes.fill * opened[index])[support]
     point = project(prior, conditions.on(support).settled()).point

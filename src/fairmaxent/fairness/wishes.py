@@ -309,13 +309,13 @@ def members(
 
 
 def conditions_of(cells: int, asked: Sequence[Row | RateBlock]) -> Conditions:
-    """Write all conditions as one record; without any row, the total mass is 1.
+    """Write all conditions as one record; rows that leave cells out need the total.
 
     Each row is divided by its value, so that errors are relative.
     """
     rows = [one for one in asked if isinstance(one, Row)]
-    if not rows:
-        rows = [Row(np.ones(cells, dtype=bool), 1.0)]
+    if not np.any([row.cells for row in rows], axis=0).all():
+        rows.append(Row(np.ones(cells, dtype=bool), 1.0))
     blocks = [one for one in asked if isinstance(one, RateBlock)]
     sizes = [len(block.rates) for block in blocks]
     least = np.array([block.least for block in blocks], dtype=float)
@@ -329,16 +329,16 @@ def conditions_of(cells: int, asked: Sequence[Row | RateBlock]) -> Conditions:
 
 
 def supported(
+    wishes: Wishes,
     conditions: Conditions,
     *,
     seen: Mask,
     allowed: Mask,
     floor: Reals,
-    fill: float,
     describe: Describe,
-    joint: bool,
     levels: Sequence[Mask] = (),
     groups: Indices | None = None,
+    lower: Callable[[Mask], str] = lambda cells: "; or lower the rate",
 ) -> Mask:
     """Return the cells with rows if they suffice, or also the empty ones needed.
 
@@ -346,6 +346,7 @@ def supported(
     out, unless one of the ``levels`` (cells of an outcome that must not vanish) would
     lose all its cells. ``groups`` number the combination z of each cell: one without
     any rows has no outcome to prefer, so if one of its cells is opened, all are.
+    ``lower`` is the end of advice: which rate can be reached in some of the cells.
     """
     if seen.all() or room(conditions.on(seen), floor[seen]) > LEAST_ROOM:
         return seen
@@ -355,28 +356,30 @@ def supported(
         return widest
     fewest = fewest_cells(conditions.on(allowed), floor[allowed], ~seen[allowed])
     if fewest is None:
-        raise _impossible(conditions, floor, ~allowed, describe)
+        usable = allowed if wishes.fill else seen
+        raise _impossible(conditions, floor, ~allowed, describe, lower(usable))
     needed = np.zeros_like(seen)
     needed[allowed] = fewest
-    if fill == 0.0:
-        advice: tuple[object, ...] = ("or lower the rate",)
-        if joint:
-            advice = ("lower the rate, or use ", Option("groups", "each"))
+    if wishes.fill == 0.0:
+        advice: tuple[object, ...] = ()
+        if any(len(wish.axes) > 1 for wish in wishes.groupings):
+            advice = ("use ", Option("groups", "each"), ", ")
         raise InfeasibleError(
             "the wanted shares and rates need rows in combinations that have none: "
             f"{_list(np.flatnonzero(needed & ~seen), describe)}; set ",
             BASE_SHARE,
-            " > 0 to fill them, merge levels, set small groups apart with ",
-            Option("smallest_group", "2%"),
-            ", ",
+            " > 0 to fill them, ",
             *advice,
+            "merge levels, or set small groups apart with ",
+            Option("smallest_group", "2%"),
+            lower(seen),
         )
     opened = seen | needed
     if groups is None:
         return opened
     unknown = ~np.isin(groups, groups[seen]) & np.isin(groups, groups[needed & ~seen])
     wide = opened | (allowed & unknown)
-    pseudo = np.where(seen, floor, fill)
+    pseudo = np.where(seen, floor, wishes.fill)
     if room(conditions.on(wide), pseudo[wide]) > LEAST_ROOM:
         return wide
     return opened
@@ -387,6 +390,7 @@ def _impossible(
     floor: Reals,
     forbidden: Mask,
     describe: Describe,
+    lower: str,
 ) -> InfeasibleError:
     """Name the forbidden cells that are in the way, if that is the reason."""
     needed = fewest_cells(conditions, floor, forbidden)
@@ -400,7 +404,7 @@ def _impossible(
         "the wanted shares and rates need combinations that are forbidden: "
         f"{_list(np.flatnonzero(needed & forbidden), describe)}; remove a rule from ",
         Option("forbid"),
-        ", merge levels, or lower the rate",
+        f", or merge levels{lower}",
     )
 
 

@@ -56,7 +56,7 @@ _FOREIGN = {
 # beside which a file is empty: marks of an encoding, and blanks
 _NO_CONTENT = b"\xef\xbb\xbf\xff\xfe\0 \t\r\n"
 _OF_CELLS = frozenset(
-    {"skip_lines", "skip_last", "decimal", "date_order", "missing", "columns"}
+    {"skip_lines", "skip_last", "decimal", "date_order", "missing_text", "columns"}
 )
 _OF_CSV = _OF_CELLS | {"delimiter", "encoding"}
 _NOT_OF_FORMATS = ("input_format", "levels")
@@ -268,7 +268,7 @@ def refuse_options(path: object, reading: FileReading, format: str) -> None:
         is_given = getattr(reading, name) not in (None, (), [])
         applies = name in FORMATS[format].options or name in _NOT_OF_FORMATS
         if is_given and not applies:
-            option = Option("missing_text" if name == "missing" else name)
+            option = Option(name)
             raise InputError(
                 option, f" is for other files, and {path} is {format}; leave it out"
             )

@@ -5,7 +5,7 @@ import glob
 import io
 import itertools
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +15,7 @@ import narwhals as nw
 
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import library_errors, load_library
-from fairmaxent.errors import StorageError
+from fairmaxent.errors import StorageError, first_line
 from fairmaxent.files.content import need_room
 from fairmaxent.files.formats import STREAM
 from fairmaxent.files.reading import Name
@@ -39,10 +39,16 @@ def read_typed(
             lazy = polars.scan_ipc(io.BytesIO(content))
         else:
             lazy = polars.scan_parquet(io.BytesIO(content))
-        rows = lazy.select(polars.len()).collect().item()
-        cells = len(lazy.collect_schema()) * rows
-        need_room(len(content) + float(CELL_MEMORY * cells), path)
-        return lazy.collect(), (), None
+        return loaded(lazy, path, held=len(content)), (), None
+
+
+def loaded(lazy: Any, path: Name, *, held: int = 0) -> Any:
+    """Load what was scanned; refuse beforehand what has no room beside what is held."""
+    polars = load_library("polars")
+    rows = lazy.select(polars.len()).collect().item()
+    cells = len(lazy.collect_schema()) * rows
+    need_room(held + float(CELL_MEMORY * cells), path)
+    return lazy.collect()
 
 
 def reading_errors(path: str, format: str) -> AbstractContextManager[None]:
@@ -136,6 +142,45 @@ def scan_table(path: Name) -> Any | None:
         lazy = load_library("polars").scan_parquet(parts or path)
         lazy.collect_schema()
     return lazy
+
+
+@contextlib.contextmanager
+def named_part(path: Name) -> Iterator[None]:
+    """If an engine cannot read a table of several files, say which of them is to blame.
+
+    Engines do not; so the files are looked at when one has failed.
+    """
+    try:
+        yield
+    except StorageError as problem:
+        fault = _fault_in(parts_of(path) or [])
+        if fault is None:
+            raise
+        raise StorageError(f"{fault}; write that file again, or remove it") from problem
+
+
+def _fault_in(parts: list[Path]) -> str | None:
+    """What is wrong with the first part that cannot be read, or differs from others."""
+    polars = load_library("polars")
+    wanted = None
+    for part in parts:
+        try:
+            schema = polars.read_parquet_schema(part)
+            for _ in polars.scan_parquet(part).collect_batches():
+                pass
+        except Exception as problem:  # whatever a damaged file makes polars raise
+            return f"cannot read {part} ({first_line(problem)})"
+        if wanted is None:
+            wanted = schema
+        for name, dtype in wanted.items():
+            if name not in schema:
+                return f"{part} has no column {name!r}, which {parts[0]} has"
+            if schema[name] != dtype:
+                return (
+                    f"column {name!r} is {schema[name]} in {part}, and {dtype} in"
+                    f" {parts[0]}"
+                )
+    return None
 
 
 def _is_parquet(path: Path) -> bool:

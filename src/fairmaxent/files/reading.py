@@ -100,7 +100,7 @@ class FileReading:
             " other dates show it."
         ),
     )
-    missing: Sequence[str] = option(
+    missing_text: Sequence[str] = option(
         (),
         text="texts",
         metavar="TEXT",
@@ -158,7 +158,7 @@ class FileReading:
     @property
     def markers(self) -> Sequence[str]:
         """Cells that stand for a missing value."""
-        return self.missing or MISSING
+        return self.missing_text or MISSING
 
     def __post_init__(self) -> None:
         if self.decimal is not None:

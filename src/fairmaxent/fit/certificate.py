@@ -352,7 +352,7 @@ def _uncompared(facts: Facts) -> Iterator[Remark]:
                 f"missing values of {', '.join(columns)} {keep}are not compared; to"
                 " compare them as a group, use "
             ),
-            Option("missing", "compare"),
+            Option("compare_missing", value=True),
         )
     for grouping, names in facts.single_groups.items():
         strata = "; ".join(names[:_STRATA])

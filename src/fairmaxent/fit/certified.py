@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from os import PathLike
-from typing import Any, Self
+from pathlib import Path
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -17,12 +18,12 @@ from fairmaxent.data.draws import (
     shuffled_cells,
 )
 from fairmaxent.data.quotas import quota
-from fairmaxent.data.table import Reals, Table
+from fairmaxent.data.table import Indices, Names, Reals, Table
 from fairmaxent.document import Block, Heading, Listing, Paragraph
 from fairmaxent.document.html import to_html
 from fairmaxent.document.text import to_text
 from fairmaxent.engines.lazy_frame import open_lazy
-from fairmaxent.engines.rows import in_memory
+from fairmaxent.engines.rows import in_memory, row_prior
 from fairmaxent.errors import InputError, Option, check_flag
 from fairmaxent.fit import storage
 from fairmaxent.fit.certificate import Certificate
@@ -81,6 +82,18 @@ class Certified(Solved):
         if self.certificate.privacy is not None:
             del calls[_NEXT_WITH_ROWS]
         yield Listing(tuple(calls))
+
+    @property
+    def is_on_cluster(self) -> bool:
+        """Whether the distinct rows are on the workers of a cluster."""
+        return not isinstance(self.table, Table)
+
+    @property
+    def distribution_of_data(self) -> Distribution:
+        """The table of the data as a distribution, wherever its rows are."""
+        blocks = self.roles.blocks
+        nothing = np.zeros(blocks.width)
+        return Distribution(self.domain, blocks, row_prior(blocks, self.table), nothing)
 
     @property
     def distinct_rows(self) -> Table:
@@ -169,7 +182,7 @@ class Certified(Solved):
             self._distinct_weights[self.distinct_rows.inverse], self.design_weights
         )
 
-    def weigh(self, frame: Any, *, name: str = "fair_weight") -> Any:
+    def weigh(self, frame: Any, *, weight_name: str = "fair_weight") -> Any:
         """Return the fitted table with a column of :meth:`weights`, to train on.
 
         If the fit is relabelled, every row appears once for each outcome that it has a
@@ -180,13 +193,13 @@ class Certified(Solved):
         lazy = open_lazy(frame)
         if lazy is None:
             return weigh_rows(
-                self, self._distinct_weights, frames.open_frame(frame), name
+                self, self._distinct_weights, frames.open_frame(frame), weight_name
             )
         return weigh_lazily(
             self,
             self._distinct_weights if isinstance(self.table, Table) else None,
             lazy,
-            name,
+            weight_name,
         )
 
     @cached_property
@@ -200,10 +213,14 @@ class Certified(Solved):
         Groups meet it up to one row as well, if that is possible. Another fair table
         than that of this fit, with the same rates, might be met with fewer rows.
         """
-        refuse(self.request, mode="top-up")
         rng = self._generator(random_state)
-        cells = shuffled_cells(missing_rows(self, self.certificate.measure.sums), rng)
+        cells = shuffled_cells(self.cells_to_add(), rng)
         return self._complete(self.distribution.draw(cells, rng, spread=True))
+
+    def cells_to_add(self) -> Indices:
+        """How many rows of each combination :meth:`top_up` adds."""
+        refuse(self.request, mode="top-up")
+        return missing_rows(self, self.certificate.measure.sums)
 
     def model(self) -> Any:
         """The model that the table was made for (``model=``), trained on the rows with
@@ -288,56 +305,133 @@ class Certified(Solved):
         called as ``progress("rows", share)``.
         """
         # Here, because writers of files take a while to import.
-        from fairmaxent.engines.cluster_output import (
-            Delivery,
-            part_name,
-            write_on_workers,
-            write_part,
-        )
-        from fairmaxent.engines.cluster_partitions import Partitions
+        from fairmaxent.engines.cluster_output import part_name, write_part
         from fairmaxent.files.write import Staging
 
         count = check_count(n)
         most = check_count(size)
-        with Staging(
-            [], folders=[folder], readable=[folder] if readable_by_others else []
-        ) as staging:
+        readable = [folder] if readable_by_others else []
+        with Staging([], folders=[folder], readable=readable) as staging:
             target = staging.path_for(folder)
-            if not isinstance(self.table, Partitions):
-                batches = self.sample_batches(
-                    count,
+            if self.is_on_cluster:
+                rng = self._generator(random_state)
+                source = self.distribution
+                if given:
+                    source = source.condition(given)
+                fair = source.root_table
+                if iid:
+                    cells = rng.multinomial(count, fair.ravel() / fair.sum())
+                else:
+                    sums = self.certificate.measure.sums
+                    cells = quota(fair, count, rng, sums=sums).ravel()
+                self.write_cells(
+                    cells,
+                    target,
+                    rng,
+                    source=source,
                     size=most,
-                    given=given,
-                    random_state=random_state,
-                    iid=iid,
+                    evenly=not iid,
+                    readable=readable_by_others,
+                    progress=progress,
                 )
-                for number, batch in enumerate(batches):
-                    write_part(
-                        batch, target / part_name(number), readable=readable_by_others
-                    )
-                    progress("rows", min(1.0, (number + 1) * most / count))
                 return
-            rng = self._generator(random_state)
-            source = self.distribution
-            if given:
-                source = source.condition(given)
-            fair = source.root_table
-            if iid:
-                cells = rng.multinomial(count, fair.ravel() / fair.sum())
-            else:
-                sums = self.certificate.measure.sums
-                cells = quota(fair, count, rng, sums=sums).ravel()
-            delivery = Delivery(
-                source.domain,
-                source.blocks,
-                self.columns,
-                self.weight_column,
-                folder=target,
+            batches = self.sample_batches(
+                count,
                 size=most,
-                evenly=not iid,
-                readable=readable_by_others,
+                given=given,
+                random_state=random_state,
+                iid=iid,
             )
-            write_on_workers(self.table, source.density, cells, delivery, rng, progress)
+            for number, batch in enumerate(batches):
+                write_part(
+                    batch, target / part_name(number), readable=readable_by_others
+                )
+                progress("rows", min(1.0, (number + 1) * most / count))
+
+    def write_cells(
+        self,
+        cells: Indices,
+        folder: Path,
+        rng: np.random.Generator,
+        *,
+        source: Distribution | None = None,
+        size: int = PART,
+        evenly: bool = True,
+        readable: bool = False,
+        progress: Progress = silent,
+    ) -> None:
+        """Let the workers of a cluster draw rows of each cell into files of a folder.
+
+        They are drawn from the fair distribution, or another ``source``.
+        """
+        from fairmaxent.engines.cluster_output import Delivery, write_on_workers
+
+        source = source or self.distribution
+        delivery = Delivery(
+            source.domain,
+            source.blocks,
+            self.columns,
+            self.weight_column,
+            folder=folder,
+            size=size,
+            evenly=evenly,
+            readable=readable,
+        )
+        table = cast(Any, self.table)  # which is in partitions
+        write_on_workers(table, source.density, cells, delivery, rng, progress)
+
+    def sample_lazily(
+        self,
+        frame: Any,
+        n: int,
+        *,
+        given: Evidence | None = None,
+        random_state: RandomState = None,
+        iid: bool = False,
+    ) -> Any:
+        """Draw ``n`` new rows in the tasks of Spark: a Spark frame like ``frame``.
+
+        That is the frame that was fitted. Nothing is drawn before the rows are used,
+        e.g. by ``.write.parquet(folder)``. Together they are a sample of ``n`` rows,
+        as in :meth:`sample_batches`, which explains the options; the same seed gives
+        the same rows. Each task holds the distinct rows.
+        """
+        from fairmaxent.engines.cluster_output import draw_by_tasks
+
+        lazy = open_lazy(frame)
+        if lazy is None or not lazy.implementation.is_spark_like():
+            raise InputError(
+                "rows are drawn lazily for Spark alone; pass the Spark frame that was"
+                " fitted, or use fit.write_sample(n, folder)"
+            )
+        check_flag("iid", iid)
+        left = check_count(n)
+        rng = self._generator(random_state)
+        source = self.distribution
+        if given is not None:
+            source = source.condition(given)
+        fair = source.root_table
+        sums = self.certificate.measure.sums
+        wanted = quota(fair, left, rng, sums=sums)
+        if iid:
+            chances = fair.ravel() / fair.sum()
+            wanted = rng.multinomial(left, chances).reshape(fair.shape)
+        shares = []
+        while left:
+            rows = min(left, BATCH)
+            shares.append(quota(wanted, rows, rng, sums=()))
+            wanted = wanted - shares[-1]
+            left -= rows
+        draw = partial(
+            _drawn_share,
+            source,
+            self.columns,
+            self.weight_column,
+            seed=int(rng.integers(2**63)),
+            evenly=not iid,
+        )
+        chosen = lazy.select(*self.columns).to_native()
+        return draw_by_tasks(chosen, draw, np.array(shares))
 
     def collect(self) -> Self:
         """Bring the distinct rows of a fit on a Dask cluster into memory.
@@ -389,3 +483,19 @@ class Certified(Solved):
         if self.weight_column is None and self.columns == self.domain.names:
             return frame
         return frames.arrange(frame, self.columns, self.weight_column)
+
+
+def _drawn_share(
+    source: Distribution,
+    columns: Names,
+    weight_column: frames.Column | None,
+    cells: Indices,
+    number: int,
+    *,
+    seed: int,
+    evenly: bool,
+) -> Any:
+    """Draw a share of a sample, with the columns of the input."""
+    rng = np.random.default_rng([seed, number])
+    rows = source.draw(shuffled_cells(cells, rng), rng, spread=evenly)
+    return frames.arrange(rows, columns, weight_column)

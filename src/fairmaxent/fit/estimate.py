@@ -138,7 +138,7 @@ class Tryout:
     def student(self) -> Labeller:
         """The model that is tried out."""
         return choose_labeller(
-            self.data.roles, self.plan.student, blind=self.plan.blind
+            self.data.roles, self.plan.model, blind=self.plan.hide_protected
         )
 
     @cached_property
@@ -151,7 +151,7 @@ class Tryout:
         """How often people are split into folds: more than once where it is quick."""
         if len(self.people.size) > _FEW_PEOPLE or self.request.relabelling is not None:
             return 1
-        return 3 if self.plan.student == TREE else 2
+        return 3 if self.plan.model == TREE else 2
 
     def trial(self, lesson: Callable[[Mask, int], Lesson], progress: Progress) -> Trial:
         """Let students decide about people they have not seen.
@@ -243,7 +243,7 @@ def estimate_model(tryout: Tryout, progress: Progress) -> ModelEstimate:
         threshold=_THRESHOLD,
         before=_scores(before),
         after=_scores(after),
-        blind=tryout.plan.blind,
+        hide_protected=tryout.plan.hide_protected,
         rounds=tryout.rounds,
         people=len(people.size),
         measured_on=round(len(people.size) / ESTIMATE_FOLDS),

@@ -101,7 +101,7 @@ class ModelEstimate:
     threshold: float
     before: ModelScores  # of a model trained on the data as they are
     after: ModelScores
-    blind: bool  # it does not see the protected columns
+    hide_protected: bool  # it does not see the protected columns
     rounds: int  # how many times people were split into folds
     people: int  # whom it decided about in each round
     measured_on: int  # the ranges are those of measurements on so many other people

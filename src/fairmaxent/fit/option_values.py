@@ -34,7 +34,6 @@ DecidedOption = Literal["keep", "best"]
 OutputOption = Literal["rows", "weights"]
 MODELS = STUDENTS
 Free = Literal["free"]
-MeansOption = Literal["equal"]
 TargetOption = Mapping[str, Mapping[object, float] | Free | None]
 
 FREE: Free = "free"  # the target of an outcome whose share may move
@@ -109,22 +108,23 @@ class Model:
             "probabilities": "its mean probabilities",
         },
         help=(
-            "Of the model of --train: equal shares of good decisions, or (opportunity)"
+            "Of the model of --model: equal shares of good decisions, or (opportunity)"
             " equal shares among those whose outcome is good: the true positive rates;"
             " or (probabilities) equal mean probabilities, by rows that are split"
             " between the outcomes."
         ),
     )
-    sees_protected: bool = option(
-        True,
+    hide_protected: bool = option(
+        False,
         text="flag",
-        param="hide_protected",
-        on=False,
         label="It does not see the groups",
-        help="The model of --train does not see the protected columns.",
+        help=(
+            "The model of --model does not see the protected columns. One that does"
+            " needs them when it decides."
+        ),
         doc=(
-            "Whether it sees the protected columns, which it then needs when it"
-            " decides."
+            "Hide the protected columns from the model. One that sees them needs them"
+            " when it decides."
         ),
     )
     threshold: float = option(
@@ -133,7 +133,7 @@ class Model:
         label="Decision threshold",
         slider=(0.05, 0.95, 0.01),
         help=(
-            "The probability of the good outcome from which the model of --train"
+            "The probability of the good outcome from which the model of --model"
             " decides for it; 0.5 by default."
         ),
     )
@@ -146,7 +146,7 @@ class Model:
             "best": "as many as makes it most accurate",
         },
         help=(
-            "How many people the model of --train decides for: as many as when it"
+            "How many people the model of --model decides for: as many as when it"
             " learns from the data as they are (keep), or as many as makes it most"
             " accurate (best)."
         ),
@@ -162,7 +162,7 @@ class Model:
             )
 
         errors.check_choice("parity", self.parity, ParityOption)
-        errors.check_flag("sees_protected", self.sees_protected)
+        errors.check_flag("hide_protected", self.hide_protected)
         wanted = "be a probability between 0 and 1, such as 0.5"
         threshold = errors.checked_number(
             "threshold", self.threshold, wanted, lambda share: 0 < share < 1
@@ -184,7 +184,7 @@ class Estimate:
         "rows",
         doc='What the model learns from: the fit\'s ``"rows"`` or ``"weights"``.',
     )
-    student: Any = option(
+    model: Any = option(
         None,
         doc=(
             "The model: a classifier with ``fit`` and ``predict_proba``, or a name:"
@@ -193,12 +193,14 @@ class Estimate:
             " By default boosting if scikit-learn is installed, otherwise the tree."
         ),
     )
-    blind: bool = option(False, doc="Hide the protected columns from the model.")
+    hide_protected: bool = option(
+        False, doc="Hide the protected columns from the model."
+    )
 
     def __post_init__(self) -> None:
         errors.check_choice("output", self.output, OutputOption)
-        check_model("student", self.student)
-        errors.check_flag("blind", self.blind)
+        check_model("model", self.model)
+        errors.check_flag("hide_protected", self.hide_protected)
 
 
 ModelOption = StudentName | Model
@@ -491,7 +493,7 @@ def model_words(plan: Model) -> Iterator[str]:
     whom = "each group"
     if plan.parity == "opportunity":
         whom = "those whose outcome is good in each group"
-    sees = "sees" if plan.sees_protected else "does not see"
+    sees = "does not see" if plan.hide_protected else "sees"
     many = "is most accurate"
     if plan.decided == "keep":
         many = "decides for as many people as when it learns from the data"

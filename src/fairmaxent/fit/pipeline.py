@@ -21,7 +21,7 @@ from fairmaxent.errors import (
     Option,
     did_you_mean,
 )
-from fairmaxent.fairness.weights import reweigh
+from fairmaxent.fairness.fair_table import reweigh
 from fairmaxent.fit.certificate import certify
 from fairmaxent.fit.certified import Certified
 from fairmaxent.fit.distribution import Distribution, fair_levels

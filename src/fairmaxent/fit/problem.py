@@ -67,7 +67,7 @@ def _cell_values(request: Request, data: Reading) -> Reals:
     shape = roles.blocks.shape(0)
     if outcome.kind != "numeric":
         raise InputError(
-            Option("means", request.means),
+            Option("equal_means", value=True),
             f" needs an outcome of numbers, but {outcome.name!r} is {outcome.kind}",
         )
 
@@ -93,7 +93,7 @@ def _cell_values(request: Request, data: Reading) -> Reals:
 
 def _exact_outcomes(request: Request, data: Reading) -> Codes:
     """Where the raw outcome of each input row is; refuse a fit that has none."""
-    asked = Option("means", request.means)
+    asked = Option("equal_means", value=True)
     needs = f" needs the exact numbers of {request.outcome!r}, "
     if data.positions is None or data.roles.outcome not in data.positions:
         raise InputError(
@@ -128,7 +128,7 @@ def _refuse_uneven_bins(request: Request, data: Reading) -> None:
     ]
     if uneven:
         raise InputError(
-            Option("means", request.means),
+            Option("equal_means", value=True),
             f" cannot be kept together with {uneven[0]}, which weighs the numbers"
             f" inside a bin of {request.outcome!r} unequally; leave one of the two out,"
             " or give each number a level of its own with ",
@@ -170,7 +170,7 @@ class Problem:
                 roles,
                 groups=groups,
                 favourable=request.favourable,
-                missing=request.missing,
+                compare_missing=request.compare_missing,
                 within=request.within,
             ),
             representation=read_rates(
@@ -183,7 +183,7 @@ class Problem:
             chosen=read_target(roles, request.target),
             weight_limit=request.largest_weight,
             free_outcomes=tuple(request.free_outcomes),
-            values=None if request.means is None else _cell_values(request, data),
+            values=None if not request.equal_means else _cell_values(request, data),
             relabels=relabels,
             may_fill=relabels or request.C > 0,
             small=SmallGroups.of(request.smallest_group),
@@ -494,7 +494,7 @@ class Problem:
                     f"column {column.name!r} has a single level besides missing values,"
                     " so there is nothing to compare it with; to compare missing values"
                     " too, use ",
-                    Option("missing", "compare"),
+                    Option("compare_missing", value=True),
                 )
             if np.count_nonzero(rows) < 2:
                 raise LevelError(

@@ -13,7 +13,7 @@ OLD_ROWS = ("weights", "top-up")  # files that are not of new rows alone
 _OWN_ROWS = (*OLD_ROWS, "uncertainty")  # what is made of the rows of the data
 # What is asked beside a model, and why not.
 _BESIDE_MODEL = {
-    "means": "a model decides between two outcomes, which have no mean",
+    "equal_means": "a model decides between two outcomes, which have no mean",
     "largest_weight": "how much a row counts follows from what the model learns",
     "also": "a model decides about one outcome",
     "target": "shares follow from what the model learns",
@@ -26,7 +26,7 @@ _SHARED = [
     for row in (
         Refused("detail", sharing, _EXACT, value=("rows",)),
         Refused(
-            "means",
+            "equal_means",
             sharing,
             f"{_EXACT}, so nobody knows the mean of a bin",
             "declare the numbers that the outcome can be as levels instead of edges",
@@ -55,7 +55,7 @@ MODEL = (
             "probabilities are made equal, and nothing is decided",
             beside=("probabilities",),
         )
-        for name in ("sees_protected", "threshold", "decided")
+        for name in ("hide_protected", "threshold", "decided")
     ),
     Refused(
         "estimator",

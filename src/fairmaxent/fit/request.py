@@ -21,8 +21,7 @@ from fairmaxent.data.roles import (
     read_columns,
     read_within,
 )
-from fairmaxent.errors import ColumnError, Option, check_choice
-from fairmaxent.fairness.rates import MissingOption
+from fairmaxent.errors import ColumnError, Option, check_choice, check_flag
 from fairmaxent.fairness.small_groups import SmallestGroupOption, SmallGroups
 from fairmaxent.fit import option_values as values
 from fairmaxent.fit import refused
@@ -36,10 +35,8 @@ from fairmaxent.progress import Progress
 
 _CHOICES = {
     "groups": GroupsOption,
-    "missing": MissingOption,
     "base": BaseKind,
     "detail": DetailOption,
-    "means": values.MeansOption,
 }
 
 
@@ -158,18 +155,16 @@ class Request:
         ),
         words=values.within_words,
     )
-    means: values.MeansOption | None = option(
-        None,
+    equal_means: bool = option(
+        False,
         text="flag",
-        param="equal_means",
-        on="equal",
         label="Equal means",
         help=(
             "The outcome is a number: make its mean equal in all groups, instead of the"
             " shares of its bins."
         ),
         doc=(
-            '``"equal"``: the outcome is a number, and its mean becomes equal in all'
+            "The outcome is a number: its mean becomes equal in all"
             " groups, and stays what it is over all of them. This takes the place of a"
             " statistical rate of 1; a lower rate holds for the levels (bins) as well."
             " If the outcome is in bins, this needs rows in the mixture (``base_share``"
@@ -203,11 +198,9 @@ class Request:
             " statistical rate), each group keeps its own outcomes instead."
         ),
     )
-    missing: MissingOption = option(
-        "ignore",
+    compare_missing: bool = option(
+        False,
         text="flag",
-        param="compare_missing",
-        on="compare",
         label="Compare missing values as a group",
         help=(
             "Compare missing values of the outcome and protected columns like any other"
@@ -263,8 +256,6 @@ class Request:
     )
     model: values.ModelOption | None = option(
         None,
-        flags=("--train",),
-        param="train",
         choices=values.MODELS,
         record=values.Model,
         label="Make the table for a model",
@@ -419,6 +410,8 @@ class Request:
         )
         for name in ("representation_rate", "statistical_rate"):
             self._set(**{name: values.checked_rates(name, getattr(self, name))})
+        for name in ("equal_means", "compare_missing"):
+            check_flag(name, getattr(self, name))
         SmallGroups.of(self.smallest_group)
         check_seed(self.random_state)
         read_columns("keep_columns", self.keep_columns or [])
@@ -442,7 +435,7 @@ class Request:
 
     def _set_what_follows(self) -> None:
         """Set the options that others leave no choice."""
-        if self.means is not None and self.statistical_rate == 1:
+        if self.equal_means and self.statistical_rate == 1:
             # Equal rates would leave its means nothing to move; others keep theirs.
             self._set(statistical_rate=dict.fromkeys(self.also_names, 1.0) or None)
         if self.privacy is not None or self.release:
@@ -483,7 +476,7 @@ class Request:
 
         Their outcomes are then left alone: P(y | z) stays, and P(y) follows from it.
         """
-        if self.means is not None or values.rates_in(self.statistical_rate):
+        if self.equal_means or values.rates_in(self.statistical_rate):
             return False
         shares = self.target or {}
         has_target = any(shares.get(name) is not None for name in self.protected_names)
@@ -558,7 +551,7 @@ class Request:
                 "Only the sizes of groups change: each keeps its own outcomes, and how"
                 " common an outcome is overall follows from that."
             )
-        elif self.means is None and self.training is None:
+        elif not self.equal_means and self.training is None:
             for name in (self.outcome, *self.also_names):
                 shares.setdefault(name, None)  # outcomes keep their shares
         yield from values.share_words(shares)

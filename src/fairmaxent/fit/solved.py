@@ -208,7 +208,12 @@ def weigh_lazily(
     blocks = fit.roles.blocks
     scale = fit.weight_scale
     weight = fit.request.weight
-    if weights is not None:
+    log_levels = None
+    # Where the distinct rows are on workers, there are no ``weights``.
+    if weights is None or lazy.implementation.is_spark_like():
+        log_levels = _log_levels(fit, weights)
+    if log_levels is None:
+        assert weights is not None
         table = fit.table.collect()
         return join_weights(
             lazy,
@@ -221,18 +226,8 @@ def weigh_lazily(
             name=name,
         )
 
-    # Where the distinct rows are on workers, there are no ``weights``; each row is
-    # weighed by its levels alone: w(α)/n_α is a factor that depends on its cell.
     from fairmaxent.engines.cluster_output import weigh_rows
 
-    _refuse_filled_cells(fit)
-    alone = rows_alone(fit)
-    (fair,) = fit.weighted.tables([(0,)], blocks.levels)
-    (old,) = fit.problem.counted.tables([(0,)], blocks.levels)
-    factor = ratio(fit.table.size * fair, old)
-    log_levels = alone.potentials.copy()
-    with np.errstate(divide="ignore"):
-        log_levels[blocks.slices[0]] += np.log(factor) - alone.tilted.log_partition
     return weigh_rows(
         lazy,
         fit.roles,
@@ -242,6 +237,32 @@ def weigh_lazily(
         scale=scale,
         name=name,
     )
+
+
+def _log_levels(fit: Solved, weights: Reals | None) -> Reals | None:
+    """Logarithms of the weights of levels, whose product is the weight of a row.
+
+    For w(α)/n_α is a factor that depends on its cell. None if that is not so, because
+    the solution gives up some of the rows.
+    """
+    from fairmaxent.engines.cluster_output import level_weights
+
+    blocks = fit.roles.blocks
+    _refuse_filled_cells(fit)
+    alone = rows_alone(fit)
+    (fair,) = fit.weighted.tables([(0,)], blocks.levels)
+    (old,) = fit.problem.counted.tables([(0,)], blocks.levels)
+    factor = ratio(fit.table.size * fair, old)
+    log_levels = alone.potentials.copy()
+    with np.errstate(divide="ignore"):
+        log_levels[blocks.slices[0]] += np.log(factor) - alone.tilted.log_partition
+    if weights is not None:
+        rows = fit.table.collect()
+        found = level_weights(rows.codes, blocks, log_levels, fit.problem.rules)
+        # rows of design weight zero stay at zero anyway
+        if not np.allclose(found[rows.counts > 0], weights[rows.counts > 0]):
+            return None
+    return log_levels
 
 
 def with_design(weights: Reals, design: Reals | None) -> Reals:

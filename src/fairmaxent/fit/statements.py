@@ -245,11 +245,11 @@ def beyond_lines(decisions: Decisions | None) -> Iterator[str]:
     """For which model a table was made, if any, and that it is not at parity itself."""
     if decisions is None:
         return
-    sees = "does not see"
-    need = "leave them out when you train it"
-    if decisions.sees_protected:
-        sees = "sees"
-        need = "it needs them to decide"
+    sees = "sees"
+    need = "it needs them to decide"
+    if decisions.hide_protected:
+        sees = "does not see"
+        need = "leave them out when you train it"
     yield (
         f"This table is made for a model: {decisions.student} that {sees} the protected"
         f" columns; {need}. Other models, and this one if it sees other columns, may"

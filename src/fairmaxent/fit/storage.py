@@ -32,7 +32,7 @@ from fairmaxent.data.table import (
     row_keys,
 )
 from fairmaxent.errors import DependencyError, StorageError, shown
-from fairmaxent.fairness.weights import reweigh
+from fairmaxent.fairness.fair_table import reweigh
 from fairmaxent.fit.certificate import Certificate, certify
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.facts import UnderivedFacts

@@ -73,7 +73,7 @@ class Decisions:
     """What a student decides about people it has not learned from: `closed_loop`."""
 
     student: str
-    sees_protected: bool
+    hide_protected: bool
     # "decisions": about everybody; "opportunity": about those whose outcome is good
     parity: str
     threshold: float
@@ -213,9 +213,7 @@ def _task(
         hidden=_hidden(request),
         unused=data.left_out,
     )
-    teacher = ScikitLabeller(
-        problem.roles, None, blind=not plan.sees_protected, calm=True
-    )
+    teacher = ScikitLabeller(problem.roles, None, blind=plan.hide_protected, calm=True)
     fair = problem.fair_table().table.reshape(-1, groups).sum(axis=0)
     before = problem.empirical.reshape(-1, groups).sum(axis=0)
     task = Task(
@@ -226,7 +224,7 @@ def _task(
         compared=compared,
         factor=ratio(fair, before),
         threshold=plan.threshold,
-        sees_group=plan.sees_protected,
+        sees_group=not plan.hide_protected,
         train=classroom.train,
         foretell=partial(_foretell, teacher, inputs.take(known), weight),
         fair_shares=lambda shares: fair_shares(
@@ -241,7 +239,7 @@ def _hidden(request: Request) -> list[str]:
     """The columns, beside the outcome, that the student does not see."""
     assert request.training is not None
     hidden = []
-    if not request.training.sees_protected:
+    if request.training.hide_protected:
         hidden += request.protected_names
     if request.weight is not None:
         hidden.append(request.weight)
@@ -437,7 +435,7 @@ def _decisions(
         ]
     return Decisions(
         student=student,
-        sees_protected=plan.sees_protected,
+        hide_protected=plan.hide_protected,
         parity=plan.parity,
         threshold=plan.threshold,
         decided=float(decided[good].sum() / decided.sum()),

@@ -218,7 +218,7 @@ class _Counted:
     @classmethod
     def of(cls, data: Any, policy: Policy) -> "_Counted":
         """Count the rows where they are: in memory, or in a lazy frame's engine."""
-        table = _opened(data)
+        table = opened(data)
         outcome: Any = policy.outcome
         if policy.predictions is not None:
             outcome = policy.predictions
@@ -270,7 +270,7 @@ class _Counted:
             "groups": "joint",
             "within": policy.within,
             "weight": sums,
-            "missing": policy.missing,
+            "compare_missing": policy.compare_missing,
             "domain": policy.domain,
             "smallest_group": SmallGroups.of(policy.smallest_group).times(factor),
             "reference": {name: levels[name] for name in columns if name in levels},
@@ -327,7 +327,7 @@ class _Counted:
         return int(np.ceil(factor * people))
 
 
-def _opened(data: Any) -> Any:
+def opened(data: Any) -> Any:
     """A frame or a file as it can be counted: lazily where it can."""
     if isinstance(data, str | os.PathLike):
         scanned = scan_table(data)

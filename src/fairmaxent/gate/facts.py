@@ -11,19 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from fairmaxent.data.attribute import Attribute
-from fairmaxent.data.table import ratio
 from fairmaxent.document import Block, Table
 from fairmaxent.document.words import capital, percent
 from fairmaxent.errors import FairMaxEntError
-from fairmaxent.fairness.rates import Grouping, group_table
 from fairmaxent.fit import statements
 from fairmaxent.fit.certified import Certified
 from fairmaxent.fit.groups import changes_by_column
 from fairmaxent.fit.solved import missing_rows
 from fairmaxent.options.refusals import refuse
 
-_SMALL = 0.02  # of all people; a category below it may be left out of an audit
 _DRAWS = 200  # of noise
 _ENDS = (0.025, 0.975)
 _MEANING = (
@@ -219,76 +215,6 @@ def _privacy(fit: Certified) -> Facts:
     yield from statements.privacy_lines(ledger)
 
 
-def _impact(fit: Certified, axes: Grouping) -> tuple[Table, str]:
-    """Impact ratios of the people in the data, and how many are in no category."""
-    outcome, *columns = (fit.roles.attributes[axis] for axis in (0, *axes))
-    people = group_table(fit.problem.cells("rows"), axes)
-    for axis, attribute in enumerate((outcome, *columns)):
-        if attribute.missing is not None:
-            np.moveaxis(people, axis, 0)[attribute.missing] = 0.0
-
-    if outcome.kind == "numeric" and fit.request.favourable is None:
-        good = _above_median(fit, outcome)
-        above = "the median" if outcome.is_value_coded else "the median's bin"
-        heads = (f"Above {above}", "Scoring rate")
-    else:
-        good = list(fit.problem.measure.favourable)
-        heads = ("Selected", "Selection rate")
-    counts = people.sum(axis=0)
-    chosen = people[good].sum(axis=0)
-    rates = ratio(chosen, counts)
-
-    total = counts.sum()
-    rows = []
-    for group in map(tuple, np.argwhere(counts > 0).tolist()):
-        labels = (
-            column.labels[level] for column, level in zip(columns, group, strict=True)
-        )
-        impact = "–"
-        if rates.max():
-            impact = f"{rates[group] / rates.max():.3f}"
-        small = "–"
-        if counts[group] < _SMALL * total:
-            small = "under 2 %"
-        row = (
-            " × ".join(labels),
-            f"{counts[group]:,.0f}",
-            f"{chosen[group]:,.0f}",
-            percent(float(rates[group])),
-            impact,
-            small,
-        )
-        rows.append(row)
-    name = " × ".join(column.name for column in columns)
-    table = Table(
-        label=f"Impact ratios by {name}",
-        heads=(name, "People", *heads, "Impact ratio", "Small"),
-        rows=tuple(rows),
-    )
-    left_out = fit.problem.cells("rows").sum() - total
-    unknown = (
-        f"{name}: {left_out:,.0f} people are not in the table: their category or"
-        " outcome is unknown."
-    )
-    return table, unknown
-
-
-def _above_median(fit: Certified, score: Attribute) -> list[int]:
-    """The levels of a score that are above the median of all people."""
-    cells = fit.problem.cells("rows")
-    people = cells.reshape(len(cells), -1).sum(axis=1)[: score.missing]
-    running = np.cumsum(people)
-    median = int(np.searchsorted(running, running[-1] / 2))
-    return list(range(median + 1, len(people)))
-
-
-def _audited(fit: Certified) -> list[tuple[Table, str]]:
-    """Each protected column, and their intersections."""
-    axes = tuple(range(1, 1 + len(fit.roles.protected)))
-    groupings = dict.fromkeys([*((axis,) for axis in axes), axes])
-    return [_impact(fit, grouping) for grouping in groupings]
-
-
 FACTS: dict[str, Callable[[Certified], Facts]] = {
     "table": _table,
     "asked": _asked,
@@ -301,6 +227,4 @@ FACTS: dict[str, Callable[[Certified], Facts]] = {
     "warnings": _warnings,
     "protected": _protected,
     "privacy": _privacy,
-    "impact": lambda fit: [table for table, _ in _audited(fit)],
-    "unknown": lambda fit: [sentence for _, sentence in _audited(fit)],
 }

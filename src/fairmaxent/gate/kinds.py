@@ -21,6 +21,7 @@ class Kind:
     title: str
     note: str
     parts: list[dict[str, Any]]  # with a title, the facts to fill in, and who writes
+    about: str = "model"  # or "table"
     head: dict[str, Any] = field(default_factory=dict)  # of the file, for programs
 
     @property

@@ -1,43 +1,61 @@
-"""The documents that people must file, written about a fit.
+"""The documents that people must file: written, and made again to be compared.
 
-Each part of a kind of document is filled with facts of the fit, or says who must write
-it. A kind is a section of `papers.toml`. All that a document says follows from the
-model file and from its stamp, so that `remade` can make it again.
+Each part of a kind of document is filled with facts, or says who must write it. A kind
+is a section of `papers.toml`. All that a document says follows from the model file, or
+from the table, that it is about, and from its stamp: so whoever has that can make it
+again. What people write is marked: in Markdown, lines that begin with ">"; in JSON,
+texts that were "To be written by …".
 """
 
+import difflib
 import hashlib
+import html
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import narwhals as nw
 
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.document import Block, Document, Listing, Note, Section, Table
 from fairmaxent.document.text import on_one_line, to_markdown
-from fairmaxent.document.words import capital
-from fairmaxent.errors import InputError, Option, did_you_mean
-from fairmaxent.files.content import file_sha256
+from fairmaxent.document.words import capital, counted
+from fairmaxent.errors import InputError, Option, StorageError, did_you_mean
+from fairmaxent.files.content import file_sha256, read_content
 from fairmaxent.files.reading import Name
 from fairmaxent.files.write import time_of_writing
 from fairmaxent.fit.certified import Certified
-from fairmaxent.gate.facts import FACTS
+from fairmaxent.gate.audit import Audit, AuditRequest, people, ratios, unknown
+from fairmaxent.gate.facts import FACTS, Facts
 from fairmaxent.gate.kinds import KINDS, Kind
+from fairmaxent.options import with_options_of
 from fairmaxent.plain_text import json_text, visible
 
 _TYPES = {nw.Boolean: "Boolean", nw.Date: "Date", nw.Datetime: "DateTime"}
+ALL_FACTS: dict[str, Callable[[Any], Facts]] = {
+    **FACTS,
+    "people": people,
+    "ratios": ratios,
+    "unknown": unknown,
+}
 
-WRITTEN = "Written"
-SEAL = "Seal"
+_WRITTEN = "Written"
+_ASKED = "Asked"
+_SEAL = "Seal"
 _BLANK = "0" * 64
-TO_WRITE = "To be written by "
+_TO_WRITE = "To be written by "
 _QUESTION = re.compile(r"^\*\*([^:*]*):.*\*\*$", re.MULTILINE)  # and who answers it
+_STAMP = re.compile(rf'({_WRITTEN}|{_ASKED}|Data|Result): ([^;"\n]+)')
+# what people write: lines of Markdown, and texts of JSON
+_QUOTED = re.compile(r"^>.*(?:\n+>.*)*", re.MULTILINE)
+_TEXT = re.compile(r'^( *"[^"]+": )"(?:[^"\\\n]|\\.)*"', re.MULTILINE)
+_HTML = re.compile(r"<[!/?a-zA-Z]")  # which could hide what follows
 
-Stamp = Mapping[str, str]  # what a document states beside the model
+Stamp = Mapping[str, str]  # what a document states beside what it is about
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,18 +63,14 @@ class Draft:
     """What a document is written from."""
 
     kind: Kind
-    fit: Certified
+    subject: Any  # a fit, or an audit of a table
     stamp: Stamp
 
     @property
     def filing(self) -> tuple[tuple[str, str], ...]:
         """What identifies the document; the seal is filled in at the end."""
-        digest = self.fit.certificate.digest
-        return (
-            *self.stamp.items(),
-            ("Certificate", f"SHA-256 {digest}"),
-            (SEAL, f"SHA-256 {_BLANK}, of all that fairmaxent wrote here"),
-        )
+        seal = f"SHA-256 {_BLANK}, of all that fairmaxent wrote here"
+        return (*self.stamp.items(), (_SEAL, seal))
 
     def sealed(self) -> str:
         """The text, with its own digest in it, taken while that was blank."""
@@ -70,19 +84,211 @@ def document(
     """Write a document about a fit, and about the files of its data and its result."""
     if kind not in KINDS:
         raise InputError(f"there is no document {kind!r}; {did_you_mean(kind, KINDS)}")
+    if KINDS[kind].about != "model":
+        raise InputError(
+            f"{kind} counts the decisions of a tool, which no model file holds; name"
+            f" their table: 'fairmaxent document {kind} TABLE', or"
+            " fairmaxent.gate.papers.audit"
+        )
     if data is not None and fit.request.privacy is not None:
         raise InputError(
             "the digest of the table would give away what a private fit hides; leave ",
             Option("data"),
             " out",
         )
-    date = f"{time_of_writing():%Y-%m-%d}"
-    stamp = {WRITTEN: f"{kind}, {date}, by fairmaxent {version('fairmaxent')}"}
+    stamp = _written(kind)
     for what, path in (("Data", data), ("Result", result)):
         if path is not None:
-            name = quote(os.path.basename(path))
-            stamp[what] = f"{name}, SHA-256 {file_sha256(path)}"
-    return Draft(KINDS[kind], fit, stamp).sealed()
+            stamp[what] = _identified(os.path.basename(path), file_sha256(path))
+    return _about_fit(KINDS[kind], fit, stamp).sealed()
+
+
+@with_options_of(AuditRequest)
+def audit(data: Any, request: AuditRequest) -> str:
+    """Draft the numbers of an audit by Local Law 144, from a table of decisions.
+
+    What only people know is marked "To be written by". `data` is a frame, or the name
+    of a file, whose digest the document then states.
+
+    Parameters
+    ----------
+    """
+    return audit_of(data, request)
+
+
+def audit_of(data: Any, request: AuditRequest) -> str:
+    """Draft the numbers of an audit."""
+    found = Audit.of(data, request)
+    stamp = _written("ll144") | {_ASKED: request.stated}
+    if found.sha256 is not None:
+        stamp["Data"] = _identified(os.path.basename(data), found.sha256)
+    return Draft(KINDS["ll144"], found, stamp).sealed()
+
+
+def _written(kind: str) -> dict[str, str]:
+    date = f"{time_of_writing():%Y-%m-%d}"
+    return {_WRITTEN: f"{kind}, {date}, by fairmaxent {version('fairmaxent')}"}
+
+
+def _identified(name: str, sha256: str) -> str:
+    return f"{quote(name)}, SHA-256 {sha256}"
+
+
+def _about_fit(kind: Kind, fit: Certified, stamp: Stamp) -> Draft:
+    certificate = f"SHA-256 {fit.certificate.digest}"
+    return Draft(kind, fit, {**stamp, "Certificate": certificate})
+
+
+# ---- made again
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Lines of a document, from this number on, that are not as made again."""
+
+    line: int
+    document: tuple[str, ...]
+    again: tuple[str, ...]
+
+    def __str__(self) -> str:
+        lines = [f"line {self.line}"]
+        lines += [f"  document:   {on_one_line(text)}" for text in self.document]
+        lines += [f"  made again: {on_one_line(text)}" for text in self.again]
+        return "\n  ".join(lines)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A document beside the same one made again; printed, the lines that differ."""
+
+    kind: str
+    written: str  # its kind, date and version, as it states them
+    differences: tuple[Difference, ...]
+    unwritten: int  # parts that people have yet to write
+
+    def __str__(self) -> str:
+        source = KINDS[self.kind].about
+        if not self.differences:
+            unverified = "its date"
+            if source == "model":
+                unverified += ", and the digests of other files"
+            return (
+                f"document {self.written}: made again from the {source}; every line"
+                f" agrees ({counted(self.unwritten, 'part')} still to be written by"
+                f" people, whose words are not compared). Not verified: {unverified}"
+            )
+        return "\n  ".join(
+            [
+                f"document {self.written}: not what the {source} gives with fairmaxent"
+                f" {version('fairmaxent')}",
+                *map(str, self.differences),
+            ]
+        )
+
+
+@dataclass(frozen=True)
+class Filed:
+    """A document in a file: its text, and what its first lines state."""
+
+    path: Name
+    text: str
+    head: str
+    stamp: Stamp
+
+    @classmethod
+    def read(cls, path: Name) -> "Filed":
+        """Read a document; one without a seal has no stamp."""
+        text = read_content(path).decode("utf-8-sig", "replace").replace("\r\n", "\n")
+        head, seal, _ = text.partition(f"{_SEAL}: ")
+        stated = html.unescape(head.replace("\\", ""))  # of Markdown
+        return cls(path, text, head, dict(_STAMP.findall(stated)) if seal else {})
+
+    @property
+    def kind(self) -> Kind | None:
+        """What kind of document it says it is."""
+        return KINDS.get(self.stamp.get(_WRITTEN, "").partition(",")[0])
+
+    def foreign(self, source: str) -> StorageError:
+        """The error for a document about something else."""
+        return StorageError(
+            f"{self.path} is not a document that fairmaxent wrote about this {source},"
+            " or its first lines were changed; write it again with 'fairmaxent"
+            " document'"
+        )
+
+    def compared(self, draft: Draft) -> Comparison:
+        """The lines that are not as made again, but for what people write."""
+        return Comparison(
+            kind=draft.kind.name,
+            written=on_one_line(self.stamp[_WRITTEN]),
+            differences=tuple(_differences(self.text, draft.sealed())),
+            unwritten=len(
+                re.findall(rf'^(?:> | *"[^"]+": "){_TO_WRITE}', self.text, re.M)
+            ),
+        )
+
+
+def is_audit(path: Name) -> bool:
+    """Whether a document is about a table, and not about a model."""
+    kind = Filed.read(path).kind
+    return kind is not None and kind.about == "table"
+
+
+def compare(fit: Certified, path: Name) -> Comparison:
+    """Make the document in a file again from a fit, and compare it."""
+    filed = Filed.read(path)
+    is_about_it = fit.certificate.digest in filed.head
+    if filed.kind is None or filed.kind.about != "model" or not is_about_it:
+        raise filed.foreign("model")
+    return filed.compared(_about_fit(filed.kind, fit, filed.stamp))
+
+
+def verify_audit(path: Name, data: Any) -> Comparison:
+    """Make an audit again from its table, and show the lines of the file that differ.
+
+    Only the words of people may: lines that begin with ``>`` where there was one. The
+    answer has the ``kind`` and the ``differences``; printed, it shows them.
+    """
+    filed = Filed.read(path)
+    if filed.kind is None or filed.kind.about != "table":
+        raise filed.foreign("table")
+    request = AuditRequest.of_statement(filed.stamp.get(_ASKED, ""))
+    audited = Audit.of(data, request)
+    stamp = dict(filed.stamp)
+    if audited.sha256 is not None and "Data" in stamp:
+        name = unquote(stamp["Data"].partition(", ")[0])
+        stamp["Data"] = _identified(name, audited.sha256)
+    return filed.compared(Draft(filed.kind, audited, stamp))
+
+
+def _differences(text: str, again: str) -> Iterator[Difference]:
+    """The lines of a text that are not as made again, but for what people write."""
+    found = text.rstrip("\n").split("\n")
+    expected = _with_words(again, text).rstrip("\n").split("\n")
+    matcher = difflib.SequenceMatcher(None, found, expected, autojunk=False)
+    for what, start, end, start_again, end_again in matcher.get_opcodes():
+        if what != "equal":
+            yield Difference(
+                line=start + 1,
+                document=tuple(found[start:end]),
+                again=tuple(expected[start_again:end_again]),
+            )
+
+
+def _with_words(again: str, text: str) -> str:
+    """The text made again, with what people wrote in the places for it."""
+    answers = iter(_QUOTED.findall(text))
+    texts = {match[1]: match[0] for match in _TEXT.finditer(text)}
+
+    def quoted(place: re.Match[str]) -> str:
+        words = next(answers, "")
+        return place[0] if _HTML.search(words) else words
+
+    def stated(place: re.Match[str]) -> str:
+        is_open = place[0].startswith(f'{place[1]}"{_TO_WRITE}')
+        return texts.get(place[1], "") if is_open else place[0]
+
+    return _TEXT.sub(stated, _QUOTED.sub(quoted, again))
 
 
 # ---- how kinds are written
@@ -93,14 +299,14 @@ def markdown(draft: Draft) -> str:
     sections = []
     for number, part in enumerate(draft.kind.parts):
         title = part["title"]
-        blocks = _filled(part, draft.fit)
+        blocks = _filled(part, draft.subject)
         if "write" in part:
             blocks.append(Note(capital(part["write"])))
         section = Section(f"part-{number}", title, title, tuple(blocks))
         sections.append(section.titled())
     text = to_markdown(
         Document(
-            kind="Document",
+            kind="Draft",
             title=draft.kind.title,
             filing=draft.filing,
             summary=draft.kind.note,
@@ -109,27 +315,13 @@ def markdown(draft: Draft) -> str:
         )
     )
     return _QUESTION.sub(
-        lambda asked: f"{asked[0]}\n\n> {TO_WRITE}{asked[1].lower()}.", text
+        lambda asked: f"{asked[0]}\n\n> {_TO_WRITE}{asked[1].lower()}.", text
     )
-
-
-def audit(draft: Draft) -> str:
-    """The numbers of an audit, which needs to know who was selected."""
-    request = draft.fit.request
-    is_score = draft.fit.roles.attributes[0].kind == "numeric"
-    is_unclear = request.favourable is None and not is_score
-    if is_unclear or request.privacy is not None:
-        raise InputError(
-            "an audit counts who was selected; name ",
-            Option("favourable"),
-            ", and do not fit privately",
-        )
-    return markdown(draft)
 
 
 def card(draft: Draft) -> str:
     """Markdown below a head for programs."""
-    head = draft.kind.head | {"pretty_name": _name(draft.fit)}
+    head = draft.kind.head | {"pretty_name": _name(draft.subject)}
     # JSON is YAML, too, whatever the names of columns hold.
     lines = [f"{key}: {json_text(value, indent=0)}" for key, value in head.items()]
     return "\n".join(["---", *lines, "---", "", markdown(draft)])
@@ -141,14 +333,16 @@ def croissant(draft: Draft) -> str:
     record: dict[str, Any] = {
         **draft.kind.head,
         "description": f"{draft.kind.note} {filed}.",
-        "name": _name(draft.fit),
+        "name": _name(draft.subject),
         "alternateName": draft.kind.title,
-        "dateCreated": draft.stamp[WRITTEN].split(", ")[1],
+        "dateCreated": draft.stamp[_WRITTEN].split(", ")[1],
     }
     for part in draft.kind.parts:
-        texts = [text for block in _filled(part, draft.fit) for text in _texts(block)]
+        texts = [
+            text for block in _filled(part, draft.subject) for text in _texts(block)
+        ]
         if "write" in part:
-            texts.append(TO_WRITE + part["write"])
+            texts.append(_TO_WRITE + part["write"])
         record[part["title"]] = " ".join(map(on_one_line, texts))
     if "Result" in draft.stamp:
         name, _, digest = draft.stamp["Result"].partition(", SHA-256 ")
@@ -170,7 +364,7 @@ def croissant(draft: Draft) -> str:
             "@type": "cr:RecordSet",
             "@id": "rows",
             "name": "rows",
-            "field": [*map(_field, draft.fit.domain.attributes)],
+            "field": [*map(_field, draft.subject.domain.attributes)],
         }
         record["distribution"] = [file]
         record["recordSet"] = [rows]
@@ -203,9 +397,11 @@ def _texts(block: Any) -> Iterable[str]:
     return getattr(block, "items", None) or (block.text,)
 
 
-def _filled(part: Mapping[str, Any], fit: Certified) -> list[Block]:
+def _filled(part: Mapping[str, Any], subject: Any) -> list[Block]:
     """What is known about a part: sentences one below the other, then tables."""
-    facts = [fact for name in part.get("facts", ()) for fact in FACTS[name](fit)]
+    facts = [
+        fact for name in part.get("facts", ()) for fact in ALL_FACTS[name](subject)
+    ]
     blocks: list[Block] = [fact for fact in facts if not isinstance(fact, str)]
     sentences = [fact for fact in facts if isinstance(fact, str)]
     if sentences:

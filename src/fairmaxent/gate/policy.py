@@ -27,7 +27,6 @@ from fairmaxent.errors import (
     check_flag,
     did_you_mean,
 )
-from fairmaxent.fairness.rates import MissingOption
 from fairmaxent.fairness.small_groups import SmallestGroupOption, SmallGroups
 from fairmaxent.files.reading import Name
 from fairmaxent.fit.option_values import RateOption, checked_rates
@@ -35,7 +34,7 @@ from fairmaxent.fit.refused import JOINT
 from fairmaxent.fit.request import Request
 from fairmaxent.metrics.groups import ReferenceOption, levels_of_reference
 from fairmaxent.metrics.intervals import check_confidence
-from fairmaxent.options import documented, info_of, option, typed_options
+from fairmaxent.options import documented, info_of, option, option_hint, typed_options
 from fairmaxent.options.refusals import refuse
 from fairmaxent.options.values import value_of
 
@@ -46,7 +45,7 @@ _KINDS = ("statistical_rate", "representation_rate")
 _ASKED = {field.name: field for field in dataclasses.fields(Request)}
 
 
-def _as_asked(name: str, default: Any = ..., **changes: Any) -> Any:
+def as_asked(name: str, default: Any = ..., **changes: Any) -> Any:
     """An option that means what it means in a request."""
     info = {
         **vars(info_of(_ASKED[name])),
@@ -69,19 +68,19 @@ class Policy:
     HEADING = "What is checked"
     REFUSED = JOINT
 
-    outcome: str | None = _as_asked("outcome", None)
-    protected: str | Sequence[str] = _as_asked("protected", ())
+    outcome: str | None = as_asked("outcome", None)
+    protected: str | Sequence[str] = as_asked("protected", ())
     _: dataclasses.KW_ONLY
-    statistical_rate: RateOption = _as_asked(  # noqa: RUF009 (it makes a field)
+    statistical_rate: RateOption = as_asked(  # noqa: RUF009 (it makes a field)
         "statistical_rate",
         None,
         has_none=True,
         help=f"{_LIMIT} rates of an outcome: 0.8, or sex=0.8,race=0.7.",
     )
-    representation_rate: RateOption = _as_asked(  # noqa: RUF009
+    representation_rate: RateOption = as_asked(  # noqa: RUF009
         "representation_rate", help=f"{_LIMIT} shares; written likewise."
     )
-    favourable: object = _as_asked("favourable")
+    favourable: object = as_asked("favourable")
     predictions: Any = option(
         None,
         main=True,
@@ -109,14 +108,14 @@ class Policy:
     confidence: float = option(
         0.95, text="number", help="Confidence of the intervals, which hold together."
     )
-    groups: GroupsOption = _as_asked(  # noqa: RUF009
+    groups: GroupsOption = as_asked(  # noqa: RUF009
         "groups", help="Compare each column on its own, or their intersections."
     )
-    within: WithinOption = _as_asked(  # noqa: RUF009
+    within: WithinOption = as_asked(  # noqa: RUF009
         "within", help="Compare within the strata of these columns, e.g. label=yes."
     )
-    missing: MissingOption = _as_asked("missing")  # noqa: RUF009
-    smallest_group: SmallestGroupOption = _as_asked(  # noqa: RUF009
+    compare_missing: bool = as_asked("compare_missing")
+    smallest_group: SmallestGroupOption = as_asked(  # noqa: RUF009
         "smallest_group",
         help=(
             "Groups below this size are listed, and decide nothing: 2% of the people"
@@ -144,7 +143,7 @@ class Policy:
             ' ``"Male"``, or by column ``{"sex": "Male", "race": "White"}``.'
         ),
     )
-    weight: str | None = _as_asked(
+    weight: str | None = as_asked(
         "weight", help="Column of design weights, on any scale."
     )
     cluster: str | None = option(
@@ -187,8 +186,8 @@ class Policy:
                         f" names {column!r}, which is not protected;"
                         f" {did_you_mean(column, names)}",
                     )
-        for name, choice in (("groups", GroupsOption), ("missing", MissingOption)):
-            check_choice(name, getattr(self, name), choice)
+        check_choice("groups", self.groups, GroupsOption)
+        check_flag("compare_missing", self.compare_missing)
         SmallGroups.of(self.smallest_group)
         levels_of_reference(self.reference, names)
         refuse(self)
@@ -331,12 +330,11 @@ class _Section:
             if name not in infos:
                 raise InputError(
                     f"{self.place(name)}: there is no option {name!r};"
-                    f" {did_you_mean(name, infos)}"
+                    f" {option_hint(name, infos)}"
                 )
             kind = value_of(infos[name])
             is_lone = isinstance(value, str) and kind.join is not None
-            has_words = infos[name].on is not True  # which the policy checks
-            if is_lone or has_words:
+            if is_lone:
                 continue
             try:
                 kind.taken(value)

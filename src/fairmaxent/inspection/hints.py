@@ -225,7 +225,7 @@ def _gaps(attribute: Attribute, rows: int, *, has_role: bool) -> Iterator[Hint]:
             f"{attribute.name!r} is missing for {share:.1%} of the rows, which are not"
             " compared, and keep their share unless you choose another one; to compare"
             " them as a group, use ",
-            Option("missing", "compare"),
+            Option("compare_missing", value=True),
         )
     elif share > 0.5:
         yield _hint(

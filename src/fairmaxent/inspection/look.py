@@ -136,8 +136,8 @@ def inspect(
         found = replace(found, private=Worth.of(roles, privacy, found.rows))
     how: Any = {"outcome": outcome, "favourable": good, "within": within}
     how |= {"domain": domain, "reference": reference, "cluster": cluster}
-    how |= {"smallest_group": smallest_group}
-    compared = Comparison(names, groups, weight, "ignore", **how)
+    how |= {"smallest_group": smallest_group, "compare_missing": False}
+    compared = Comparison(names, groups, weight, **how)
     return replace(
         found,
         hints=(*found.hints, *role_hints(roles, codes, design)),

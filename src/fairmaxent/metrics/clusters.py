@@ -6,7 +6,9 @@ cluster, the squares of these moves add up to a variance that holds however alik
 people of a cluster are. Of G clusters it is estimated, so it is multiplied by
 G / (G − 1), and Student's t with G − 1 degrees, or fewer if a few clusters make up most
 of it, takes the place of the normal deviate. Groups that share clusters are compared as
-if they did not: where both are alike, that makes intervals wider than they need be.
+if they did not where they are alike there, which makes intervals wider than they need
+be. Where they are opposite, as if one of a couple has what the other has not, both tell
+less about their ratio.
 """
 
 from collections.abc import Iterable
@@ -14,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairmaxent.data.table import Codes, Mask, Reals, tally
+from fairmaxent.data.table import Codes, Mask, Reals, ratio, tally
 from fairmaxent.metrics.effective_counts import EffectiveCounts
 from fairmaxent.metrics.groups import GroupedRows
 
@@ -30,6 +32,9 @@ class Dependence:
     # this, which is never less than 1
     effects: Reals
     freedom: Reals  # degrees of the variance: at most the clusters of a group, less one
+    # of the variance of the ratio of every two groups (outcomes × groups × groups), as
+    # if they shared no clusters: it is that times this, which is never less than 1
+    opposed: Reals | None = None
 
     def reduced(self, counts: EffectiveCounts, deviate: float) -> EffectiveCounts:
         """The independent people who tell as much (Korn and Graubard 1998).
@@ -38,9 +43,18 @@ class Dependence:
         """
         student = student_deviate(deviate, self.freedom)
         times = np.minimum(self.effects * (student / deviate) ** 2, _LARGEST_REDUCTION)
-        return EffectiveCounts(
-            counts.positives / times, counts.negatives / times, counts.weight_ratio
-        )
+        return counts.times(1 / times)
+
+    def compared(
+        self, counts: EffectiveCounts, outcomes: Codes, groups: Codes
+    ) -> EffectiveCounts:
+        """What these groups (last axis) tell about the ratios between them."""
+        if self.opposed is None:
+            return counts
+        first = groups[..., :, None]
+        second = groups[..., None, :]
+        factors = self.opposed[np.asarray(outcomes)[..., None], first, second]
+        return counts.times(1 / factors.max(axis=-1))
 
 
 def student_deviate(normal: float, freedom: Reals) -> Reals:
@@ -67,16 +81,34 @@ def dependence_of_rates(
     cells, cell = np.unique(
         rows.cluster[counts] * len(rows.labels) + group, return_inverse=True
     )
-    of_group = cells % len(rows.labels)
+    of_cluster, of_group = np.divmod(cells, len(rows.labels))
+    mass = np.bincount(group, weights, len(rows.labels))
     effects = []
     freedom = []
+    opposed = []
     for value, rate, size in zip(values, rates, sizes, strict=True):
         moves = tally(cell, weights * (value[counts] - rate[group]), len(cells))
-        alone = rate * (1 - rate) / size * np.bincount(group, weights, len(rate)) ** 2
+        alone = rate * (1 - rate) / size * mass**2
         effect, degrees = _effects(moves, of_group, alone)
         effects.append(effect)
         freedom.append(degrees)
-    return Dependence(np.stack(effects), np.stack(freedom))
+        relative = ratio(moves, (mass * rate)[of_group])  # of log rates
+        opposed.append(_opposed(relative, of_cluster, of_group, len(mass)))
+    return Dependence(np.stack(effects), np.stack(freedom), np.stack(opposed))
+
+
+def _opposed(moves: Reals, cluster: Codes, group: Codes, groups: int) -> Reals:
+    """Variance of the difference of every two groups, over that if they shared nothing.
+
+    1 where people of one cluster are alike, or in one group.
+    """
+    from scipy.sparse import csr_array  # slow to import
+
+    shape = (cluster.max(initial=0) + 1, groups)
+    table = csr_array((moves, (cluster, group)), shape=shape)
+    covariance = (table.T @ table).toarray()
+    own = np.diag(covariance)
+    return 1 + ratio(np.maximum(-2 * covariance, 0.0), own[:, None] + own)
 
 
 def _effects(moves: Reals, group: Codes, alone: Reals) -> tuple[Reals, Reals]:

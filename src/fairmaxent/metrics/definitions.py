@@ -10,7 +10,6 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.data.roles import ColumnNames, GroupsOption, WithinOption
 from fairmaxent.data.table import tally
 from fairmaxent.errors import InputError, LevelError, checked_number
-from fairmaxent.fairness.rates import MissingOption
 from fairmaxent.fairness.small_groups import SmallestGroupOption
 from fairmaxent.metrics import group_rates as rates
 from fairmaxent.metrics.group_rates import GroupedTable, Number, Rate, worst_ratio
@@ -34,7 +33,7 @@ def representation_rate(
     groups: GroupsOption = "each",
     within: WithinOption = None,
     weight: Any = None,
-    missing: MissingOption = "ignore",
+    compare_missing: bool = False,
     domain: Domain | None = None,
     smallest_group: SmallestGroupOption = 0,
     reference: ReferenceOption = None,
@@ -46,7 +45,7 @@ def representation_rate(
     `data` is a frame, or a fit or its distribution (then the rate is exact). Of several
     protected columns the worst one counts; ``groups="joint"`` compares their
     intersections. A group without any rows is unknown here and is not compared, and
-    neither are missing values, unless ``missing="compare"`` makes a group of them.
+    neither are missing values, unless ``compare_missing`` makes a group of them.
     `weight` is a column, or one number per row, such as ``fit.weights()``. With a
     `domain`, such as ``fit.domain``, its levels (e.g. bins) are compared instead of
     values. `within` is as in :func:`fairmaxent.debias`: groups are compared with those
@@ -68,7 +67,7 @@ def representation_rate(
         protected,
         groups,
         weight,
-        missing,
+        compare_missing,
         domain,
         within=within,
         smallest_group=smallest_group,
@@ -89,7 +88,7 @@ def statistical_rate(
     groups: GroupsOption = "each",
     within: WithinOption = None,
     weight: Any = None,
-    missing: MissingOption = "ignore",
+    compare_missing: bool = False,
     domain: Domain | None = None,
     smallest_group: SmallestGroupOption = 0,
     reference: ReferenceOption = None,
@@ -104,7 +103,7 @@ def statistical_rate(
     ``as_probability`` it holds the probability of the favourable outcome, and groups
     are compared by their means. `favourable` is a level, a list of levels, or None for
     every level, each compared on its own. Rows with a missing outcome do not count,
-    unless it is favourable, or ``missing="compare"`` makes a level of it. The other
+    unless it is favourable, or ``compare_missing`` makes a level of it. The other
     options are as in `representation_rate`. With a recorded decision as the outcome and
     the true label as the column, ``within={"label": "yes"}`` is equal opportunity.
     """
@@ -112,7 +111,7 @@ def statistical_rate(
         protected,
         groups,
         weight,
-        missing,
+        compare_missing,
         domain,
         within,
         outcome,
@@ -179,7 +178,7 @@ def equal_opportunity(
     threshold: float = 0.5,
     groups: GroupsOption = "each",
     weight: Any = None,
-    missing: MissingOption = "ignore",
+    compare_missing: bool = False,
     domain: Domain | None = None,
     smallest_group: SmallestGroupOption = 0,
     reference: ReferenceOption = None,
@@ -201,7 +200,7 @@ def equal_opportunity(
         protected,
         groups,
         weight,
-        missing,
+        compare_missing,
         domain,
         outcome=outcome,
         favourable=favourable,
@@ -230,7 +229,7 @@ def equalised_odds(
     threshold: float = 0.5,
     groups: GroupsOption = "each",
     weight: Any = None,
-    missing: MissingOption = "ignore",
+    compare_missing: bool = False,
     domain: Domain | None = None,
     smallest_group: SmallestGroupOption = 0,
     reference: ReferenceOption = None,
@@ -249,7 +248,7 @@ def equalised_odds(
         protected,
         groups,
         weight,
-        missing,
+        compare_missing,
         domain,
         outcome=outcome,
         favourable=favourable,
@@ -332,7 +331,7 @@ def calibration(
     bins: int = 10,
     groups: GroupsOption = "each",
     weight: Any = None,
-    missing: MissingOption = "ignore",
+    compare_missing: bool = False,
     domain: Domain | None = None,
     confidence: float = 0.95,
 ) -> Calibration:
@@ -351,7 +350,7 @@ def calibration(
         protected,
         groups,
         weight,
-        missing,
+        compare_missing,
         domain,
         outcome=outcome,
         favourable=favourable,
@@ -411,7 +410,7 @@ def conditional_demographic_disparity(
     within: WithinOption = None,
     groups: GroupsOption = "each",
     weight: Any = None,
-    missing: MissingOption = "ignore",
+    compare_missing: bool = False,
     domain: Domain | None = None,
 ) -> Disparity:
     """Share of a group among those turned away, minus its share among the others.
@@ -437,7 +436,7 @@ def conditional_demographic_disparity(
     0.667: sex, F
     """
     compared = Comparison(
-        protected, groups, weight, missing, domain, within, outcome, favourable
+        protected, groups, weight, compare_missing, domain, within, outcome, favourable
     )
     found = [
         _disparities(rows, rows.one_favourable(favourable))

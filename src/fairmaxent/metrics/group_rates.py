@@ -407,8 +407,10 @@ class GroupedTable:
         """Some groups (last axis) and outcomes, to be compared."""
         count = groups.shape[-1]
         pairs = max(count * (count - 1) // 2, 1)
-        counts = self.known(1 - (1 - confidence) / pairs)
-        return intervals.Compared(counts[outcomes, groups], self.are_shares)
+        counts = self.known(1 - (1 - confidence) / pairs)[outcomes, groups]
+        if self.dependence is not None:
+            counts = self.dependence.compared(counts, outcomes, groups)
+        return intervals.Compared(counts, self.are_shares)
 
     def listed(self, which: Mask, confidence: float) -> Iterator[GroupRate]:
         """Some groups, each with its interval, unless its rate is exact or none."""

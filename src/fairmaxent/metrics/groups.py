@@ -26,11 +26,11 @@ from fairmaxent.errors import (
     LevelError,
     Option,
     check_choice,
+    check_flag,
     did_you_mean,
     did_you_mean_level,
     unfit,
 )
-from fairmaxent.fairness.rates import MissingOption
 from fairmaxent.fairness.small_groups import SmallestGroupOption, SmallGroups
 from fairmaxent.metrics.effective_counts import WeightSums
 
@@ -148,7 +148,7 @@ class Comparison:
     groups: GroupsOption
     # a column, one number per row, or sums, if each row of the frame stands for several
     weight: Any
-    missing: MissingOption
+    compare_missing: bool
     domain: Domain | None
     within: WithinOption = None
     outcome: Any = None  # a column, or one value per row; None: shares are compared
@@ -159,7 +159,7 @@ class Comparison:
 
     def __post_init__(self) -> None:
         """Refuse columns with two roles."""
-        check_choice("missing", self.missing, MissingOption)
+        check_flag("compare_missing", self.compare_missing)
         SmallGroups.of(self.smallest_group)
         levels_of_reference(self.reference, self._columns)
         names = [*self._columns, *read_within(self.within)]
@@ -300,7 +300,7 @@ class Comparison:
         wanted = self.favourable is not None and last in favourable_codes(
             outcomes, self.favourable
         )
-        if self.missing == "ignore" and outcomes[last] is MISSING and not wanted:
+        if not self.compare_missing and outcomes[last] is MISSING and not wanted:
             weights = np.where(codes == last, 0.0, weights)
         levels = (codes, outcomes)
         return MeasuredRows(frame, weights, levels, exact, cluster=cluster)
@@ -335,9 +335,9 @@ class Comparison:
 
         Those of a missing group count only if that is compared.
         """
-        group, labels = _groups_of(rows.frame, columns, self.domain)
+        group, labels = groups_of(rows.frame, columns, self.domain)
         weights = rows.weights
-        if self.missing == "ignore":
+        if not self.compare_missing:
             named = [all(level is not MISSING for level in label) for label in labels]
             weights = np.where(np.array(named, dtype=bool)[group], weights, 0.0)
         return GroupedRows(
@@ -422,11 +422,11 @@ class Comparison:
         named = read_within(self.within)
         if not named:
             return [((), ...)]
-        stratum, labels = _groups_of(rows.frame, list(named), self.domain)
+        stratum, labels = groups_of(rows.frame, list(named), self.domain)
 
         def is_meant(level: object, values: object) -> bool:
             if values is None:
-                return level is not MISSING or self.missing == "compare"
+                return level is not MISSING or self.compare_missing
             return any(code_of([level], value) == 0 for value in listed(values))
 
         chosen = [
@@ -497,7 +497,7 @@ def _distribution_of(data: Any) -> Any:
     return None
 
 
-def _groups_of(
+def groups_of(
     frame: frames.Frame, columns: Sequence[str], domain: Domain | None
 ) -> tuple[Codes, list[Label]]:
     """Group of each row and the groups' labels.

@@ -178,10 +178,9 @@ def compared_surpluses(
     both = [_variances(counts[..., group], *part) for group, part in enumerate(rows)]
     factors, added = (np.stack(part, axis=-1) for part in zip(*both, strict=True))
     expected = [weighted_mean(chance, weights) for _, chance, weights in rows]
-    more = EffectiveCounts(
-        counts.positives * factors, counts.negatives * factors, counts.weight_ratio
+    return intervals.Compared(
+        counts.times(factors), expected=np.stack(expected, axis=-1), added=added
     )
-    return intervals.Compared(more, expected=np.stack(expected, axis=-1), added=added)
 
 
 def _variances(

@@ -22,6 +22,20 @@ Result = TypeVar("Result")
 Settings = dict[str, Any]  # what several options have in common
 
 NOTHING = "none"  # the word for no value
+# What options were called before each had one name everywhere.
+FORMER = {
+    "train": "it is called 'model'",
+    "means": "it is called 'equal_means', and is true or false",
+    "missing": (
+        "'compare_missing' compares missing values; 'missing_text' lists the texts that"
+        " mean missing"
+    ),
+    "sees_protected": "say the opposite with 'hide_protected'",
+    "blind": "it is called 'hide_protected'",
+    "student": "it is called 'model'",
+    "delivered": "it is called 'result'",
+    "sample": "it is called 'result'",
+}
 _KEY = "option"
 _WIDTH = 112  # of a parameter's text in a docstring
 
@@ -46,9 +60,6 @@ class OptionInfo:
     # how its value is written (see `values.TEXTS`); with choices, it is one of them
     text: str = "text"
     flags: tuple[str, ...] = ()  # its spellings, if not the name
-    # its name in a config file and on the page, if it is another one
-    param: str | None = None
-    on: object = True  # what a flag stands for
     choices: tuple[str, ...] = ()
     least: int | None = None
     most: int | None = None
@@ -77,14 +88,14 @@ class TypedOption:
     owner: str | None = None  # the field that holds that record
 
     @property
-    def param(self) -> str:
-        """Its name in a config file and on the page."""
-        return self.info.param or self.field.name
+    def name(self) -> str:
+        """Its name, which is the same through every door."""
+        return self.field.name
 
     @property
     def flags(self) -> tuple[str, ...]:
         """Its spellings on the command line."""
-        return self.info.flags or (f"--{self.param.replace('_', '-')}",)
+        return self.info.flags or (f"--{self.name.replace('_', '-')}",)
 
     @property
     def default(self) -> Any:
@@ -92,15 +103,12 @@ class TypedOption:
 
         Of a record in a record, whether it was given counts, so it has none.
         """
-        if self.info.text == "flag":
-            has_none = self.info.on is not True
-            nothing: Any = False
-        else:
-            has_none = self.owner is not None
-            nothing = None
-        if has_none or self.field.default is dataclasses.MISSING:
-            return nothing
-        return self.field.default
+        is_flag = self.info.text == "flag"
+        if is_flag or (
+            self.owner is None and self.field.default is not dataclasses.MISSING
+        ):
+            return self.field.default
+        return None
 
     @property
     def usual(self) -> Any:
@@ -219,12 +227,9 @@ def parameters(record: type) -> str:
 
 
 def _help_with_choices(info: OptionInfo) -> str:
-    choices: tuple[object, ...] = info.choices
-    if not choices and info.on is not True:
-        choices = (info.on,)
-    if not choices:
+    if not info.choices:
         return info.help
-    listed = " or ".join(f'``"{choice}"``' for choice in choices)
+    listed = " or ".join(f'``"{choice}"``' for choice in info.choices)
     return f"{listed}. {info.help}"
 
 
@@ -276,9 +281,9 @@ def with_options_of(
 
 
 def storing_options_of(
-    record: Callable[..., Any], *, without: Iterable[str]
+    *records: Callable[..., Any], without: Iterable[str]
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Let an ``__init__`` take the keyword options of a record, too.
+    """Let an ``__init__`` take the keyword options of records, too.
 
     Each is stored as an attribute, as it was given.
     """
@@ -287,6 +292,7 @@ def storing_options_of(
         first = inspect.signature(init).parameters
         options = {
             name: option
+            for record in records
             for name, option in inspect.signature(record).parameters.items()
             if option.kind is option.KEYWORD_ONLY and name not in (*first, *without)
         }
@@ -312,5 +318,10 @@ def refuse_unknown(function: str, given: Iterable[str], known: Iterable[str]) ->
     for name in given:
         if name not in names:
             raise TypeError(
-                f"{function}() has no option {name!r}; {did_you_mean(name, names)}"
+                f"{function}() has no option {name!r}; {option_hint(name, names)}"
             )
+
+
+def option_hint(name: str, known: Iterable[str]) -> str:
+    """What somebody may have meant by an option that does not exist."""
+    return FORMER.get(name) or did_you_mean(name, known)

@@ -123,7 +123,7 @@ class Spending:
             f" {epsilon_of(spent, delta):.3g}, and this one would bring it to"
             f" {epsilon_of(total, delta):.3g}, beyond the budget of"
             f" {budget['epsilon']:g} (δ = {delta:g}{_of_rows(most)}). Nothing was spent"
-            " now. Rows and reports from a model that is paid for spend nothing; for"
+            " now. Rows and reports from a fit that is paid for spend nothing; for"
             " another fit, ",
             *way,
         )
@@ -198,7 +198,7 @@ class Spending:
         account = self.account()
         for paid in account.fits:
             rows = _of_rows(paid["rows_per_person"])
-            kept = paid["model"] or "no model was named"
+            kept = paid["model"] or "no file was named"
             yield (
                 f"{paid['when']}  ε = {paid['epsilon']:g} (δ = {paid['delta']:g}{rows})"
                 f"  {kept}"

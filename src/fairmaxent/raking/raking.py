@@ -97,10 +97,10 @@ class Raking:
             )
         return self.replicated * self._per_row
 
-    def weigh(self, frame: Any, *, name: str = WEIGHT_NAME) -> Any:
+    def weigh(self, frame: Any, *, weight_name: str = WEIGHT_NAME) -> Any:
         """Return the table with a column of weights added, and one per replicate.
 
-        The latter are called ``name_1``, ``name_2``, …
+        The latter are called ``raked_weight_1``, ``raked_weight_2``, …
 
         The rows may come in any order, unless there are replicates. A lazy frame is
         joined with its weights inside its engine; nothing is computed until it is
@@ -108,13 +108,13 @@ class Raking:
         """
         lazy = open_lazy(frame)
         if lazy is not None:
-            return self._weigh_lazily(lazy, name)
+            return self._weigh_lazily(lazy, weight_name)
         opened = frames.open_frame(frame)
         cells = self._cells_of(opened)
         design = frames.read_weights(opened, self.survey.weight)
         if design is not None:
             design = design / self.survey.weight_scale
-        columns = {name: self._scaled(self.factors[cells], design)}
+        columns = {weight_name: self._scaled(self.factors[cells], design)}
         if self.replicated is not None:
             if not np.array_equal(cells, self.survey.table.inverse):
                 raise InputError(
@@ -122,7 +122,7 @@ class Raking:
                     " with its rows in the same order"
                 )
             for number, column in enumerate(self.replicate_weights().T, 1):
-                columns[f"{name}_{number}"] = column
+                columns[f"{weight_name}_{number}"] = column
 
         like = opened.get_column(opened.columns[0])
         added = []

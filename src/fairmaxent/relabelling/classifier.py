@@ -103,7 +103,7 @@ class Classifier:
     def _answer(self, seen: Any, rows: int) -> Reals:
         """What predict_proba says of these rows, if it can be probabilities."""
         with _in_our_words(name_of_model(self.model), self.training):
-            with _one_thread(self.model):
+            with _alone(self.model):
                 found = self.model.predict_proba(seen)
             is_sparse = hasattr(found, "toarray")
         if found is None or is_sparse:
@@ -162,8 +162,12 @@ def _in_our_words(name: str, training: str) -> Iterator[None]:
 
 
 @contextmanager
-def _one_thread(model: Any) -> Iterator[None]:
-    """On a busy machine threads wait for each other far longer than they save."""
+def _alone(model: Any) -> Iterator[None]:
+    """On a busy machine threads wait for each other far longer than they save.
+
+    Weights go to the last step by its name, whatever an outer pipeline routes.
+    """
+    from sklearn import config_context
     from threadpoolctl import threadpool_limits
 
     last = _last_step(model)
@@ -174,7 +178,7 @@ def _one_thread(model: Any) -> Iterator[None]:
     )
     if free:
         last.n_jobs = 1
-    with threadpool_limits(1):
+    with threadpool_limits(1), config_context(enable_metadata_routing=False):
         yield
     if free:  # a failure ends the search, and this copy with it
         last.n_jobs = None
@@ -184,8 +188,8 @@ def _last_step(model: Any) -> Any:
     """The classifier itself, at the end of a pipeline or alone."""
     from sklearn.pipeline import Pipeline
 
-    if isinstance(model, Pipeline):
-        return model.steps[-1][1]
+    while isinstance(model, Pipeline):
+        model = model.steps[-1][1]
     return model
 
 
@@ -197,11 +201,14 @@ def _fit(
     training: str,
 ) -> None:
     """Train with weights, which a pipeline hands to its last step."""
-    name = "sample_weight"
-    if _last_step(model) is not model:
-        name = f"{model.steps[-1][0]}__{name}"
+    path = []
+    part = model
+    while part is not _last_step(model):  # pipelines, one inside the other
+        step, part = part.steps[-1]
+        path.append(step)
+    name = "__".join([*path, "sample_weight"])
     try:
-        with _in_our_words(name_of_model(model), training), _one_thread(model):
+        with _in_our_words(name_of_model(model), training), _alone(model):
             model.fit(seen, labels, **{name: weights})
     except InputError as problem:
         if not isinstance(problem.__cause__, TypeError | ValueError):

@@ -46,6 +46,8 @@ _FEWER = np.sqrt(1 - 1 / FOLDS)
 _FARTHEST = 8.0
 _STEP = 3.0
 _RELIABLE = 10.0  # people of a group at which half of a correction is made
+# where most people may be decided for, if that is most accurate: shares of all scores
+_CUTS = np.linspace(0.02, 0.98, 49)
 
 
 @dataclass(frozen=True, eq=False)
@@ -311,7 +313,7 @@ def fair_wish(task: Task, scores: Reals, shares: Reals) -> tuple[Reals, Reals]:
     fair = task.fair_shares(shares)
     if task.decided != "best":
         return fair, shares
-    cuts = np.quantile(scores, np.linspace(0.02, 0.98, 49))
+    cuts = np.quantile(scores, _CUTS)
     wishes = [task.fair_shares(task.shares(scores > cut)) for cut in cuts]
     most_accurate = max(wishes, key=lambda wish: accuracy(task, scores, wish))
     return most_accurate, shares + most_accurate - fair

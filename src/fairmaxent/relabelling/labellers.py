@@ -322,8 +322,7 @@ class Classroom:
                 "a model needs columns to learn from, and all are hidden; leave some"
                 " for it to see"
             )
-        if seen.implementation.is_pyarrow():  # which scikit-learn does not read
-            seen = nw.from_native(seen.to_pandas(), eager_only=True)
+        seen = readable_by_models(seen)
         column = frame.get_column(outcome).to_numpy()
         bad_label = np.asarray(column[np.argmin(good)])[None]
         good_label = np.asarray(column[np.argmax(good)])[None]
@@ -375,6 +374,13 @@ class Trained:
         if self.column is None:
             return np.zeros(len(rows))
         return self.learned.chances(self.classroom.take, rows)[:, self.column]
+
+
+def readable_by_models(seen: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
+    """A table of a library that scikit-learn reads."""
+    if seen.implementation.is_pyarrow():
+        return nw.from_native(seen.to_pandas(), eager_only=True)
+    return seen
 
 
 def _built(name: str, seen: nw.DataFrame[Any]) -> Any:

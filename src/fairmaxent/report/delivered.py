@@ -17,7 +17,6 @@ from fairmaxent.data.table import (
     Codes,
     Reals,
     highest,
-    match_rows,
     ratio,
     ravel,
     row_keys,
@@ -30,6 +29,7 @@ from fairmaxent.engines.lazy_frame import (
     fresh_name,
     open_lazy,
 )
+from fairmaxent.engines.rows import among, mass_on
 from fairmaxent.errors import InputError, LevelError, check_choice
 from fairmaxent.fairness.rates import (
     Rates,
@@ -69,7 +69,7 @@ class DrawnBatches:
         self._domain = Domain(tuple(fit.roles.attributes), ())
         self._cells: Reals = np.zeros(fit.roles.blocks.levels[0])
         self._rows = 0
-        self._first: Any = None
+        self.shown: Any = None  # rows for a report to look at
 
     def add(self, frame: Any) -> None:
         """Count the rows of a batch."""
@@ -78,18 +78,23 @@ class DrawnBatches:
             ravel(self._domain.encode(frame), shape), None, self._cells.size
         )
         self._rows += len(frame)
-        if self._first is None:
-            self._first = frame
+        if self.shown is None:
+            self.shown = frame
 
     @property
     def table(self) -> Reals:
         """The share of each combination of outcome and protected columns so far."""
         return _shaped(self._fit, self._cells)
 
-    def delivered(self, *, iid: bool, seed: int | None) -> Delivered:
+    def delivered(
+        self, *, iid: bool, seed: int | None, mode: Mode = "rows"
+    ) -> Delivered:
         """What has come so far."""
-        codes = _encoded(self._fit, self._first)
-        return Delivered("rows", iid, seed, self._rows, self._first, codes, self.table)
+        codes = _encoded(self._fit, self.shown)
+        table = self.table
+        if mode == "top-up":
+            table = _with_old(self._fit, self._cells)
+        return Delivered(mode, iid, seed, self._rows, self.shown, codes, table)
 
 
 def deliver(
@@ -126,18 +131,22 @@ def deliver(
         given = fit.top_up(random_state=seed)
     codes = _encoded(fit, given)
     cells = tally(codes[:, 0], None, fit.roles.blocks.levels[0])
-    # a new row has the weight 1, beside the raw design weights of the others
-    if mode == "top-up":
-        cells = cells + fit.problem.cells().ravel() * fit.weight_scale
-    return Delivered(mode, iid, seed, len(codes), given, codes, _shaped(fit, cells))
+    table = _with_old(fit, cells) if mode == "top-up" else _shaped(fit, cells)
+    return Delivered(mode, iid, seed, len(codes), given, codes, table)
+
+
+def _with_old(fit: Certified, cells: Reals) -> Reals:
+    """The table of old and new rows.
+
+    A new row has the weight 1, beside the raw design weights of the others.
+    """
+    return _shaped(fit, cells + fit.problem.cells().ravel() * fit.weight_scale)
 
 
 def _encoded(fit: Certified, frame: Any) -> Codes:
     """Rows as block codes; a table that is fair already needs no row added."""
-    if not len(frame):
-        return np.empty(
-            (0, len(fit.roles.blocks.levels)), dtype=fit.distinct_rows.codes.dtype
-        )
+    if frame is None or not len(frame):
+        return np.empty((0, len(fit.roles.blocks.levels)), dtype=int)
     return fit.roles.blocks.pool(fit.domain.encode(frame))
 
 
@@ -258,11 +267,10 @@ class Copies:
 
 def copies(fit: Certified, delivered: Delivered, data: Any) -> Copies | None:
     """Count the copies among the drawn rows; None if none was drawn, or in private."""
-    rows = fit.distinct_rows.codes
     drawn = delivered.codes
     if drawn is None or not len(drawn) or fit.certificate.privacy is not None:
         return None
-    is_seen = match_rows(rows, drawn.astype(rows.dtype), fit.roles.blocks.levels) >= 0
+    is_seen = among(fit.table, drawn, fit.roles.blocks.levels)
     found = Copies(
         rows=len(drawn),
         same_levels=float(is_seen.mean()),
@@ -290,7 +298,7 @@ def copies(fit: Certified, delivered: Delivered, data: Any) -> Copies | None:
 def seen_mass(fit: Certified) -> float:
     """p*(S): the probability of the combinations of levels that the data have."""
     density = fit.distribution.density
-    return float(np.exp(density.log_probability(fit.distinct_rows.codes)).sum())
+    return mass_on(fit.table, density)
 
 
 def checked_data(fit: Certified, data: Any) -> Any:

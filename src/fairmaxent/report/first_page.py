@@ -299,7 +299,7 @@ def _model(report: Report) -> Iterator[Block]:
     else:
         how = "use"
         if report.promise is not None:
-            how = "which spends nothing, write a report from its model with"
+            how = "which spends nothing, write a report from its file with"
         spell = report.source.front_door.spell
         yield Paragraph(f"{not_estimated(report.mode, spell, how)}.")
     if report.advice is not None:

@@ -87,7 +87,7 @@ def trade_off(fit: Certified, *, spell: Spell = str) -> TradeOff:
         return TradeOff(
             (), "the fit is one of the paper's configurations, which have other options"
         )
-    size = fit.distinct_rows.codes.size
+    size = fit.table.distinct * len(fit.roles.blocks.levels)
     width = fit.roles.blocks.width
     if size > LARGEST_TABLE or width > LARGEST_WIDTH:
         return TradeOff(

@@ -63,7 +63,7 @@ class ReportRequest:
     keeps levels, not raw values, so copies of real rows can only be counted exactly
     with the table.
 
-    `delivered` is what was delivered, so that its rates are measured too, and `mode`
+    `result` is what was delivered, so that its rates are measured too, and `mode`
     what that is: drawn ``"rows"`` (:meth:`Fit.sample`), ``"weights"``, or rows to add
     (``"top-up"``). By default, as many new rows as in the data are drawn for the
     report. `iid` and `seed` say how rows were drawn, or are to be drawn, by default
@@ -85,7 +85,7 @@ class ReportRequest:
     REFUSED = refused.OUTPUTS
 
     data: Any = None
-    delivered: Any = None
+    result: Any = None
     mode: Mode = "rows"
     iid: bool = False
     seed: int | None = None
@@ -248,7 +248,7 @@ def build_report(fit: Certified, request: ReportRequest) -> Report:
     data = checked_data(fit, request.data)
     delivered = deliver(
         fit,
-        request.delivered,
+        request.result,
         mode=request.mode,
         iid=request.iid,
         seed=request.seed,
@@ -299,7 +299,7 @@ def _collected(
         relabelled=fit.soft is not None,
         iid=request.iid,
         new_rows=delivered.rows,
-        for_report=request.delivered is None,
+        for_report=request.result is None,
         copies=copies(fit, delivered, data),
         evaluation=evaluation,
         seed=delivered.seed,

@@ -189,7 +189,7 @@ def _how_it_was_estimated(report: Report, estimate: ModelEstimate) -> str:
     if report.promise is not None:
         people = "rows drawn from the private model"
         original = "such rows before they were made fair"
-    if estimate.blind:
+    if estimate.hide_protected:
         original += ", without the protected columns"
     learned = "drawn" if estimate.output == "rows" else "weighted"
     decision = "the likeliest outcome"
@@ -318,7 +318,7 @@ def _repeat(report: Report) -> Blocks:
     if ledger is not None:
         yield Note(
             f"Running it again spends another ε = {ledger.privacy.epsilon:g}. More"
-            " rows, and other reports, can be made from the saved model, which spends"
+            " rows, and other reports, can be made from the saved fit, which spends"
             " nothing."
         )
     if source.command is not None:

@@ -1,16 +1,17 @@
 """Shares before and after: of every level, and how strongly columns go together."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
 import numpy as np
 
-from fairmaxent.data.table import Names, Reals, cramers_v, tally
+from fairmaxent.data.table import Names, Reals, cramers_v
 from fairmaxent.document import Block, Heading, Paragraph, Table
 from fairmaxent.document.words import counted, more, percent, short_name
 from fairmaxent.errors import BASE_SHARE
 from fairmaxent.fit.certified import Certified
+from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.groups import GroupChange
 from fairmaxent.report.delivered import unless_nan
 from fairmaxent.report.source import FrontDoor
@@ -38,7 +39,6 @@ _ABOUT_PAIRS = (
     ),
 )
 Matrix = tuple[tuple[float, ...], ...]
-_Joint = Callable[[int, int], Reals]
 
 
 @dataclass(frozen=True)
@@ -63,13 +63,11 @@ class Marginal:
 
 def marginals(fit: Certified) -> tuple[Marginal, ...]:
     """Every column: outcome and protected ones first, then those that changed most."""
-    codes = fit.roles.blocks.unpool(fit.distinct_rows.codes)
+    data = fit.distribution_of_data
     roles = fit.roles
     columns = []
     for index, attribute in enumerate(fit.domain.attributes):
-        before = tally(
-            codes[:, index], fit.distinct_rows.counts / fit.table.total, attribute.size
-        )
+        before = data.joint([index])
         after = fit.distribution.joint([index])
         role = "other"
         if index in (roles.outcome, *roles.others):
@@ -110,27 +108,19 @@ class Associations:
 
 def associations(fit: Certified) -> Associations:
     """Compare the pairs; of many columns, those most related to outcome and groups."""
-    codes = fit.roles.blocks.unpool(fit.distinct_rows.codes).astype(np.intp)
     sizes = fit.domain.sizes
-    share = fit.distinct_rows.counts / fit.distinct_rows.total
-
-    def in_data(first: int, second: int) -> Reals:
-        cells = codes[:, first] * sizes[second] + codes[:, second]
-        return tally(cells, share, sizes[first] * sizes[second]).reshape(
-            sizes[first], sizes[second]
-        )
-
-    chosen = _chosen(fit, in_data)
+    data = fit.distribution_of_data
+    chosen = _chosen(fit, data)
     names = tuple(fit.domain.names[index] for index in chosen)
     before = np.eye(len(chosen))
     after = np.eye(len(chosen))
     for row, first in enumerate(chosen):
         for column, second in enumerate(chosen[:row]):
-            old = cramers_v(in_data(first, second))
+            old = cramers_v(data.joint([first, second]))
             new = cramers_v(fit.distribution.joint([first, second]))
             before[row, column] = before[column, row] = old
             after[row, column] = after[column, row] = new
-    chance = _chance(fit, chosen, in_data)
+    chance = _chance(fit, chosen, data)
     change = np.abs(after - before)
     rows, columns = np.nonzero(np.triu(change > chance, 1))
     order = np.argsort(-np.round(change[rows, columns], 12), kind="stable")[:_SHIFTS]
@@ -152,7 +142,7 @@ def associations(fit: Certified) -> Associations:
     )
 
 
-def _chosen(fit: Certified, in_data: _Joint) -> list[int]:
+def _chosen(fit: Certified, data: Distribution) -> list[int]:
     """Outcome and protected columns, then those most strongly related to them."""
     root = list(fit.roles.root)[:LARGEST_MAP]
     small = [
@@ -162,7 +152,7 @@ def _chosen(fit: Certified, in_data: _Joint) -> list[int]:
     room = LARGEST_MAP - len(root)
     if len(others) > room:
         strength = [
-            max(cramers_v(in_data(index, column)) for column in root)
+            max(cramers_v(data.joint([index, column])) for column in root)
             for index in others
         ]
         strongest = np.argsort(-np.round(strength, 12), kind="stable")[:room]
@@ -170,11 +160,9 @@ def _chosen(fit: Certified, in_data: _Joint) -> list[int]:
     return [*root, *others]
 
 
-def _chance(fit: Certified, chosen: Sequence[int], in_data: _Joint) -> Reals:
+def _chance(fit: Certified, chosen: Sequence[int], data: Distribution) -> Reals:
     """What chance makes of V for each pair, in the data or in the rows of p*."""
-    levels = np.array(
-        [np.count_nonzero(in_data(index, chosen[0]).sum(axis=1)) for index in chosen]
-    )
+    levels = np.array([np.count_nonzero(data.joint([index])) for index in chosen])
     # Without a relation, χ² is (r − 1)(c − 1) on average, so V is about √((max(r, c) −
     # 1) / n) for n effective rows.
     degrees = np.maximum(np.maximum.outer(levels, levels) - 1, 0)

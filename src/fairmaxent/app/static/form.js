@@ -121,7 +121,7 @@ const DRAWN = {
   text: (one, value, change, more) => text(one.label, value ?? one.default, change, more),
   // An empty cell is missing whatever else is; a column has a name.
   texts: (one, value, change, more) => text(one.label, (value ?? []).filter(Boolean).join(", "), (words) => change(words
-    ? [...(one.name === "missing" ? [""] : []), ...words.split(",").map((word) => word.trim())] : null), more),
+    ? [...(one.name === "missing_text" ? [""] : []), ...words.split(",").map((word) => word.trim())] : null), more),
   // Combinations of columns with a value each: "sex = male, pregnant = yes; …".
   pairs: (one, value, change, more) => text(one.label, (value ?? []).map((pairs) =>
     Object.entries(pairs).map((pair) => pair.join(" = ")).join(", ")).join("; "), (words) => change(words &&

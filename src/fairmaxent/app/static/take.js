@@ -42,9 +42,9 @@ export function takePart() {
     h("h3", null, isPrivate ? `How it was made. Running it again spends another ε = ${options.epsilon}`
       : "Repeat it elsewhere"),
     soft(isPrivate
-      ? "Keep the model instead: 'fairmaxent sample' and 'fairmaxent report' make more rows and reports of it, which " +
-        "spends nothing."
-      : "These write the same table, byte for byte; the command also writes the same model, and the same report, in " +
+      ? "Keep the saved fit instead: 'fairmaxent sample' and 'fairmaxent report' make more rows and reports of it, " +
+        "which spends nothing."
+      : "These write the same table, byte for byte; the command also saves the same fit, and the same report, in " +
         "which options are named as they are typed."),
     h(Snippet, { title: "Command", id: "command", text: isOld() ? "" : answer.command }),
     h(Snippet, { title: "Python", id: "python", text: isOld() ? "" : answer.python }));

@@ -1,0 +1,449 @@
+"""Likely groups: what outcomes tell about groups that nobody wrote down.
+
+Each person i has probabilities p_i(g) of groups, made from a proxy S such as a surname,
+and an outcome y_i. If S tells nothing about the outcome but by the group ("names":
+y is independent of S given g), then P(y | p_i) = Σ_g p_i(g)·π(y | g): linear in π. The
+outcome in turn tells something about the group, by Bayes' rule:
+
+    q_i(g) = P(g | p_i, y_i) ∝ p_i(g)·π(y_i | g).
+
+**π** is learned within each combination c of what is known of people, such as a
+stratum. Its logarithmic likelihood Σ d_i·log Σ_g p_i(g)·π(y_i | g) is concave. The
+prior says that groups differ little: π(· | g, c) is Dirichlet with the mean that c has,
+and a strength α of so many people. α is not known either, so it has a prior of its own,
+and the evidence of each strength (Laplace) is its weight.
+
+**Draws** of π, of all strengths, give tables that the true groups may have. What is
+left to chance then is who belongs to which group: q_i is a probability.
+
+**Contradiction.** If S tells more, the outcome is not linear in p. The score test asks
+whether p_g(1 − p_g) say something about it beyond p.
+
+**Bounds.** Whatever is assumed, the share of a cell of people that is in g and has y
+lies between max(0, P(g) + P(y) − 1) and min(P(g), P(y)) (Fréchet).
+
+References: J. Chen et al. (2019), Fairness under unawareness, FAT*; N. Kallus, X. Mao
+and A. Zhou (2022), Assessing algorithmic fairness with unobserved protected class using
+data combination, Management Science 68; C. McCartan et al. (2025), Estimating racial
+disparities when race is not observed, JASA.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from fairmaxent.data.table import Indices, Reals, ratio
+from fairmaxent.fairness.projection import Conditions, project
+
+# α, and its prior: logarithms are normal around this one, with this deviation. Chosen
+# by benchmarks/unrecorded.py: expected rates are unbiased, and intervals cover.
+_STRENGTHS = np.array([2.0, 4, 8, 16, 32, 64, 128, 256, 1024, 4096])
+_USUAL_STRENGTH = 16.0
+_SPREAD_OF_STRENGTHS = 1.25
+
+_DRAWS = 400
+_LEAST_RATE = 1e-12  # of an outcome in a group; less is outside
+_STEPS = 100  # of Newton's method; nearly always five will do
+_DECREMENT = 1e-9  # of the log-likelihood, at which it ends
+_NOBODY = 0.5  # people, in place of none, who have an outcome
+_DRAWN_FROM = 20_000  # people; of more, as many represent them in draws
+_RANK = 1e-8  # of an eigenvalue, relative to the largest, that counts
+_FEWEST_TELLING = 30.0  # people that a test is made of, at least
+# People of similar p: how many cells at most, and how many people in each at least.
+_CELLS_TESTED = 8
+_MOST_CELLS = 32
+_FEWEST_IN_A_CELL = 100
+_ALLOWANCE = 3.0  # standard errors by which true groups may differ from what p says
+
+
+@dataclass(frozen=True, eq=False)
+class People:
+    """People with the probabilities of their groups, one cell after the other.
+
+    A cell is a combination of all that is known of people, and an outcome. Several
+    people who are alike may stand together.
+    """
+
+    shape: tuple[int, int]  # combinations, outcomes
+    order: Indices  # which of those that were given each one is
+    starts: Indices  # where each cell begins, and the end
+    chances: Reals  # (people, groups): p_i(g)
+    weight: Reals  # Σd
+    squares: Reals  # Σd²
+
+    @classmethod
+    def of(
+        cls,
+        chances: Reals,
+        cells: Indices,
+        shape: tuple[int, int],
+        weight: Reals,
+        squares: Reals,
+    ) -> "People":
+        """Sort people by their cells, of which there are combinations × outcomes."""
+        order = np.argsort(cells, kind="stable")
+        starts = np.searchsorted(cells[order], np.arange(math.prod(shape) + 1))
+        return cls(
+            shape=shape,
+            order=order,
+            starts=starts,
+            chances=chances[order],
+            weight=weight[order],
+            squares=squares[order],
+        )
+
+    def parts(self, combination: int) -> list[slice]:
+        """Where the people of a combination are, by outcome."""
+        _, outcomes = self.shape
+        ends = self.starts[combination * outcomes :][: outcomes + 1].tolist()
+        return [slice(*ends[outcome : outcome + 2]) for outcome in range(outcomes)]
+
+    @property
+    def cells(self) -> Iterator[tuple[tuple[int, int], slice]]:
+        """Each cell that has people, and where they are."""
+        for combination in range(self.shape[0]):
+            for outcome, part in enumerate(self.parts(combination)):
+                if part.stop > part.start:
+                    yield (combination, outcome), part
+
+    @cached_property
+    def informative(self) -> Reals:
+        """Weights that add up to the number of equally weighted people (Kish)."""
+        return self.weight * (self.weight.sum() / self.squares.sum())
+
+    def memberships(self, rates: Reals | None) -> Reals:
+        """q_i(g) = P(g | p_i, y_i), given π of each cell; None: it is p_i."""
+        if rates is None:
+            return self.chances
+        joint = self.chances.copy()
+        for cell, part in self.cells:
+            joint[part] *= rates[cell]
+        return joint / joint.sum(axis=1, keepdims=True)
+
+    def table(self, memberships: Reals, values: Reals) -> Reals:
+        """Values of people, shared between their groups: cells × groups."""
+        result = np.zeros((*self.shape, memberships.shape[1]))
+        for cell, part in self.cells:
+            result[cell] = values[part] @ memberships[part]
+        return result
+
+    def as_given(self, values: Reals) -> Reals:
+        """Values of people in the order in which they were given."""
+        result = np.empty_like(values)
+        result[self.order] = values
+        return result
+
+
+# ---------------------------------------------------------------- P(y | g)
+
+
+@dataclass(frozen=True, eq=False)
+class _Point:
+    """Minus the logarithm of likelihood times prior at some π, and its slopes."""
+
+    multipliers: Reals  # π of each outcome but the last, which is what is left
+    value: float
+    gradient: Reals
+    hessian: Reals
+    rates: Reals  # π: outcomes × groups
+
+    def draws(self, count: int, rng: np.random.Generator) -> Reals:
+        """π as it may be (count, outcomes, groups): normal in logarithms of odds."""
+        root = _root(np.asarray(np.linalg.inv(self.hessian)))
+        free = (len(self.rates) - 1, self.rates.shape[1])
+        moves = (rng.normal(size=(count, len(root))) @ root.T).reshape(count, *free)
+        moves = np.concatenate([moves, -moves.sum(axis=1, keepdims=True)], axis=1)
+        logarithms = np.log(self.rates) + moves / self.rates
+        odds = np.exp(logarithms - logarithms.max(axis=1, keepdims=True))
+        return odds / odds.sum(axis=1, keepdims=True)
+
+
+def _root(covariance: Reals) -> Reals:
+    """R with R·Rᵀ = a covariance, which may be singular."""
+    values, vectors = np.linalg.eigh(covariance)
+    return vectors * np.sqrt(np.maximum(values, 0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class _Combination:
+    """The people of one combination, by outcome, and the prior mean of π."""
+
+    chances: Sequence[Reals]
+    weights: Sequence[Reals]
+    mean: Reals  # P(y)
+
+    @classmethod
+    def of(cls, people: People, number: int) -> "_Combination":
+        parts = people.parts(number)
+        weights = [people.informative[part] for part in parts]
+        total = np.array([max(float(one.sum()), _NOBODY) for one in weights])
+        chances = [people.chances[part] for part in parts]
+        return cls(chances, weights, total / total.sum())
+
+    @property
+    def begin(self) -> Reals:
+        """All groups alike, as the prior has them on average."""
+        groups = self.chances[0].shape[1]
+        return np.repeat(self.mean[:-1], groups)
+
+    def at(self, strength: float, multipliers: Reals) -> _Point:
+        """What there is to know about some π, if the prior has this strength."""
+        outcomes = len(self.mean)
+        free = multipliers.reshape(outcomes - 1, -1)
+        rates = np.vstack([free, 1 - free.sum(axis=0)])
+        prior = strength * self.mean[:, None]
+        inside = np.maximum(rates, _LEAST_RATE)
+        value = -float((prior * np.log(inside)).sum())
+        gradient = -prior / inside
+        hessian = [np.diag(row) for row in prior / inside**2]
+        for outcome, rate in enumerate(inside):
+            chances = self.chances[outcome]
+            weights = self.weights[outcome]
+            mixed = chances @ rate  # P(y | p)
+            score = chances / mixed[:, None]
+            weighted = score * weights[:, None]
+            value -= float(weights @ np.log(mixed))
+            gradient[outcome] -= weighted.sum(axis=0)
+            hessian[outcome] = hessian[outcome] + weighted.T @ score
+        whole = np.tile(hessian[-1], (outcomes - 1, outcomes - 1))
+        groups = rates.shape[1]
+        for outcome, own in enumerate(hessian[:-1]):
+            place = slice(outcome * groups, (outcome + 1) * groups)
+            whole[place, place] += own
+        if rates.min() < _LEAST_RATE:
+            value = math.inf
+        slopes = (gradient[:-1] - gradient[-1]).ravel()
+        return _Point(multipliers, value, slopes, whole, rates)
+
+    def mode(self, strength: float, multipliers: Reals) -> _Point:
+        """The most probable π, by Newton's method from some π."""
+        point = self.at(strength, multipliers)
+        for _ in range(_STEPS):
+            step = -np.linalg.solve(point.hessian, point.gradient)
+            if -point.gradient @ step < _DECREMENT:
+                break
+            following = self.at(strength, point.multipliers + step)
+            while following.value > point.value + 1e-12 * abs(point.value):
+                step = step / 2
+                following = self.at(strength, point.multipliers + step)
+            point = following
+        return point
+
+    def evidence(self, strength: float, mode: _Point) -> float:
+        """log P(outcomes | α) but for a constant: Laplace, in logarithms of odds."""
+        from scipy.special import gammaln  # slow to import
+
+        prior = strength * self.mean
+        normalised = float(gammaln(strength) - gammaln(prior).sum())
+        _, volume = np.linalg.slogdet(mode.hessian)
+        volume += 2 * np.log(mode.rates).sum()
+        return mode.rates.shape[1] * normalised - mode.value - volume / 2
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """What outcomes tell about groups: π, and how sure that is."""
+
+    modes: Sequence[Sequence[_Point]]  # by strength, then by combination
+    chances: Reals  # of each strength
+
+    @classmethod
+    def of(cls, people: People) -> "Learned":
+        """Learn π of every combination, for each strength of the prior."""
+        combinations = [_Combination.of(people, one) for one in range(people.shape[0])]
+        begin = [one.begin for one in combinations]
+        modes = []
+        evidence = []
+        for strength in _STRENGTHS:
+            found = [
+                one.mode(strength, nearby)
+                for one, nearby in zip(combinations, begin, strict=True)
+            ]
+            begin = [mode.multipliers for mode in found]
+            modes.append(found)
+            told = [
+                one.evidence(strength, mode)
+                for one, mode in zip(combinations, found, strict=True)
+            ]
+            evidence.append(sum(told))
+        deviation = np.log(_STRENGTHS / _USUAL_STRENGTH) / _SPREAD_OF_STRENGTHS
+        likely = np.array(evidence) - deviation**2 / 2
+        chances = np.exp(likely - likely.max())
+        return cls(modes, chances / chances.sum())
+
+    @property
+    def rates(self) -> Reals:
+        """π of the likeliest strength: combinations × outcomes × groups."""
+        return np.stack([one.rates for one in self.modes[int(self.chances.argmax())]])
+
+    def draws(self, count: int, rng: np.random.Generator) -> Reals:
+        """π as it may be: the same, behind an axis for draws."""
+        times = rng.multinomial(count, self.chances)
+        drawn = [
+            np.stack([one.draws(often, rng) for one in modes], axis=1)
+            for often, modes in zip(times, self.modes, strict=True)
+        ]
+        return np.concatenate(drawn)
+
+
+def true_tables(
+    people: People, factor: Reals, draws: Reals | None, rng: np.random.Generator
+) -> Reals:
+    """Tables that the true groups may have, one for each draw of π.
+
+    People count d·factor. In what is left to chance, π is its mean; None: q is p, as
+    often as there are `_DRAWS`.
+    """
+    rates = None if draws is None else draws.mean(axis=0)
+    memberships = people.memberships(rates)
+    weight = people.weight * factor
+    squares = people.squares * factor**2  # Σw²
+    count = _DRAWS if draws is None else len(draws)
+    tables = np.repeat(people.table(memberships, weight)[None], count, axis=0)
+    for cell, part in people.cells:
+        own = memberships[part]
+        index = (slice(None), *cell)
+        if draws is not None:
+            few = slice(part.start, part.stop, -(-len(own) // _DRAWN_FROM))
+            now = weight[few] @ memberships[few]
+            grown = _grown(people.chances[few], weight[few], draws[index])
+            tables[index] *= ratio(grown, np.broadcast_to(now, grown.shape), 1.0)
+        shared = own * squares[part, None]
+        left = np.diag(shared.sum(axis=0)) - shared.T @ own  # Σw²·(diag q − q·qᵀ)
+        tables[index] += rng.normal(size=(count, len(left))) @ _root(left).T
+    return np.maximum(tables, 0.0)
+
+
+def _grown(chances: Reals, weight: Reals, draws: Reals) -> Reals:
+    """Σ w·q of each group for each draw of π, where q = p·π / Σ_h p(h)·π(h)."""
+    mixed = chances @ draws.T  # people × draws
+    return draws * ((weight[:, None] / mixed).T @ chances)
+
+
+# ---------------------------------------------------------------- weights
+
+
+def likely_factors(
+    people: People, memberships: Reals, table: Reals, most: float | None = None
+) -> Reals:
+    """Factors f on people that give their likely groups a table t, cell by cell.
+
+    Of all with Σ d_i·f_i·q_i(g) = t(y, g) and f ≤ ``most``, those that are nearest to
+    the weights d that people have (KL): f_i = e^{λ_y·q_i} where no limit is met.
+    """
+    factor = np.zeros(len(people.order))
+    nothing = np.zeros((0, 1))
+    for cell, part in people.cells:
+        counts = people.weight[part] > 0
+        weight = people.weight[part][counts]
+        wanted = table[cell] > 0
+        rows = memberships[part][counts][:, wanted].T / table[cell][wanted, None]
+        conditions = Conditions(
+            rows=rows,
+            values=np.ones(len(rows)),
+            rates=nothing.repeat(len(weight), axis=1),
+            block=np.zeros(0, dtype=np.intp),
+            least=np.zeros(0),
+            ceiling=None if most is None else most * weight,
+        )
+        found = np.zeros(len(counts))
+        found[counts] = project(weight, conditions).point / weight
+        factor[part] = found
+    return factor
+
+
+# ---------------------------------------------------------------- contradiction
+
+
+def contradiction(people: People, rates: Reals) -> float | None:
+    """How likely it is by chance that outcomes are so far from linear in p.
+
+    A score test: do p(1 − p) of each group, and cells of similar p, say anything beyond
+    p? What is linear in p is taken off (Neyman's C(α)), so that it does not matter how
+    exactly π is known. None: too few people tell anything.
+    """
+    from scipy.special import gammaincc  # slow to import
+
+    scores = _scores(people, rates)
+    values, vectors = np.linalg.eigh(scores.T @ scores)
+    counts = values > _RANK * values.max(initial=0.0)
+    size = (scores**2).sum(axis=1)
+    if not counts.any() or size.sum() ** 2 < _FEWEST_TELLING * (size**2).sum():
+        return None
+    along = scores.sum(axis=0) @ vectors[:, counts]
+    statistic = (along**2 / values[counts]).sum()
+    return float(gammaincc(counts.sum() / 2, statistic / 2))
+
+
+def _scores(people: People, rates: Reals) -> Reals:
+    """How much each person speaks for each term, of each outcome but the last."""
+    combinations, outcomes = people.shape
+    groups = people.chances.shape[1]
+    scores = np.zeros((len(people.order), outcomes - 1, groups + _CELLS_TESTED))
+    for number in range(combinations):
+        parts = people.parts(number)
+        everybody = slice(parts[0].start, parts[-1].stop)
+        chances = people.chances[everybody]
+        weight = people.informative[everybody]
+        terms = np.zeros((len(chances), scores.shape[2]))
+        terms[:, :groups] = chances * (1 - chances)
+        for cell, similar in enumerate(_similar(chances, _CELLS_TESTED)):
+            terms[similar, groups + cell] = 1.0
+        weighted = chances * weight[:, None]
+        slopes, *_ = np.linalg.lstsq(chances.T @ weighted, weighted.T @ terms, _RANK)
+        beyond = (terms - chances @ slopes) * weight[:, None]
+        for level, part in enumerate(parts[:-1]):
+            surprise = -people.chances[everybody] @ rates[number, level]
+            surprise[part.start - everybody.start : part.stop - everybody.start] += 1
+            scores[everybody, level] = beyond * surprise[:, None]
+    return scores.reshape(len(scores), -1)
+
+
+# ---------------------------------------------------------------- bounds
+
+
+def bounds(people: People, factor: Reals) -> tuple[Reals, Reals]:
+    """How many may have each outcome and group, at least and at most (by cell).
+
+    Whatever is assumed; with an allowance for chance in who belongs to which group.
+    """
+    weight = people.weight * factor
+    least = np.zeros((*people.shape, people.chances.shape[1]))
+    most = np.zeros_like(least)
+    for number in range(people.shape[0]):
+        parts = people.parts(number)
+        everybody = slice(parts[0].start, parts[-1].stop)
+        chances = people.chances[everybody]
+        own = weight[everybody]
+        ends = [part.stop - everybody.start for part in parts]
+        for cell in _similar(chances, _MOST_CELLS):
+            size = own[cell].sum()
+            group = own[cell] @ chances[cell]
+            outcome = np.searchsorted(ends, cell, side="right")
+            having = np.bincount(outcome, own[cell], len(ends))[:, None]
+            least[number] += np.maximum(having + group - size, 0.0)
+            most[number] += np.minimum(having, group)
+        allowance = _ALLOWANCE * np.sqrt(own**2 @ (chances * (1 - chances)))
+        least[number] -= allowance
+        most[number] += allowance
+    return np.maximum(least, 0.0), most
+
+
+def _similar(chances: Reals, most: int) -> list[Indices]:
+    """People in cells of similar p: halves of halves, where p differs most."""
+    cells = [np.arange(len(chances))]
+    done: list[Indices] = []
+    while cells and len(cells) + len(done) < most:
+        cells.sort(key=len)
+        cell = cells.pop()
+        widest = chances[cell].var(axis=0).argmax() if len(cell) else 0
+        values = chances[cell, widest]
+        below = values < np.mean(values)
+        if len(cell) < 2 * _FEWEST_IN_A_CELL or not below.any():
+            done.append(cell)
+        else:
+            cells += [cell[below], cell[~below]]
+    return [*cells, *done]
