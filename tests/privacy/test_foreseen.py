@@ -127,8 +127,12 @@ def test_the_command_says_it_and_spends_nothing(tmp_path, monkeypatch):
     found = json.loads(run(*typed, "--epsilon", 2, "--json").output)["private"]
     assert found["promise"] == "ε = 2, δ = 1e-09"
     assert list(tmp_path.glob("*.json")) == []
-    refused = run("inspect", "people.csv", "--epsilon", 1, code=3)
-    assert "a private fit needs a declared domain" in refused.stderr
+    for refused, words in (
+        (typed[:-2], "--epsilon needs a declared domain"),
+        (typed[:2], "--epsilon needs --outcome"),
+        ([*typed, "--weight", "age"], "--weight cannot go together with --epsilon"),
+    ):
+        assert words in run(*refused, "--epsilon", 1, code=None).stderr
 
 
 def test_what_is_no_promise_is_refused():

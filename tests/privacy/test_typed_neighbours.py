@@ -237,7 +237,7 @@ def command(content, mode, folder, form):
     words = (
         f"debias {path.name} --outcome hired --protected sex --favourable true --domain"
         f" domain.toml --epsilon 9 --undeclared {mode} --estimate none --seed 1 -o"
-        " new.csv --model m.fme --force"
+        " new.csv --save m.fme --force"
     )
     result = CliRunner().invoke(group, words.split())
     if result.exit_code:

@@ -231,10 +231,10 @@ def inspection_sections(
 def _private(worth: Worth) -> Iterator[Block]:
     yield Paragraph(
         f"With {worth.promise}, a fit knows how many of a group have an outcome to"
-        f" within {worth.count_range:,.0f} rows, with 95% confidence. This follows from"
-        " what is declared and the number of rows, and spends nothing. Rates are known"
-        " as below, if groups are equally large and half of each has the outcome; a"
-        " group of half the size has twice the range."
+        f" within {worth.count_range:,.0f} rows, with {worth.confidence:.0%}"
+        " confidence. This follows from what is declared and the number of rows, and"
+        " spends nothing. Rates are known as below, if groups are equally large and"
+        " half of each has the outcome; a group of half the size has twice the range."
     )
     rows = [
         (name, f"± {percent(rate)}", f"± {ratio:.3f}")

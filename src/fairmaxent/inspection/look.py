@@ -35,7 +35,7 @@ from fairmaxent.inspection.proposals import (
 from fairmaxent.inspection.verdict import Verdict, clarity, judge
 from fairmaxent.metrics.group_rates import GroupedTable, worst_ratio
 from fairmaxent.metrics.groups import Comparison, ReferenceOption
-from fairmaxent.options.refusals import Refused, refuse_pairs
+from fairmaxent.options.refusals import MISSING, Refused, refuse_pairs
 from fairmaxent.privacy.budget import Privacy
 from fairmaxent.privacy.model import Worth
 from fairmaxent.privacy.refusals import check_declared, check_private
@@ -45,6 +45,11 @@ _REFUSED = (
         "cluster",
         "within",
         "the ratio over all strata together assumes that people are independent",
+    ),
+    Refused("weight", "privacy", "a private fit has no design weights"),
+    *(
+        Refused("privacy", role, "a private fit proposes nothing", beside=MISSING)
+        for role in ("outcome", "protected")
     ),
 )
 
@@ -81,8 +86,9 @@ def inspect(
     in a fair table something is called unlikely to be chance with probability
     1 − `confidence` at most (Holm 1979).
 
-    With `privacy` and a declared `domain`, it says how far off a private fit would be.
-    This is known from what is declared and the number of rows, and spends nothing.
+    With `privacy`, a declared `domain` and both roles, it says how far off a private
+    fit would be. This is known from what is declared and the number of rows, and spends
+    nothing.
 
     Proxies are measured by mutual information I(column; protected) / H(protected). From
     both, the average for independent columns is subtracted: (r − 1)(c − 1) / 2N nats
@@ -95,7 +101,9 @@ def inspect(
     >>> look.outcome, look.favourable, look.protected
     ('hired', ('yes',), ('sex',))
     """
-    refuse_pairs(_REFUSED, {"cluster": cluster, "within": within})
+    asked = {"cluster": cluster, "within": within, "weight": weight}
+    asked |= {"privacy": privacy, "outcome": outcome, "protected": protected}
+    refuse_pairs(_REFUSED, asked)
     _check_foreseen(privacy, domain)
     given = [] if protected is None else read_columns("protected", protected)
     check_roles("" if outcome is None else outcome, given, weight)
@@ -133,7 +141,9 @@ def inspect(
 
     roles = Roles.of(domain, outcome, names)
     if privacy is not None:
-        found = replace(found, private=Worth.of(roles, privacy, found.rows))
+        measured = Roles.of(domain, outcome, names, strata)
+        worth = Worth.of(measured, privacy, found.rows, confidence)
+        found = replace(found, private=worth)
     how: Any = {"outcome": outcome, "favourable": good, "within": within}
     how |= {"domain": domain, "reference": reference, "cluster": cluster}
     how |= {"smallest_group": smallest_group, "compare_missing": False}

@@ -14,6 +14,7 @@ paid for, and reveals nothing more.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 
 import numpy as np
 
@@ -333,13 +334,14 @@ class _Unheard:
 
 @dataclass(frozen=True)
 class Worth:
-    """How far off a private fit of so many rows would be, with 95% confidence.
+    """How far off a private fit of so many rows would be, with some confidence.
 
     This is known from the declaration and their number alone. Rates are those of groups
     that are equally large, and of which half have the outcome.
     """
 
     promise: str
+    confidence: float
     count_range: float  # of an outcome in a group of all protected columns
     # by protected column: of a group's rate, and of the ratio of two of them
     rate_ranges: dict[str, tuple[float, float]]
@@ -347,14 +349,17 @@ class Worth:
     with_outcome: int  # or for each outcome alone
 
     @classmethod
-    def of(cls, roles: Roles, privacy: Privacy, rows: int) -> "Worth":
+    def of(
+        cls, roles: Roles, privacy: Privacy, rows: int, confidence: float = 0.95
+    ) -> "Worth":
         """Foresee how a fit would measure its columns, whoever the people are."""
         counts = np.array([float(rows)])
         somebody = np.zeros((1, len(roles.blocks.levels)), dtype=int)
         table = Table(somebody, counts, counts, counts)
         counter = _counter(table, roles, privacy, _Unheard())
         _, looks, _ = _columns(counter, roles, privacy, ())
-        count_range, _ = Ledger(privacy, tuple(looks), _PUBLIC).count_ranges
+        usual_range, _ = Ledger(privacy, tuple(looks), _PUBLIC).count_ranges
+        count_range = usual_range * NormalDist().inv_cdf((1 + confidence) / 2) / 1.96
         outcomes, *groups = roles.blocks.shape(0)
         ranges = {}
         for name, levels in zip(roles.names[1:], groups, strict=True):
@@ -367,6 +372,7 @@ class Worth:
         with_any = sum(name.startswith(f"{roles.names[0]} × ") for name in names[1:])
         return cls(
             promise=str(privacy),
+            confidence=confidence,
             count_range=count_range,
             rate_ranges=ranges,
             with_groups=with_groups,
