@@ -4,8 +4,8 @@ budget after the other.
 Adult is prepared as in private-pgm: 14 columns, numbers in their own levels or in 100
 bins of equal width. 70 % of the people are fitted, and the models are judged on the
 other 30 %. ``python benchmarks/privacy.py`` writes privacy.json and the tables of
-docs/questions/privacy-cost.md; ``--quick`` only prints a few runs of Adult with ε = 1,
-and ``--sizes`` measures parts of Adult alone, of several numbers of rows and columns.
+docs/questions/private.md; ``--quick`` only prints a few runs of Adult with ε = 1, and
+``--sizes`` measures parts of Adult alone, of several numbers of rows and columns.
 With ``--mst FOLDER``, rows of MST are judged as well: those in the folder, and others
 that an interpreter with mbi makes, if FAIRMAXENT_MBI_PYTHON names one. Without it, what
 was measured of MST stays.
@@ -43,7 +43,7 @@ from fairmaxent.inspection import inspect
 EPSILONS = (0.5, 1.0, 4.0, math.inf)
 DELTA = 1e-9
 RUNS, FAIR_RUNS, SMALL = 5, 2, 1000
-PAGE = HERE.parent / "docs" / "questions" / "privacy-cost.md"
+PAGE = HERE.parent / "docs" / "questions" / "private.md"
 
 # Parts of Adult: so many people, and their outcome, sex and further columns.
 SIZES = (1_000, 3_000, 10_000, 30_000)
@@ -434,45 +434,20 @@ def curve(
 
 
 def markdown(results: dict[str, Any]) -> str:
-    """The curve as a table for each data set."""
-    lines = []
+    """The AUC of each data set (a column) for each ε (a row)."""
+    heads = ["ε"]
+    cells: dict[str, list[str]] = {}
     for name, record in results.items():
-        lines += [
-            f"**{name}** ({record['rows']:,} rows fitted, {record['columns']} columns)",
-            "",
-        ]
-        lines += [
-            "| ε | AUC | AUC, fair | AUC, MST | one column | MST | two columns | MST |"
-            " CPU s | MST |"
-        ]
-        lines += [
-            "| ---: " * 10 + "|",
-            f"| real rows | {record['real']['auc']:.3f} |" + " – |" * 8,
-        ]
+        heads.append(f"{name}, {record['rows']:,} rows, {record['columns']} columns")
+        cells.setdefault("real rows", []).append(f"{record['real']['auc']:.3f}")
         for point in reversed(record["curve"]):
-            plain, fair, other = (
-                point["private"],
-                point["fair"],
-                point.get("mst", {"runs": 0}),
-            )
-            epsilon = (
-                "no noise" if point["epsilon"] is None else f"{point['epsilon']:g}"
-            )
-            if not (plain["runs"] and fair["runs"]):
-                lines.append(f"| {epsilon} | the noise hides the groups |" + " – |" * 8)
-                continue
-            cells = [
-                epsilon,
-                f"{plain['auc']:.3f}",
-                f"{fair['auc']:.3f}",
-                _shown(other, "auc", ".3f"),
-            ]
-            for key in ("one_way", "two_way"):
-                cells += [f"{plain[key]:.2%}", _shown(other, key, ".2%")]
-            cells += [f"{plain['cpu']:.1f}", _shown(other, "cpu", ".0f")]
-            lines.append(f"| {' | '.join(cells)} |")
-        lines.append("")
-    return "\n".join(lines)
+            epsilon = "no noise"
+            if point["epsilon"] is not None:
+                epsilon = f"{point['epsilon']:g}"
+            cells.setdefault(epsilon, []).append(_cell(point))
+    rows = [[epsilon, *found] for epsilon, found in cells.items()]
+    lines = [heads, ["---:"] * len(heads), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def markdown_of_sizes(records: Sequence[dict[str, Any]]) -> str:
@@ -496,6 +471,19 @@ def markdown_of_sizes(records: Sequence[dict[str, Any]]) -> str:
 
 def _shown(values: dict[str, float], key: str, form: str) -> str:
     return format(values[key], form) if values["runs"] else "–"
+
+
+def _cell(point: dict[str, Any]) -> str:
+    """The AUC as the rates were, with equal rates, and of MST."""
+    plain = point["private"]
+    fair = point["fair"]
+    if not (plain["runs"] and fair["runs"]):
+        return "the noise hides the groups"
+    text = f"{plain['auc']:.3f}, fair {fair['auc']:.3f}"
+    other = point.get("mst", {"runs": 0})
+    if other["runs"]:
+        text += f", MST {other['auc']:.3f}"
+    return text
 
 
 def known_results(name: str) -> Any:

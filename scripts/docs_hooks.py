@@ -1,5 +1,5 @@
-"""Parts of the site that are generated: the list of decisions, the help of every
-command, the table of what is refused, links in docstrings.
+"""Parts of the site that are generated: the help of every command, the table of what is
+refused, links in docstrings, the link to the glossary below each page.
 
 Blocks of commands also get what their copy button copies, and long lines of theirs are
 broken instead of cut.
@@ -8,7 +8,6 @@ broken instead of cut.
 import html
 import re
 from operator import attrgetter
-from pathlib import Path
 from typing import Any
 
 import click
@@ -31,8 +30,8 @@ from fairmaxent.privacy.budget import Privacy
 from fairmaxent.report.report import ReportRequest
 
 MARKER = "<!-- the help of every command -->"
-DECISIONS = "<!-- the list of decision records -->"
 TABLE = "<!-- what is refused -->"
+GLOSSARY = "What a word means"
 # Each row stands under the first heading that has it.
 REFUSED: dict[str, tuple[Refused, ...]] = {
     "What is made of a fit": ReportRequest.REFUSED,
@@ -64,15 +63,16 @@ def on_config(config: Any) -> Any:
     return config
 
 
-def on_page_markdown(markdown: str, config: Any, **_: Any) -> str:
-    """Insert the help of every command, the list of decisions, or the table of what is
-    refused, into the page that has the marker for it.
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Insert the help of every command, or the table of what is refused, into the page
+    that has the marker for it; and the way to the glossary below each page.
     """
     if TABLE in markdown:
         markdown = markdown.replace(TABLE, all_refused())
-    if DECISIONS in markdown:
-        markdown = markdown.replace(DECISIONS, _all_decisions(Path(config.docs_dir)))
-    return markdown.replace(MARKER, _all_help()) if MARKER in markdown else markdown
+    if MARKER in markdown:
+        markdown = markdown.replace(MARKER, _all_help())
+    above = "../" * page.file.src_uri.count("/")
+    return f"{markdown}\n\n*{GLOSSARY}: [the glossary]({above}glossary.md).*\n"
 
 
 def on_page_content(html: str, **_: Any) -> str:
@@ -91,19 +91,6 @@ def _link(role: re.Match[str]) -> str:
     except AttributeError:
         return f"<code>{name}</code>"
     return f'<code><autoref optional identifier="{identifier}">{name}</autoref></code>'
-
-
-def _all_decisions(docs: Path) -> str:
-    """A link to each record, by its title."""
-    records = sorted(docs.glob("decisions/*.md"))
-    titles = [
-        record.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
-        for record in records
-    ]
-    return "\n".join(
-        f"- [{title}](decisions/{record.name})"
-        for title, record in zip(titles, records, strict=True)
-    )
 
 
 # ---------------------------------------------------------------- what is refused

@@ -40,6 +40,25 @@ def pytest_collection_modifyitems(items):
             item.add_marker("process")
 
 
+def pytest_terminal_summary(terminalreporter):
+    """Say how many blocks of the documentation ran, and what that took."""
+    run = [
+        value
+        for report in terminalreporter.stats.get("passed", [])
+        for name, value in getattr(report, "user_properties", ())
+        if name == "page"
+    ]
+    if not run:
+        return
+    blocks = sum(count for _, count, _ in run)
+    seconds = sum(spent for _, _, spent in run)
+    page, _, longest = max(run, key=lambda one: one[2])
+    terminalreporter.write_line(
+        f"documentation: {blocks} blocks of {len(run)} pages ran and printed what is"
+        f" shown, in {seconds:.0f} CPU seconds (most: {page}, {longest:.0f})"
+    )
+
+
 @pytest.fixture(autouse=True)
 def _in_this_process(request, monkeypatch):
     """A test that starts an interpreter is marked, so that `make test` stays quick."""

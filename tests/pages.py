@@ -21,6 +21,8 @@ DOCS = Path(__file__).parents[1] / "docs"
 # what a page finds in its folder
 TABLES = ("census.csv", "stories/applications.xlsx", "stories/survey.csv")
 PAGES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
+# the others stand in the source alone
+SITE = [page for page in PAGES if not re.match(r"decisions/|publishing", page)]
 # each runs alone
 RECIPES = re.findall(
     r"^## (.+)$", (DOCS / "recipes.md").read_text(encoding="utf-8"), flags=re.M
@@ -128,19 +130,27 @@ def words_of(line: str) -> list[str]:
 
 
 def _run_command(line: str, shown: str, page: str) -> str:
-    arguments = words_of(line)
-    result = CliRunner().invoke(group, arguments, prog_name="fairmaxent")
+    code, output = run_line(line)
+    return complaint(line, shown, code, output, page)
+
+
+def run_line(line: str) -> tuple[int, str]:
+    """The exit code of a command, and what it prints."""
+    result = CliRunner().invoke(group, words_of(line), prog_name="fairmaxent")
+    return result.exit_code, result.output
+
+
+def complaint(line: str, shown: str, code: int, output: str, page: str) -> str:
+    """What is wrong with a command that is shown with some output, if anything is."""
     # their answer is a code
     is_answer = shown.startswith("check: ") or "not what the model gives" in shown
-    if result.exit_code and not (arguments[0] in ("check", "verify") and is_answer):
-        return f"{page}: {line}\nended with {result.exit_code}\n{result.output}"
-    if _is_same(shown, result.output) or (
-        _relabels(line) and _is_near(shown, result.output)
-    ):
+    if code and not (words_of(line)[0] in ("check", "verify") and is_answer):
+        return f"{page}: {line}\nended with {code}\n{output}"
+    if _is_same(shown, output) or (_relabels(line) and _is_near(shown, output)):
         return ""
     return (
         f"{page}:"
-        f" {line}\n{_CHECKER.output_difference(doctest.Example(line, shown), result.output, FLAGS)}"
+        f" {line}\n{_CHECKER.output_difference(doctest.Example(line, shown), output, FLAGS)}"
     )
 
 

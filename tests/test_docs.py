@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 import warnings
 from html.parser import HTMLParser
 from pathlib import Path
@@ -28,49 +29,24 @@ from fairmaxent.cli.group import group
 from fairmaxent.files.formats import read_table
 
 ROOT = pages.DOCS.parent
-TABLE, WORKBOOK, SURVEY = (
-    "census.csv",
-    *(pages.DOCS / "stories" / name for name in ("applications.xlsx", "survey.csv")),
-)
+TABLE, WORKBOOK, SURVEY = (pages.DOCS / table for table in pages.TABLES)
 STORIES = [page for page in pages.PAGES if page.startswith("stories/")]
 # at the end of the title of code that needs what is not installed
 NOT_RUN = "(not run here)"
-# These pages train many models; the start page does, too, and stays.
-LONG = (
-    *(
-        "choosing.md",
-        "coming-from/fairlearn.md",
-        "questions/certificate.md",
-        "stories/lender.md",
-    ),
-    *(
-        "questions/belief.md",
-        "questions/large-tables.md",
-        "questions/private.md",
-        "questions/unfair-classifier.md",
-    ),
-)
-
-
-def quick_or_slow(names):
-    """Each name, marked if its page takes long."""
-    return [
-        pytest.param(name, marks=pytest.mark.slow) if name in LONG else name
-        for name in names
-    ]
-
-
 RUN = [page for page in pages.PAGES if page != "recipes.md"] + [
     f"recipes.md#{name}" for name in pages.RECIPES
 ]
 
 
-@pytest.mark.parametrize("page", quick_or_slow(RUN))
-def test_every_block_runs_and_prints_what_is_shown(page, tmp_path, monkeypatch):
+@pytest.mark.parametrize("page", RUN)
+def test_every_block_runs_and_prints_what_is_shown(
+    page, tmp_path, monkeypatch, record_property
+):
+    """No page is left out where others run: what is shown is true at every landing."""
     text = pages.text_of(page)
     for need in set(pages.needs_of(text)):
         pytest.importorskip(MODULES.get(need, need), reason=f"the page needs {need}")
-    for table in (pages.DOCS / TABLE, WORKBOOK, SURVEY):
+    for table in (TABLE, WORKBOOK, SURVEY):
         shutil.copy(table, tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
@@ -80,7 +56,10 @@ def test_every_block_runs_and_prints_what_is_shown(page, tmp_path, monkeypatch):
         if page.startswith(("coming-from/", "recipes"))
         else contextlib.nullcontext()
     ):
+        began = time.process_time()
         complaints = pages.run_page(text, page)
+        seconds = time.process_time() - began
+    record_property("page", (page, len(pages.blocks_of(text)), seconds))
     if plots := sys.modules.get("matplotlib.pyplot"):
         plots.close("all")  # what the page drew
     assert not complaints, complaints
@@ -129,9 +108,13 @@ def test_every_block_is_of_a_kind_that_is_run(page):
         )
 
 
-@pytest.mark.parametrize(
-    "page", [page for page in pages.PAGES if not page.startswith("decisions/")]
-)
+def test_the_site_can_be_read():
+    """What is added takes the place of something else."""
+    words = [len((pages.DOCS / page).read_text("utf-8").split()) for page in pages.SITE]
+    assert sum(words) <= 38_500, dict(zip(pages.SITE, words, strict=True))
+
+
+@pytest.mark.parametrize("page", pages.SITE)
 def test_numbers_in_sentences_come_out_of_a_block(page):
     text = (pages.DOCS / page).read_text(encoding="utf-8")
     shown = "\n".join(block.text for block in pages.blocks_of(text))
@@ -148,7 +131,7 @@ def test_numbers_in_sentences_come_out_of_a_block(page):
 
 def test_the_table_of_the_examples_is_what_the_start_page_says():
     people = fairmaxent.datasets.load("acs").frame
-    lines = (pages.DOCS / TABLE).read_text(encoding="utf-8").splitlines()
+    lines = TABLE.read_text(encoding="utf-8").splitlines()
     names = lines[0].split(",")
     assert len(names) == 8
     expected = (
@@ -244,9 +227,7 @@ def built(site):
 
 
 def test_every_page_is_built_and_what_it_loads_is_there(site, built):
-    assert {site / Path(page).with_suffix(".html") for page in pages.PAGES} <= set(
-        built
-    )
+    assert {site / Path(page).with_suffix(".html") for page in pages.SITE} <= set(built)
     for path, parts in built.items():
         for asset in parts.assets:
             assert not urlsplit(asset).netloc, (

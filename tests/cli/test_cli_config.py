@@ -113,7 +113,7 @@ CASES = ABOUT_MODELS | {
 }  # fmt: skip
 PLAIN: dict[tuple[str, str], tuple[int, bytes, str]] = {}
 EACH_TIME = {  # never in a file
-    *("max_memory", "readable_by_others", "scheduler"),
+    *("max_memory", "readable_by_others", "resume", "scheduler"),
     *("config", "output", "save", "report", "pdf", "force", "json"),
 }
 ABOUT_REPORTS = {"title", "author", "purpose", "evaluate"}  # tried with a report

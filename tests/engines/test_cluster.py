@@ -497,6 +497,22 @@ def test_the_command_lets_the_workers_write_weights_and_rows_to_add(asking):
     pd.testing.assert_series_equal(*cells)
 
 
+def test_a_run_on_a_cluster_is_resumed_from_its_counts(asking, folder, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr("fairmaxent.fit.pipeline.fit_rows", lambda *_, **__: 1 / 0)
+        with pytest.raises(AssertionError, match="ZeroDivisionError"):
+            asking("rows", "again", "--resume")
+    assert len(list((folder / "again.counts").glob("part-*"))) > 1
+    with monkeypatch.context() as patch:
+        patch.setattr("fairmaxent.fit.pipeline.read_rows", lambda *_: 1 / 0)
+        asking("rows", "again", "--resume")
+    asking("rows", "anew")
+    for name in sorted(path.name for path in (folder / "anew").iterdir()):
+        one, other = (pd.read_parquet(folder / run / name) for run in ("again", "anew"))
+        pd.testing.assert_frame_equal(one, other)
+    assert not (folder / "again.counts").exists()
+
+
 @pytest.mark.slow
 def test_a_report_from_the_cluster_says_what_one_in_memory_says(asking, folder):
     asking("rows", "rows", "--report", "there.json", "--pdf", "there.pdf")

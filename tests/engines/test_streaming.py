@@ -18,6 +18,7 @@ from fairmaxent.errors import StorageError
 from fairmaxent.files.formats import read_table
 from fairmaxent.files.parquet import as_lazy, scan_table
 from fairmaxent.files.write import Staging
+from fairmaxent.fit import pipeline
 
 KEYS = ["sex", "income"]
 
@@ -186,3 +187,66 @@ def test_a_folder_is_loaded_for_what_needs_its_rows(folder, source, monkeypatch)
     small = CliRunner().invoke(group, [*asked, "--max-memory", "1kB"])
     assert small.exit_code != 0
     assert f"reading {source}" in small.stderr
+
+
+class StoppedError(Exception):
+    """Something that ends a run from outside."""
+
+
+def stop(*_, **__):
+    raise StoppedError
+
+
+def test_a_run_that_did_not_end_is_resumed_from_its_counts(folder, monkeypatch):
+    asked = ["debias", "parts", *ROLES, "--seed", "1", "--resume"]
+    monkeypatch.setattr(pipeline, "fit_rows", stop)
+    assert "StoppedError" in run(*asked, "-o", "fair.parquet", code=None).stderr
+    monkeypatch.undo()
+    monkeypatch.chdir(folder)
+    assert (folder / "fair.parquet.counts").is_dir()
+    assert (folder / "fair.parquet.counts").stat().st_mode & 0o077 == 0
+
+    other = run(*asked, "-o", "fair.parquet", "--bins", "3", code=5)
+    assert "fair.parquet.counts holds counts of other data, or for other options" in (
+        other.stderr
+    )
+    with monkeypatch.context() as patch:
+        patch.setattr(pipeline, "read_rows", stop)  # nothing is read again
+        run(*asked, "-o", "fair.parquet", "--base-share", "0.2")
+    assert not (folder / "fair.parquet.counts").exists()
+    run(
+        "debias",
+        "parts",
+        *ROLES,
+        "--seed",
+        "1",
+        "--base-share",
+        "0.2",
+        "-o",
+        "t.parquet",
+    )
+    assert pl.read_parquet("fair.parquet").equals(pl.read_parquet("t.parquet"))
+
+
+@pytest.mark.parametrize(
+    ("args", "why"),
+    [
+        (
+            ["data.csv", "-o", "f.csv"],
+            "data.csv is read into memory at once, because it",
+        ),
+        (
+            ["parts", "-o", "f.csv", "--release"],
+            "read into memory at once, as these options need",
+        ),
+        (["parts"], "--resume needs -o: counts are kept beside it"),
+        (
+            ["parts", "-o", "f.csv", "--model", "logistic"],
+            "--resume cannot go together",
+        ),
+    ],
+)
+def test_what_cannot_be_resumed_is_refused(folder, args, why):
+    result = run("debias", *args, *ROLES, "--resume", code=2)
+    assert why in result.stderr
+    assert not (folder / "f.csv").exists()

@@ -306,7 +306,7 @@ def test_a_cell_that_a_fold_loses():
         ),
         (
             lambda: Estimate(output="rows", model="forest"),
-            "student is .*cannot be fitted",
+            "model is .*cannot be fitted",
         ),
     ],
 )
@@ -353,7 +353,7 @@ def test_a_blind_student_does_not_see_the_group():
         )
         assert seeing.before.auc > 0.8
         assert abs(blind.before.auc - 0.5) < 0.1
-        assert (seeing.blind, blind.blind) == (False, True)
+        assert (seeing.hide_protected, blind.hide_protected) == (False, True)
         assert blind.before.by_probabilities["z"] > 0.95
 
 

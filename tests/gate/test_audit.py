@@ -116,7 +116,7 @@ def test_an_audit_equals_pandas(seed, columns):
     ):
         for row, grouping in zip(rows, groupings_of(columns), strict=True):
             named = table[list(grouping)].notna().all(axis=1)
-            counts = [named & known, ~named & known, named & ~known, ~named & ~known]
+            counts = [named & known, ~named, named & ~known]
             assert row == [" × ".join(grouping), *(f"{who.sum():,}" for who in counts)]
 
 

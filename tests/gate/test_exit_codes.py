@@ -134,11 +134,80 @@ WRONG = [
 ]
 
 
+SURE = f"{LIMIT} --confident"
+SINCE = f"{ROLES} --against"
+DECIDED = f"{ROLES} --confident --predictions guess"
+SCORED = f"{ROLES} --confident --predictions score --threshold 0.5"
+# Right calls that nobody can answer: too few people, or nobody to compare with.
+UNDECIDABLE = [
+    # one group, or one that is large enough
+    f"one.csv {LIMIT}",
+    f"one.csv {SURE}",
+    f"one.csv {ROLES} --representation-rate 0.8",
+    f"one.csv {ROLES} --statistical-difference 0.1",
+    f"one.csv {ROLES} --equal-opportunity 0.8 --predictions guess",
+    f"tiny.csv {LIMIT}",
+    f"tiny.csv {SURE}",
+    f"tiny.csv {ROLES} --statistical-difference 0.1",
+    f"twenty.csv {LIMIT} --smallest-group 15",
+    f"fair.csv {LIMIT} --smallest-group 500",
+    f"fair.csv {ROLES} --representation-rate 0.8 --smallest-group 500",
+    f"tiny.csv {LIMIT} --reference f",
+    f"tiny.csv {LIMIT} --reference m",
+    # an interval that holds the limit
+    f"few.csv {SURE}",
+    f"few.csv {SURE} --confidence 0.8",
+    f"few.csv {SURE} --smallest-group 0",
+    f"few.csv {SURE} --reference f",
+    f"few.csv {ROLES} --confident --statistical-rate 0.95",
+    f"few.csv {ROLES} --confident --representation-rate 0.95",
+    f"few.csv {ROLES} --confident --statistical-difference 0.1",
+    f"few.csv {DECIDED} --equal-opportunity 0.8",
+    f"few.csv {DECIDED} --equalised-odds 0.8",
+    f"few.csv {SCORED} --calibration 0.02",
+    f"few.csv {SCORED} --statistical-rate 0.8",
+    "fair.csv --outcome hired --protected sex --statistical-rate 1 --confident",
+    f"fair.csv {ROLES} --statistical-rate 0.97 --confident --cluster house",
+    f"fair.csv {ROLES} --statistical-rate 0.97 --confident --weight mass",
+    # strata
+    f"nobody.csv {LIMIT} --within team",
+    f"nobody.csv {SURE} --within team",
+    f"nobody.csv {LIMIT} --within team=b",
+    f"hollow.csv {SURE} --within team",
+    # since before
+    f"fair.csv {SINCE} gone.csv",
+    f"shrunk.csv {SINCE} gone.csv",
+    f"fallen.csv {SINCE} twenty.csv",
+    f"fallen.csv {SINCE} twenty.csv --smallest-group 0",
+    f"twenty.csv {SINCE} twenty.csv",
+    f"one.csv {SINCE} fair.csv",
+    f"fair.csv {SINCE} one.csv",
+]
+
+
+@pytest.mark.parametrize("typed", UNDECIDABLE)
+def test_what_nobody_can_tell_ends_with_3(there, typed):
+    done = clifiles.run("check", *typed.split(), code=3)
+    assert "cannot tell" in done.stdout
+    assert not done.stderr
+
+
+def test_there_are_enough_undecidable_calls():
+    assert len(set(UNDECIDABLE)) >= 30
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("codes")
     for name, rows in TABLES.items():
-        rows.write_csv(folder / name)
+        every_third = pl.Series(
+            [["yes", "no", "no"][row % 3] for row in range(len(rows))]
+        )
+        scores = pl.Series([(row % 10) / 10 for row in range(len(rows))])
+        more = rows.with_columns(guess=every_third)
+        if "score" not in rows.columns:
+            more = more.with_columns(score=scores)
+        more.write_csv(folder / name)
     (folder / "noise.parquet").write_bytes(b"PAR1 is not all of it")
     good = 'outcome = "hired"\nprotected = "sex"\nfavourable = "yes"\n'
     texts = {

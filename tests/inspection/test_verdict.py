@@ -17,6 +17,7 @@ from fairmaxent.metrics import representation_rate, statistical_rate
 from fairmaxent.metrics.group_rates import GroupedTable
 from fairmaxent.metrics.groups import Comparison
 from fairmaxent.report import write_inspection_report
+from tables import times
 
 HOSTILE = "<script>alert(1)</script> | *x* \x1b[2J\u202e"
 
@@ -115,26 +116,21 @@ def test_what_is_said_of_chance(counts, said):
 
 
 def test_equal_rates_are_called_unlikely_to_be_chance_in_one_table_of_twenty():
-    rng, sizes = np.random.default_rng(8), {"a": 200, "b": 150, "c": 60, "tiny": 6}
+    rng = np.random.default_rng(8)
+    sizes = {"a": 200, "b": 150, "c": 60, "tiny": 6}
     compared = Comparison(
         "sex", "joint", None, False, None, outcome="hired", favourable="yes"
     )
-    shares, alarms = (
-        representation_rate(
-            people({name: (rows, 0) for name, rows in sizes.items()}), "sex"
-        ),
-        0,
-    )
-    for _ in range(500):
-        (rows,) = compared.grouped(
-            people(
-                {name: (rows, rng.binomial(rows, 0.3)) for name, rows in sizes.items()}
-            )
-        )
-        alarms += (
-            judge(GroupedTable.of_outcomes(rows, "yes"), shares, "hired", 0.95).most < 1
-        )
-    assert 5 < alarms < 25 + 2 * np.sqrt(500 * 0.05 * 0.95)
+    nobody = people({name: (rows, 0) for name, rows in sizes.items()})
+    shares = representation_rate(nobody, "sex")
+    tables = times(500)
+    alarms = 0
+    for _ in range(tables):
+        drawn = {name: (rows, rng.binomial(rows, 0.3)) for name, rows in sizes.items()}
+        (rows,) = compared.grouped(people(drawn))
+        table = GroupedTable.of_outcomes(rows, "yes")
+        alarms += judge(table, shares, "hired", 0.95).most < 1
+    assert 0.01 * tables < alarms < 0.05 * tables + 2 * np.sqrt(tables * 0.05 * 0.95)
 
 
 @pytest.mark.parametrize("rows", [0, 1, 9])

@@ -48,7 +48,15 @@ FILES = {
     *(field.name for field in dataclasses.fields(fairmaxent.files.reading.FileReading)),
     *("drop", "max_memory", "output", "output_format", "like_input", "force", "config"),
     *("readable_by_others", "save", "report", "pdf", "json", "policies", "format"),
-    *("write_config", "write_domain", "out", "port", "no_browser", "scheduler"),
+    *(
+        "write_config",
+        "write_domain",
+        "out",
+        "port",
+        "no_browser",
+        "resume",
+        "scheduler",
+    ),
 }
 # What Python has a method for, not an option.
 METHODS = {

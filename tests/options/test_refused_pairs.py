@@ -28,6 +28,7 @@ from fairmaxent.errors import InputError, Option
 from fairmaxent.fit.option_values import Estimate, Model
 from fairmaxent.fit.refused import EVALUATION
 from fairmaxent.fit.request import Request
+from fairmaxent.gate.audit import AuditRequest
 from fairmaxent.gate.policy import Policy
 from fairmaxent.options import typed_options
 from fairmaxent.options.refusals import (
@@ -111,6 +112,7 @@ TYPED = {
     "release": "--release",
     "report": "--report r.html",
     "representation_rate": "--representation-rate 0.9",
+    "resume": "--resume",
     "rows": "--rows 5",
     "scheduler": "--scheduler tcp://h:1",
     "hide_protected": "--hide-protected",
@@ -142,6 +144,8 @@ SPECIALLY_TYPED = {
     ("json", "output"): {"output": "-o -"},
     ("like_input", "privacy"): {"like_input": "--like-input -o fair.csv"},
     ("parity", "model"): {"parity": "--parity probabilities"},
+    ("resume", "model"): {"resume": "--resume -o f.csv"},
+    ("resume", "privacy"): {"resume": "--resume -o f.csv"},
     ("scheduler", "evaluate"): {"evaluate": "--evaluate --report r.html"},
     ("scheduler", "like_input"): {"like_input": "--like-input -o fair"},
     ("scheduler", "output"): {"output": "-o -"},
@@ -225,9 +229,30 @@ def test_evaluate_refuses_groups_without_an_outcome(row):
 
 
 @pytest.mark.parametrize("row", Policy.REFUSED, ids=name_of)
-def test_a_policy_refuses_limits_by_column_of_intersections(row):
-    with pytest.raises(InputError, match=f"{row.option} cannot go .* groups='joint'"):
-        Policy("hired", "sex", groups="joint", **{row.option: {"sex": 0.8}})
+def test_a_policy_refuses_every_row(row):
+    asked = {
+        "outcome": "hired",
+        "favourable": "yes",
+        "predictions": "score",
+        "threshold": 0.5,
+        "cluster": None,
+    }
+    said = f"{row.option} cannot go together with {row.other}"
+    if row.other == "groups":
+        asked |= {"groups": "joint", row.option: {"sex": 0.8}}
+    else:
+        asked |= {"statistical_rate": 0.8, row.option: 0.8, row.other: "branch"}
+    if row.beside == MISSING:
+        asked[row.other] = None
+        said = f"{row.option} needs {row.other}"
+    with pytest.raises(InputError, match=said):
+        Policy(protected="sex", **asked)
+
+
+@pytest.mark.parametrize("row", AuditRequest.REFUSED, ids=name_of)
+def test_an_audit_refuses_every_row(row):
+    with pytest.raises(InputError, match=f"{row.option} needs {row.other}"):
+        AuditRequest(protected=["sex", "race"], **{row.option: "yes"})
 
 
 def test_a_budget_needs_a_ledger():

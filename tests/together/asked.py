@@ -122,6 +122,8 @@ class Asked:
 
     @property
     def good(self) -> Any:
+        if self["outcome"] == "decided":
+            return str(GOOD[self["truth"]])
         return GOOD[self["outcome"]]
 
     @property

@@ -4,9 +4,9 @@ from itertools import combinations
 
 import numpy as np
 import pandas as pd
-from asked import MASS, Asked, tables_by_stratum
+from asked import MASS, Asked, Delivered, tables_by_stratum
 
-from people import EDGES
+from people import EDGES, GOOD
 
 USUAL = {"outcome": "hired", "protected": ["sex"]}
 NAMED = ["[-4, -0.5)", "[-0.5, 0.5)", "[0.5, 4]"]  # bins between `EDGES`
@@ -24,7 +24,14 @@ def with_reference(options):
 def as_compared(options, table):
     """The options and a table as pandas compares them: decisions are the outcome."""
     options = USUAL | options
-    if "predictions" in options:
+    options["truth"] = options["outcome"]
+    if options.get("threshold") is not None:
+        good = GOOD[options["outcome"]]
+        above = table[options["predictions"]] > options["threshold"]
+        labels = above.map({True: str(good), False: f"not {good}"})
+        table = table.assign(decided=labels)
+        options["outcome"] = "decided"
+    elif "predictions" in options:
         options["outcome"] = options["predictions"]
     if options.get("domain") is not None:
         bins = pd.cut(table["skill"], EDGES, right=False, labels=NAMED)
@@ -32,33 +39,70 @@ def as_compared(options, table):
     return Asked(options, table)
 
 
+LARGEST = ("statistical_difference", "calibration")  # of which less is better
+
+
 def rate_of(asked, columns, kind):
-    """The worst ratio of two groups in any stratum."""
+    """The worst ratio, or difference, of two groups in any stratum."""
     grouping = list(columns)
     assert grouping in asked.groupings
-    ratios = [1.0]
+    apart = difference if kind in LARGEST else ratio
+    found = [
+        apart(first, second)
+        for values in values_by_stratum(asked, grouping, kind)
+        for first, second in pairs_of(asked, grouping, values)
+    ]
+    if kind in LARGEST:
+        return max(found, default=0.0)
+    return min(found, default=1.0)
+
+
+def values_by_stratum(asked, grouping, kind):
+    """What is compared, by group."""
+    if kind == "calibration":
+        yield from surpluses_by_stratum(asked, grouping)
+        return
     for table in tables_by_stratum(asked, asked.before, grouping, asked["outcome"]):
         if kind == "representation_rate":
-            sizes = dict(zip(table.groups, table.sizes, strict=True))
-            ratios += ratios_of(asked, grouping, sizes)
+            yield dict(zip(table.groups, table.sizes, strict=True))
             continue
         for level in asked.levels_of(asked["outcome"]):
             shares = table.having(level) / table.sizes
-            rates = dict(zip(table.groups, shares, strict=True))
-            ratios += ratios_of(asked, grouping, rates)
-    return min(ratios)
+            yield dict(zip(table.groups, shares, strict=True))
 
 
-def ratios_of(asked, grouping, rates):
+def surpluses_by_stratum(asked, grouping):
+    """The share of the good outcome minus the mean probability, by group."""
+    table = asked.before.table
+    happened = table[asked["truth"]] == GOOD[asked["truth"]]
+    surplus = (happened - table[asked["predictions"]]) * table[MASS]
+    moved = Delivered("rows", table.assign(**{MASS: surplus}), asked)
+    columns = [*asked.strata, *grouping]
+    sums = asked.by_stratum(moved.counts(columns), grouping)
+    sizes = asked.by_stratum(asked.before.counts(columns), grouping)
+    is_compared = asked.is_known(grouping) & ~asked.is_small(grouping) & (sizes > 0)
+    groups = asked.groups(grouping)
+    for sum_of, size, chosen in zip(sums, sizes, is_compared, strict=True):
+        yield {groups[at]: sum_of[at] / size[at] for at in np.flatnonzero(chosen)}
+
+
+def ratio(first, second):
+    low, high = sorted([first, second])
+    return low / high if high > 0 else 1.0
+
+
+def difference(first, second):
+    return abs(first - second)
+
+
+def pairs_of(asked, grouping, values):
     """Of every two groups, or of each and the reference."""
-    pairs = combinations(rates, 2)
+    pairs = combinations(values, 2)
     if "reference" in asked:
         reference = tuple(REFERENCE[name] for name in grouping)
-        pairs = [(reference, group) for group in rates]
+        pairs = [(reference, group) for group in values]
     for first, second in pairs:
-        low, high = sorted([rates[first], rates[second]])
-        if high > 0:
-            yield low / high
+        yield values[first], values[second]
 
 
 def small_labels(asked, columns):
@@ -72,7 +116,9 @@ def jackknife_error(asked, worst):
     """The standard error of the log of a rate, by leaving out one branch at a time."""
     table = asked.before.table.fillna("missing")
     for name, level in worst.stratum:
-        table = table[table[name] == level]
+        column = name.removeprefix("true ")
+        good = level.removeprefix("not ")
+        table = table[(table[column] == good) == (level == good)]
     rates = []
     for group in (worst.lowest, worst.highest):
         own = (table[list(worst.columns)] == list(group)).all(axis=1)

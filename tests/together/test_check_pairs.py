@@ -4,11 +4,14 @@ To add an option of `Policy`, add a wish to `WISHES`.
 """
 
 from dataclasses import fields
+from functools import cache
 from statistics import NormalDist
 
 import numpy as np
 from calls import Wish, verdicts, wrong
 from comparing import (
+    LARGEST,
+    USUAL,
     as_compared,
     jackknife_error,
     rate_of,
@@ -21,35 +24,56 @@ from fairmaxent.gate.policy import Policy
 from people import EDGES, GOOD, everybody
 
 
+@cache
+def table():
+    """Everybody, with probabilities of being hired that two people predicted."""
+    people = everybody()
+    lean = 0.7 * people["skill"] + 0.5 * (people["sex"] == "m") - 0.2
+    chance = (1 / (1 + np.exp(-lean))).round(3)
+    return people.assign(chance=chance, promise=(0.2 + 0.7 * chance).round(2))
+
+
 def called(**options):
     """Check the table by sex, unless something else is asked for."""
     options = {"statistical_rate": 0.5} | with_reference(options)
     if "favourable" in options:
         compared = options.get("predictions", options["outcome"])
+        if options.get("threshold") is not None:
+            compared = options["outcome"]
         options["favourable"] = GOOD[compared]
-    return check(everybody(), **options)
+    return check(table(), **options)
+
+
+def expected_of(options, people, finding):
+    """What pandas finds for a limit: of decisions, by what happened, if that counts."""
+    kinds = {"equal_opportunity": [True], "equalised_odds": [True, False]}
+    if finding.kind not in kinds:
+        return rate_of(as_compared(options, people), finding.columns, finding.kind)
+    outcome = (USUAL | options)["outcome"]
+    happened = people[outcome] == GOOD[outcome]
+    return min(
+        rate_of(
+            as_compared(options, people[happened == kind]), finding.columns, "ratio"
+        )
+        for kind in kinds[finding.kind]
+    )
 
 
 def rates_are_those_of_pandas(options, result):
     """Each finding states the rate, and the answer that follows from it."""
-    asked = as_compared(options, everybody())
     for finding in result.findings:
-        expected = rate_of(asked, finding.columns, finding.kind)
+        expected = expected_of(options, table(), finding)
         assert abs(finding.rate.value - expected) <= 1e-6, finding.name
         if finding.before is not None:
-            earlier = as_compared(options, options["against"])
-            assert (
-                abs(
-                    finding.before.value
-                    - rate_of(earlier, finding.columns, finding.kind)
-                )
-                <= 1e-6
-            )
+            earlier = expected_of(options, options["against"], finding)
+            assert abs(finding.before.value - earlier) <= 1e-6
             continue
         low = high = expected
         if options.get("confident"):
             low, high = finding.rate.interval
         answers = {low >= finding.limit: "pass", high < finding.limit: "fail"}
+        if finding.kind in LARGEST:
+            answers = {high <= finding.limit: "pass", low > finding.limit: "fail"}
         assert finding.answer == answers.get(True, "cannot tell")
 
 
@@ -78,7 +102,7 @@ def intervals_are_narrower(options, result):
 
 def small_groups_are_listed(options, result):
     """Those that pandas finds, and nobody else."""
-    asked = as_compared(options, everybody())
+    asked = as_compared(options, table())
     for finding in result.findings:
         named = {group.group for group in finding.rate.set_apart}
         assert named == small_labels(asked, finding.columns)
@@ -86,7 +110,7 @@ def small_groups_are_listed(options, result):
 
 def intervals_allow_for_clusters(options, result):
     """They are wider than among independent people, and than by a jackknife."""
-    asked = as_compared(options, everybody())
+    asked = as_compared(options, table())
     alone = called(**(options | {"cluster": None}))
     for finding, other in zip(result.findings, alone.findings, strict=True):
         low, high = finding.rate.interval
@@ -100,7 +124,8 @@ def holds_by_rates(options, result):
     """The rates that pandas finds are by this option already."""
 
 
-EARLIER = everybody().iloc[::-1].head(300).reset_index(drop=True)
+EARLIER = table().iloc[::-1].head(300).reset_index(drop=True)
+SCORED = {"predictions": "chance", "favourable": "good", "threshold": 0.5}
 WISHES = (
     Wish("outcome", {"outcome": "grade"}, holds_by_rates),
     Wish("protected", {"protected": ["sex", "race"]}, every_column_is_checked),
@@ -110,8 +135,37 @@ WISHES = (
         {"representation_rate": 0.4},
         limit_is("representation_rate"),
     ),
+    Wish(
+        "statistical_difference",
+        {"statistical_difference": 0.2},
+        limit_is("statistical_difference"),
+    ),
+    Wish(
+        "equal_opportunity",
+        {"equal_opportunity": 0.7},
+        limit_is("equal_opportunity"),
+        needs=SCORED,
+    ),
+    Wish(
+        "equalised_odds",
+        {"equalised_odds": 0.6},
+        limit_is("equalised_odds"),
+        needs=SCORED,
+    ),
+    Wish("calibration", {"calibration": 0.1}, limit_is("calibration"), needs=SCORED),
+    Wish(
+        "threshold",
+        {"predictions": "chance", "threshold": 0.6},
+        holds_by_rates,
+        needs={"favourable": "good"},
+    ),
     Wish("favourable", {"favourable": "good"}, holds_by_rates),
-    Wish("predictions", {"predictions": "promoted"}, holds_by_rates),
+    Wish(
+        "predictions",
+        {"predictions": "promise"},
+        holds_by_rates,
+        needs={"favourable": "good", "threshold": 0.5},
+    ),
     Wish("against", {"against": EARLIER}, earlier_table_is_compared),
     Wish("confident", {"confident": True}, holds_by_rates),
     Wish("confidence", {"confidence": 0.8}, intervals_are_narrower),
@@ -139,7 +193,7 @@ WISHES = (
     Wish("cluster", {"cluster": "branch"}, intervals_allow_for_clusters),
     Wish(
         "domain",
-        {"domain": Domain.infer(everybody(), bins={"skill": EDGES})},
+        {"domain": Domain.infer(table(), bins={"skill": EDGES})},
         holds_by_rates,
         needs={"protected": ["skill"]},
     ),

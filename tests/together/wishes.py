@@ -467,7 +467,7 @@ def estimate_is_there(asked: Asked, fit: Any, delivered: Delivered) -> None:
     plan = asked["estimate"]
     assert estimate.output == plan.get("output", "rows")
     assert estimate.hide_protected == plan.get("hide_protected", False)
-    assert type(plan.get("model", Quick())).__name__ in estimate.model
+    assert type(plan.get("model", Quick())).__name__ in estimate.student
     assert all(0 <= rate <= 1 for rate in estimate.after.by_predictions.values())
 
 

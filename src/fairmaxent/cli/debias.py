@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import logging
 import os
 import secrets
 import shlex
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +28,7 @@ from fairmaxent.cli.output import OutputOptions, source_of
 from fairmaxent.cli.reading import (
     DomainOptions,
     ReadingOptions,
+    states,
     table_command,
     unchanged,
 )
@@ -49,6 +52,7 @@ from fairmaxent.files.parquet import named_part
 from fairmaxent.files.reading import STANDARD, TableFile
 from fairmaxent.files.write import Staging, write_table
 from fairmaxent.fit.request import Request
+from fairmaxent.options import python_lines
 from fairmaxent.options.refusals import refuse
 from fairmaxent.privacy.budget import Privacy
 from fairmaxent.privacy.refusals import about_exact_rows
@@ -57,6 +61,7 @@ from fairmaxent.progress import silent
 
 if TYPE_CHECKING:
     from fairmaxent.fit.certified import Certified
+    from fairmaxent.fit.storage import KeptCounts
 
 _PATIENCE = 10  # seconds to wait for a scheduler, and for its first worker
 _DEMO_FILES = ("census.csv", "fair.csv", "fit.fme", "report.html")
@@ -117,7 +122,8 @@ def debias_command(
                     source.frame, roles.weight
                 )
                 request = asked.request(roles, domain, progress)
-                fit = _fit(source.frame, request, wanted, staging, paid)
+                kept = _kept(data, request, wanted, columns_as, reading)
+                fit = _fit(source.frame, request, wanted, staging, paid, kept)
             with bar("writing") as progress:
                 result = told.make_result(fit, source, wanted, staging, progress)
         with bar("writing"):
@@ -176,16 +182,39 @@ def _fit(
     wanted: OutputOptions,
     staging: Staging,
     paid: contextlib.ExitStack,
+    kept: KeptCounts | None,
 ) -> Certified:
     """Fit, keep at once what was paid for, and estimate a model if asked."""
     from fairmaxent.fit.pipeline import fit_frame, with_estimate
 
     estimate = wanted.estimated_on
-    fit = fit_frame(frame, request)
+    if kept is not None:
+        paid.enter_context(kept)
+    fit = fit_frame(frame, request, kept)
     paid.enter_context(_keeping(fit, wanted, staging))
     if estimate is None:
         return fit
     return with_estimate(fit, estimate, progress=request.progress or silent)
+
+
+def _kept(
+    data: str,
+    request: Request,
+    wanted: OutputOptions,
+    columns_as: DomainOptions,
+    reading: ReadingOptions,
+) -> KeptCounts | None:
+    """Where the counts are kept for another try: beside the output."""
+    if not wanted.resume:
+        return None
+    from fairmaxent.fit.storage import KeptCounts
+
+    same = replace(request.kept(), random_state=None, domain=None)
+    domain = (columns_as, columns_as.declaration)
+    asked = repr((states(data), python_lines(same), domain, reading))
+    digest = hashlib.sha256(asked.encode()).hexdigest()
+    # workers are in other folders
+    return KeptCounts(Path(f"{wanted.output}.counts").absolute(), digest)
 
 
 def _spent(ledger: str | None, delta: float) -> str:
@@ -229,6 +258,11 @@ def _opened(
     whole = asked.has("model") or (asked.has("release") and columns_as.domain is None)
     with named_part(data):
         scanned = reading.scan(data, whole=whole)
+    if wanted.resume and (whole or scanned is None):
+        why = "as these options need" if whole else "because it is not in Parquet"
+        raise click.UsageError(
+            f"{data} is read into memory at once, {why}; leave out --resume"
+        )
     if scanned is not None:
         return scanned, not whole
     with about_exact_rows() if asked.has("epsilon") else contextlib.nullcontext():

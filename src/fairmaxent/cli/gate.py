@@ -24,7 +24,15 @@ from fairmaxent.gate import checking
 from fairmaxent.gate.audit import AuditRequest
 from fairmaxent.gate.kinds import KINDS
 from fairmaxent.gate.policy import PROJECT, SECTION, Policy, files_of, read_policies
-from fairmaxent.gate.result import CODES, FORMS, MEANINGS, SUFFIXES, CheckResult, worst
+from fairmaxent.gate.result import (
+    CODES,
+    FORMS,
+    MEANINGS,
+    SUFFIXES,
+    CheckResult,
+    is_own,
+    worst,
+)
 from fairmaxent.options import typed_options
 from fairmaxent.plain_text import Values
 
@@ -64,9 +72,9 @@ _DOCUMENTS = "\b\nKinds:\n" + "\n".join(
     "--output",
     type=values.TARGET,
     multiple=True,
-    help=f"Also write a file: {', '.join(SUFFIXES)}.",
+    help=f"Also write a file: {', '.join(SUFFIXES)}; one that it wrote is replaced.",
 )
-@click.option("--force", is_flag=True, help="Replace existing files.")
+@click.option("--force", is_flag=True, help="Replace files of others, too.")
 @options.taking(DomainOptions, "columns_as")
 @reading_options
 @config.config_option
@@ -110,7 +118,8 @@ def check_command(
             scanned = reading.scan(path)
         return (scanned or reading.read(path, columns_as.declaration)).frame
 
-    with Staging(list(forms), force=wanted["force"], readable=list(forms)) as staging:
+    force = wanted["force"] or all(map(is_own, forms))
+    with Staging(list(forms), force=force, readable=list(forms)) as staging:
         with terminal.bar("checking"):
             try:
                 frame = frame_of(data)

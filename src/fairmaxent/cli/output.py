@@ -317,6 +317,9 @@ class OutputOptions(FileOptions):
             beside=MISSING,
         ),
         Refused("weight_name", "mode", "there are no weights", beside=("top-up",)),
+        Refused("resume", "output", "counts are kept beside it", beside=MISSING),
+        Refused("resume", "model", "its rows are in memory, and counted at once"),
+        Refused("resume", "privacy", "the counts would be kept without noise"),
         *(
             Refused("scheduler", name, _IN_MEMORY)
             for name in ("privacy", "model", "estimate", "evaluate")
@@ -402,6 +405,16 @@ class OutputOptions(FileOptions):
         help=(
             "Address (tcp://HOST:PORT) of a Dask cluster, which reads the Parquet files"
             " DATA and writes Parquet files into the folder -o."
+        ),
+    )
+
+    resume: bool = option(
+        False,
+        text="flag",
+        in_files=False,
+        help=(
+            "Keep the counts of a Parquet table in a folder beside -o until all is"
+            " written, and begin with them if a run before this one did not end."
         ),
     )
 

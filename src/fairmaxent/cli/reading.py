@@ -301,16 +301,16 @@ def unchanged(source: str) -> Iterator[None]:
 
     They are read several times, and must not mix. One that cannot be read is named.
     """
-    before = _states(source)
+    before = states(source)
     with named_part(source):
         yield
-    if _states(source) != before:
+    if states(source) != before:
         raise StorageError(
             f"{source} was changed while it was read; run the command again"
         )
 
 
-def _states(source: str) -> dict[str, tuple[int, int, int]]:
+def states(source: str) -> dict[str, tuple[int, int, int]]:
     """What tells the files behind a path from others in their place."""
     states = {}
     for file in _files_of(source):

@@ -199,6 +199,15 @@ class Counted(Protocol):
     def collect(self) -> Table:
         """Take all rows into memory."""
 
+    @property
+    def pieces(self) -> Sequence[object]:
+        """The tables that it consists of, wherever they are."""
+
+    def each_piece(
+        self, do: Callable[[Table, str], None], names: Sequence[str]
+    ) -> None:
+        """Do something with each of them, and the name that it gets."""
+
 
 @dataclass(frozen=True, eq=False)
 class Table(Counted):
@@ -371,6 +380,17 @@ class Table(Counted):
     def collect(self) -> Table:
         """Return itself: it is in memory."""
         return self
+
+    @property
+    def pieces(self) -> Sequence[object]:
+        """Itself."""
+        return [self]
+
+    def each_piece(
+        self, do: Callable[[Table, str], None], names: Sequence[str]
+    ) -> None:
+        """Do something with it, and its name."""
+        do(self, names[0])
 
 
 def effective_rows(total: ArrayLike, squares: ArrayLike) -> Reals:

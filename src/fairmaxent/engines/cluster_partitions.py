@@ -181,6 +181,17 @@ class Partitions(Counted):
         tables = results(self.client, self.parts)
         return Table.joined(tables, self.blocks.levels)
 
+    @property
+    def pieces(self) -> Sequence[object]:
+        """The partitions."""
+        return self.parts
+
+    def each_piece(
+        self, do: Callable[[Table, str], None], names: Sequence[str]
+    ) -> None:
+        """Do something with each partition, on the workers, and with its name."""
+        gathered(self.client, do, self.parts, beside=[names])
+
     def prior(self, blocks: Blocks) -> PartitionedRows:
         """Return w as a prior, computed on the workers."""
         return PartitionedRows.of(blocks, self)

@@ -5,6 +5,7 @@ column, then counts the rows; none of them is kept. Those of a cluster stay on i
 workers.
 """
 
+from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
@@ -153,6 +154,17 @@ def _count_declared(
     if not rows.distinct and declaration.refuses:
         raise InputError("the table has no rows; pass at least one")
     return rows
+
+
+def read_pieces(
+    paths: list[str], read: Callable[[str], Table], blocks: Blocks
+) -> Counted:
+    """Read tables that were kept, on the workers of a cluster if one is at hand."""
+    client = active_client()
+    if client is None:
+        return Table.joined([read(path) for path in paths], blocks.levels)
+    pieces = client.map(read, paths, pure=False, key="fairmaxent-read")
+    return Partitions.of(client, blocks, pieces)
 
 
 def row_prior(blocks: Blocks, weighted: Counted) -> Prior:

@@ -32,6 +32,7 @@ from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.relabel import Labelling, check_in_memory, relabelled
 from fairmaxent.fit.request import Request
 from fairmaxent.fit.solved import Solved
+from fairmaxent.fit.storage import KeptCounts
 from fairmaxent.fit.student import Taught, teach
 from fairmaxent.maxent.features import cell_features
 from fairmaxent.maxent.optimum import maximise_entropy
@@ -63,10 +64,12 @@ _FEW_ROWS = 30
 _NO_LABELS = Labelling()
 
 
-def fit_frame(frame: Any, request: Request) -> Certified:
-    """Fit a frame as a request asks."""
+def fit_frame(
+    frame: Any, request: Request, kept: KeptCounts | None = None
+) -> Certified:
+    """Fit a frame as a request asks; its counts may be ``kept``, or are now."""
     progress = frames.checked_progress(request.progress)
-    data = read_frame(frame, request)
+    data = read_frame(frame, request, kept)
     with after_spending(request.privacy):
         fit = fit_read(frame, data, request.kept(), progress)
         if request.estimate is None:
@@ -74,10 +77,10 @@ def fit_frame(frame: Any, request: Request) -> Certified:
         return with_estimate(fit, request.estimate, progress=progress)
 
 
-def read_frame(frame: Any, request: Request) -> Reading:
+def read_frame(frame: Any, request: Request, kept: KeptCounts | None = None) -> Reading:
     """Read the rows as a request needs them; those of a private one are drawn anew."""
     if request.privacy is None:
-        return _read(frame, request)
+        return _read(frame, request, kept)
 
     # what is not possible is refused before any row is read
     check_declared(request.domain)
@@ -90,7 +93,7 @@ def read_frame(frame: Any, request: Request) -> Reading:
     return _private_reading(data, request, noise, spending)
 
 
-def _read(frame: Any, request: Request) -> Reading:
+def _read(frame: Any, request: Request, kept: KeptCounts | None = None) -> Reading:
     """Read the columns that a request names, and those that it does not leave out."""
     identifiers: Names = ()
     if request.release:
@@ -98,20 +101,22 @@ def _read(frame: Any, request: Request) -> Reading:
     domain = request.domain
     if request.privacy is not None and isinstance(domain, Declaration):
         domain = replace(domain, undeclared=request.privacy.undeclared)
-    data = read_rows(
-        frame,
-        ReadingRequest(
-            outcome=request.outcome,
-            protected=request.protected_names,
-            within=request.within_names,
-            also=request.also_names,
-            weight=request.weight,
-            domain=domain,
-            detail=request.detail,
-            keep=request.named_columns,
-            progress=frames.checked_progress(request.progress),
-        ),
+    asked = ReadingRequest(
+        outcome=request.outcome,
+        protected=request.protected_names,
+        within=request.within_names,
+        also=request.also_names,
+        weight=request.weight,
+        domain=domain,
+        detail=request.detail,
+        keep=request.named_columns,
+        progress=frames.checked_progress(request.progress),
     )
+    data = None if kept is None else kept.reading(asked)
+    if data is None:
+        data = read_rows(frame, asked)
+        if kept is not None:
+            kept.keep(data)
     for name in request.kept_names:
         if name not in data.columns:
             hint = did_you_mean(name, data.columns)

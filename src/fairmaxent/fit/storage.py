@@ -11,7 +11,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from os import PathLike
-from typing import Any
+from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ from fairmaxent.data import frames
 from fairmaxent.data.columns import Arrays, Record
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.limits import masses, sound
-from fairmaxent.data.reading import Reading
+from fairmaxent.data.reading import Reading, ReadingRequest, RedrawnValues
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import (
     Blocks,
@@ -31,8 +32,10 @@ from fairmaxent.data.table import (
     match_rows,
     row_keys,
 )
-from fairmaxent.errors import DependencyError, StorageError, shown
+from fairmaxent.engines.rows import read_pieces
+from fairmaxent.errors import DependencyError, Option, StorageError, shown
 from fairmaxent.fairness.fair_table import reweigh
+from fairmaxent.files.write import Staging, remove
 from fairmaxent.fit.certificate import Certificate, certify
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.facts import UnderivedFacts
@@ -61,6 +64,8 @@ from fairmaxent.maxent.solvers import Solution, Status
 
 FORMAT = "fairmaxent model"
 VERSION = 1
+_KEPT = "fairmaxent counts"
+_ANY_SIZE = 1 << 40  # bytes: it was written here
 
 # Other machines add in another order; nobody sees a smaller difference.
 _RELATIVE = 1e-6
@@ -91,6 +96,86 @@ class _Model:
     weight_scale: float
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Read:
+    """What is kept of a table that was read, beside its distinct rows."""
+
+    asked: str
+    parts: int
+    columns: tuple[str, ...]
+    domain: Domain
+    weight_column: frames.Column | None
+    redrawn: RedrawnValues | None
+    weight_scale: float
+    left_out: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class KeptCounts:
+    """The counts of a table, kept in a folder until what was asked for is done."""
+
+    folder: Path
+    asked: str  # what the table was, and how it was read
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is None:
+            remove(self.folder)
+
+    def keep(self, data: Reading) -> None:
+        """Write what was read, completely or not at all."""
+        stored = _Read(
+            asked=self.asked,
+            domain=data.roles.domain,
+            **_same_fields(data, _Read),
+            parts=len(data.table.pieces),
+        )
+        with Staging([], folders=[self.folder]) as staging:
+            folder = staging.path_for(self.folder)
+            data.table.each_piece(_write, self._paths(folder, stored.parts))
+            _write(stored, folder / _KEPT)
+
+    def reading(self, request: ReadingRequest) -> Reading | None:
+        """What was read; None if nothing was kept."""
+        if not self.folder.exists():
+            return None
+        stored = _unpacked(self.folder / _KEPT, _Read)
+        if stored.asked != self.asked:
+            raise StorageError(
+                f"{self.folder} holds counts of other data, or for other options;"
+                " remove it, or leave out ",
+                Option("resume"),
+            )
+        roles = request.roles(stored.domain)
+        same = _same_fields(stored, Reading)
+        paths = self._paths(self.folder, stored.parts)
+        table = read_pieces(paths, _read_counts, roles.blocks)
+        return Reading(**same, roles=roles, table=table, design=None)
+
+    @staticmethod
+    def _paths(folder: Path, parts: int) -> list[str]:
+        return [str(folder / f"part-{number:05}") for number in range(parts)]
+
+
+def _write(part: _Read | Table, path: str | PathLike[str]) -> None:
+    arrays: Arrays = {}
+    record = {"format": _KEPT, **pack(part, arrays)}
+    write_archive(path, record, arrays, readable=False)
+
+
+def _read_counts(path: str) -> Table:
+    table: Table = _unpacked(path, Table)
+    return table
+
+
+def _unpacked(path: str | PathLike[str], kind: type) -> Any:
+    record, arrays = read_archive(path, _KEPT, _ANY_SIZE)
+    del record["format"]
+    return unpack(record, kind, arrays)
+
+
 def save(
     fit: Solved,
     certificate: Certificate,
@@ -109,6 +194,15 @@ def save(
     write_archive(path, record, arrays, readable=readable)
 
 
+def _same_fields(record: Any, kind: Any) -> dict[str, Any]:
+    """The fields of a record that one of another kind has, too."""
+    return {
+        field.name: getattr(record, field.name)
+        for field in fields(kind)
+        if hasattr(record, field.name)
+    }
+
+
 def _packed(fit: Solved) -> tuple[Record, Arrays]:
     weighted = fit.weighted.collect()
     prior = fit.optimum.dual.prior
@@ -124,11 +218,7 @@ def _packed(fit: Solved) -> tuple[Record, Arrays]:
         in_use = match_rows(prior.codes, every_row.codes, prior.blocks.levels) >= 0
     positions = fit.distribution.positions or {}
     stored = _Model(
-        **{
-            field.name: getattr(fit, field.name)
-            for field in fields(_Model)
-            if hasattr(fit, field.name)
-        },
+        **_same_fields(fit, _Model),
         base=base,
         rows_in_use=in_use,
         solution=fit.optimum.solution,
@@ -206,13 +296,8 @@ def _restored(stored: _Model) -> Solved:
         profiles=None if stored.soft is None else problem.profiles,
         by_cell=problem.values is not None,
     )
-    same = {
-        field.name: getattr(stored, field.name)
-        for field in fields(Solved)
-        if hasattr(stored, field.name)
-    }
     return Solved(
-        **same,
+        **_same_fields(stored, Solved),
         problem=problem,
         weighted=weighted,
         optimum=optimum,

@@ -6,11 +6,11 @@ They are counted on the rows of a table of decisions, as the rules of New York C
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass, fields
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from itertools import combinations
 from typing import Any
-from urllib.parse import quote, unquote
+from urllib.parse import parse_qs, urlencode
 
 import narwhals as nw
 import numpy as np
@@ -82,6 +82,9 @@ class AuditRequest:
     def __post_init__(self) -> None:
         names = read_columns("protected", self.protected or ())
         object.__setattr__(self, "protected", names)
+        if self.favourable is not None:
+            texts = [*map(value_text, listed(self.favourable))]
+            object.__setattr__(self, "favourable", texts)
         refusals.refuse(self)
         if self.outcome is None and self.score is None:
             raise ColumnError(
@@ -100,22 +103,15 @@ class AuditRequest:
     @property
     def stated(self) -> str:
         """Its options on a line, from which they can be read again."""
-        return ", ".join(
-            f"{field.name}={quote(value_text(value), safe='')}"
-            for field in fields(self)
-            for value in listed(getattr(self, field.name))
-            if value is not None
-        )
+        given = {name: value for name, value in vars(self).items() if value is not None}
+        return urlencode(given, doseq=True)
 
     @classmethod
     def of_statement(cls, text: str) -> "AuditRequest":
         """Read what a document states."""
-        asked: dict[str, Any] = {field.name: [] for field in fields(cls)}
-        for part in text.split(", "):
-            name, _, value = part.partition("=")
-            asked.get(name, []).append(unquote(value))
+        asked: dict[str, Any] = parse_qs(text)
         for name in ("outcome", "score"):
-            asked[name] = next(iter(asked[name]), None)
+            (asked[name],) = asked.get(name, [None])
         return cls(**asked)
 
 
@@ -299,18 +295,12 @@ def unknown(audit: Audit) -> Iterator[Table]:
         for columns in audit.groupings:
             group, labels = groups_of(audit.frame, columns, None)
             is_named = np.array([MISSING not in label for label in labels])[group]
-            counts = (
-                is_named & choice.known,
-                ~is_named & choice.known,
-                is_named & ~choice.known,
-                ~is_named & ~choice.known,
-            )
-            rows.append((" × ".join(columns), *(f"{who.sum():,}" for who in counts)))
+            counted = (is_named & choice.known, ~is_named, is_named & ~choice.known)
+            rows.append((" × ".join(columns), *(f"{who.sum():,}" for who in counted)))
         heads = (
             "Categories",
             "People in the rates",
-            "Only the category is unknown",
-            f"Only the {choice.what} is unknown",
-            "Both are unknown",
+            "Category unknown",
+            f"Only the {choice.what} unknown",
         )
         yield Table(f"Unknown {choice.what}s", heads, tuple(rows))

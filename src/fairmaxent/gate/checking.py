@@ -2,19 +2,20 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from statistics import NormalDist
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 
 from fairmaxent.data import frames
-from fairmaxent.data.roles import read_within
+from fairmaxent.data.levels import value_text
+from fairmaxent.data.roles import listed, read_within
+from fairmaxent.data.table import Reals
 from fairmaxent.engines import lazy_counts, lazy_frame
-from fairmaxent.errors import FairMaxEntError, InputError
-from fairmaxent.fairness.small_groups import SmallestGroupOption, SmallGroups
+from fairmaxent.errors import FairMaxEntError, InputError, Option
+from fairmaxent.fairness.small_groups import SmallestGroupOption
 from fairmaxent.files.formats import read_table
 from fairmaxent.files.parquet import scan_table
 from fairmaxent.files.reading import Name
@@ -25,14 +26,33 @@ from fairmaxent.gate.policy import (
     read_policies,
 )
 from fairmaxent.gate.result import Answer, CheckResult, Finding, now
-from fairmaxent.metrics import representation_rate, statistical_rate
+from fairmaxent.metrics import intervals
 from fairmaxent.metrics.effective_counts import WeightSums
-from fairmaxent.metrics.group_rates import GroupRate, Rate
-from fairmaxent.metrics.groups import levels_of_reference, outcome_column
+from fairmaxent.metrics.group_rates import (
+    GroupedTable,
+    GroupRate,
+    Rate,
+    group_text,
+    worst_rate,
+)
+from fairmaxent.metrics.groups import (
+    MISSING,
+    Comparison,
+    favourable_codes,
+    levels_of,
+    levels_of_reference,
+    outcome_column,
+    stratum_text,
+)
+from fairmaxent.metrics.surpluses import surplus_table
 from fairmaxent.options import with_options_of
 
 _POWER = 0.8  # of tables with the number of people needed, the share that will tell
-_STEPS = 4  # to the number of people; the third is within a hundredth
+_TABLES = 1000  # that are drawn for that number
+_MOST_GROUPS = 20  # that are drawn
+_MOST_PEOPLE = 21.0  # and its logarithm at most
+_STEP = 0.02  # in its logarithm
+_QUARTER = 0.25
 _ROUNDING = 1e-12
 _FEW = 30  # rows: a group that had as many and has fewer now says little about a fall
 
@@ -72,27 +92,19 @@ def checked(data: Any, policy: Policy, name: str = "check") -> CheckResult:
 
     findings = []
     for kind, columns, limit in limits:
-        rate = counted.rate(kind, columns, sure)
+        tables = counted.tables(kind, columns)
+        rate = worst_rate(tables, sure, may_be_none=True)
+        found = Finding(kind=kind, columns=columns, limit=np.nan, rate=rate)
         if limit is not None:
-            answer = _answer(rate, limit, confident=policy.confident)
-            ask = partial(counted.needed, kind, rate, limit, sure)
-            findings.append(
-                Finding(
-                    kind,
-                    columns,
-                    limit,
-                    rate,
-                    answer,
-                    ask=ask,
-                )
-            )
+            answer = _answer(found, limit, confident=policy.confident)
+            ask = partial(people_needed, tables, sure, limit)
+            findings.append(replace(found, limit=limit, answer=answer, ask=ask))
         if before is not None:
-            then = before.rate(kind, columns, sure)
-            lost = _lost(rate, then, policy.smallest_group)
-            answer = _change(rate, then, lost)
-            findings.append(
-                Finding(kind, columns, then.value, rate, answer, then, lost)
-            )
+            tables = before.tables(kind, columns)
+            then = worst_rate(tables, sure, may_be_none=True)
+            found = replace(found, limit=then.value, before=then)
+            found = replace(found, lost=_lost(rate, then, policy.smallest_group))
+            findings.append(replace(found, answer=_change(found, then)))
 
     return CheckResult(
         name=name,
@@ -151,39 +163,100 @@ def fair_test(path: Name = PROJECT) -> Callable[..., None]:
     return test
 
 
-def _answer(rate: Rate, limit: float, *, confident: bool) -> Answer:
+def _answer(found: Finding, limit: float, *, confident: bool) -> Answer:
     """Judge a rate by its value, or by its interval."""
-    if len({group.group for group in rate.groups}) < 2:
+    rate = found.rate
+    if rate.is_alone:
         return "cannot tell"  # a single group can be compared with nobody
-    low = rate.value
-    high = rate.value
+    ends = (rate.value, rate.value)
     if confident and rate.interval is not None:
-        low, high = rate.interval
-    if low >= limit - _ROUNDING:
-        return "pass"
-    if high < limit - _ROUNDING:
+        ends = rate.interval
+    kept = [found.sign * (end - limit) >= -_ROUNDING for end in ends]
+    if not any(kept):
         return "fail"
+    if all(kept) and not found.hollow:
+        return "pass"
     return "cannot tell"
 
 
-def _change(now: Rate, then: Rate, lost: Sequence[GroupRate]) -> Answer:
-    """Judge what became of a rate; who is gone may have been worse off."""
-    if _is_worse(now, then):
+def _change(found: Finding, then: Rate) -> Answer:
+    """Judge what became of a rate; who is gone may have been worse off.
+
+    The two intervals give one of the change (MOVER).
+    """
+    now = found.rate
+    change = found.sign * (now.value - then.value)
+    if change + _reach(found.sign, now, then) < -_ROUNDING:
         return "fail"
-    if lost or np.isnan(now.value + then.value):
+    # what so few people may hide: half of a rate, or a quarter of a difference
+    hidden = then.value / 2 if found.sign > 0 else _QUARTER
+    is_known = change - _reach(-found.sign, now, then) >= -hidden
+    if found.lost or found.hollow or then.is_alone or not is_known:
         return "cannot tell"
     return "pass"
 
 
-def _is_worse(now: Rate, then: Rate) -> bool:
-    """Whether a rate fell by more than chance explains.
+def _reach(sign: int, now: Rate, then: Rate) -> float:
+    """How far above the change (or with -1, below it) its interval ends."""
+    ends = now.interval or (now.value, now.value)
+    before = then.interval or (then.value, then.value)
+    if sign > 0:
+        return float(np.hypot(ends[1] - now.value, then.value - before[0]))
+    return float(np.hypot(now.value - ends[0], before[1] - then.value))
 
-    The two intervals give one of the difference (MOVER).
+
+def people_needed(
+    tables: Sequence[GroupedTable], sure: float, limit: float
+) -> dict[str, int]:
+    """How many people of each group would tell, where there are fewer.
+
+    Small groups are filled up to a common size, at which four in five tables that are
+    drawn at the rates observed tell. Sizes themselves are compared by more of all.
     """
-    _, most = now.interval or (now.value, now.value)
-    least, _ = then.interval or (then.value, then.value)
-    reach = np.hypot(most - now.value, then.value - least)
-    return bool(now.value + reach < then.value - _ROUNDING)
+    compared = [table for table in tables if not table.is_alone]
+    if not compared:
+        return {}
+    low = np.log(min(table.people.min() for table in compared) + 1)
+    high = _MOST_PEOPLE
+    if _telling(compared, np.exp(high), sure, limit) < _POWER:
+        return {}
+    while high - low > _STEP:
+        middle = (low + high) / 2
+        if _telling(compared, np.exp(middle), sure, limit) < _POWER:
+            low = middle
+        else:
+            high = middle
+    needed = {}
+    for table in compared:
+        times = _times(table, np.exp(high))
+        for group in np.flatnonzero(table.is_large.any(axis=0) & (times > 1)):
+            name = group_text(table.rows.labels[group]) + stratum_text(
+                table.rows.stratum
+            )
+            needed[name] = int(float(f"{times[group] * table.people[group]:.2g}"))
+    return needed
+
+
+def _times(table: GroupedTable, size: float) -> Reals:
+    """How many times as many people each group needs to have so many."""
+    people = table.people
+    if table.are_shares:
+        people = np.full(people.shape, people.sum())
+    return np.maximum(size / np.maximum(people, 1), 1.0)
+
+
+def _telling(
+    tables: Sequence[GroupedTable], size: float, sure: float, limit: float
+) -> float:
+    """The share of tables with so many people that tell whether a limit is kept."""
+    comparisons = []
+    for table in tables:
+        drawn = table.drawn(_times(table, size), _TABLES)
+        for number, groups in table.peers:
+            fewest = np.argsort(table.people[groups])[:_MOST_GROUPS]
+            comparisons.append(drawn.compare(number, groups[fewest], sure))
+    several = [one for one in comparisons if one.groups > 1]
+    return float(np.mean(intervals.are_beyond(several, limit, sure)))
 
 
 def _lost(
@@ -211,7 +284,9 @@ class _Counted:
     """Each combination of outcome, groups and strata once, with sums of its rows."""
 
     policy: Policy
-    outcome: str
+    outcome: str  # whose rates are compared: what happened, or was decided
+    truth: str  # what happened, if decisions are compared with it
+    score: str  # of which decisions are made
     frame: frames.Frame
     sums: WeightSums
 
@@ -221,23 +296,22 @@ class _Counted:
         table = opened(data)
         outcome: Any = policy.outcome
         if policy.predictions is not None:
-            outcome = policy.predictions
-        if not isinstance(outcome, str):
-            if isinstance(table, nw.LazyFrame):
-                raise InputError(
-                    "predictions of a lazy frame are one of its columns; add them to"
-                    " it, and name that"
-                )
-            values = outcome_column(table, outcome)
-            outcome = lazy_frame.fresh_name("predictions", table.columns)
-            table = table.with_columns(values.alias(outcome))
-
-        within = read_within(policy.within)
-        roles = [outcome, *policy.protected, *within, policy.cluster]
+            outcome, table = _with_predictions(table, policy.predictions)
+        score = outcome
+        if policy.threshold is not None:
+            outcome, table = _decided(table, score, policy)
+        roles = [outcome, *policy.protected, *read_within(policy.within)]
+        roles.append(policy.cluster)
+        if policy.compares_outcomes:
+            roles.append(policy.outcome)
+        # probabilities are compared row by row
+        in_rows = policy.calibration is not None
+        if in_rows:
+            roles.append(score)
         names = [name for name in dict.fromkeys(roles) if name is not None]
         for name in names:
             lazy_frame.check_column(table, name)
-        counted = _aggregated(table, names, policy.weight)
+        counted = _aggregated(table, names, policy.weight, in_rows=in_rows)
         if not len(counted):
             raise InputError("the table has no rows; pass at least one")
 
@@ -249,82 +323,110 @@ class _Counted:
         mass, squares = sums or (rows, rows)
         scale = mass.sum() / rows.sum()  # rates do not depend on it
         scaled = WeightSums(mass / scale, squares / scale**2, rows)
-        return cls(policy, outcome, counted, scaled)
+        truth = ""
+        if policy.compares_outcomes:
+            truth = lazy_frame.fresh_name(f"true {policy.outcome}", names)
+            counted = _with_truth(counted, policy, truth)
+        return cls(policy, outcome, truth, score, counted, scaled)
 
-    def rate(
-        self,
-        kind: str,
-        columns: tuple[str, ...],
-        confidence: float,
-        factor: float = 1.0,
-    ) -> Rate:
-        """A rate of the groups of some columns, if there were so many times as many.
-
-        The same groups are set apart then.
-        """
+    def tables(self, kind: str, columns: tuple[str, ...]) -> list[GroupedTable]:
+        """What is compared: the groups of some columns, by stratum."""
         policy = self.policy
-        protected = list(columns)
         levels = levels_of_reference(policy.reference, policy.protected)
-        sums = WeightSums(*(part * factor for part in vars(self.sums).values()))
-        how: Any = {
-            "groups": "joint",
-            "within": policy.within,
-            "weight": sums,
-            "compare_missing": policy.compare_missing,
-            "domain": policy.domain,
-            "smallest_group": SmallGroups.of(policy.smallest_group).times(factor),
-            "reference": {name: levels[name] for name in columns if name in levels},
-            "cluster": policy.cluster,
-            "confidence": confidence,
-        }
+        within = read_within(policy.within)
+        outcome: str | None = self.outcome
         if kind == "representation_rate":
-            return representation_rate(self.frame, protected, **how)
-        return statistical_rate(
-            self.frame,
-            self.outcome,
-            protected,
+            outcome = None
+        if kind == "calibration":
+            outcome = self.truth
+        if kind == "equal_opportunity":
+            within[self.truth] = policy.favourable
+        if kind == "equalised_odds":
+            within[self.truth] = None
+        compared = Comparison(
+            protected=list(columns),
+            groups="joint",
+            weight=self.sums,
+            compare_missing=policy.compare_missing,
+            domain=policy.domain,
+            within=within,
+            outcome=outcome,
             favourable=policy.favourable,
-            **how,
+            smallest_group=policy.smallest_group,
+            reference={name: levels[name] for name in columns if name in levels},
+            cluster=policy.cluster,
         )
+        (rows,) = compared.grouped(self.frame)
+        if kind == "representation_rate":
+            return [GroupedTable.of_shares(part) for part in rows.parts()]
+        rows.refuse_absent(policy.favourable)
+        if kind == "calibration":
+            (code,) = favourable_codes(rows.levels[1], policy.favourable)
+            chance = rows.probabilities(self.score)
+            return [
+                surplus_table(
+                    part, part.levels[0] == code, chance[part.rows], _both(policy)[0]
+                )
+                for part in rows.parts()
+            ]
+        made = [
+            GroupedTable.of_outcomes(part, policy.favourable) for part in rows.parts()
+        ]
+        if kind == "statistical_difference":
+            made = [table.by_difference() for table in made]
+        return made
 
-    def needed(
-        self,
-        kind: str,
-        rate: Rate,
-        limit: float,
-        sure: float,
-    ) -> int | None:
-        """How many people like these would tell; None if no number would.
 
-        As many as give an answer with a chance of `_POWER`.
-        """
-        apart = abs(rate.value - limit)
-        if not apart > _ROUNDING or len(rate.groups) < 2:
-            return None
-        normal = NormalDist()
-        quantile = normal.inv_cdf((1 + sure) / 2) + normal.inv_cdf(_POWER)
-        surer = 2 * normal.cdf(quantile) - 1
-        factor = 16.0
-        steps = _STEPS
-        if self.policy.cluster is not None:
-            # More people in the same clusters would tell little more: what counts is
-            # how many clusters there are.
-            factor = 1.0
-            steps = 1
-        for _ in range(steps):
-            many = self.rate(kind, rate.worst.columns, surer, factor)
-            low, high = many.interval or (0.0, 0.0)
-            end = low if rate.value > limit else high
-            # Of a rate that is not 0, the width of an interval falls with the root of
-            # the number of people.
-            width = abs(rate.value - end) / apart
-            factor = max(factor * width ** (2 if rate.value else 1), 1.0)
-        people = sum(
-            group.count or 0
-            for group in rate.groups
-            if group.outcome == rate.worst.outcome
+def _with_predictions(table: Any, predictions: Any) -> tuple[str, Any]:
+    """The column of predictions, and the table with it."""
+    if isinstance(predictions, str):
+        return predictions, table
+    if isinstance(table, nw.LazyFrame):
+        raise InputError(
+            "predictions of a lazy frame are one of its columns; add them to it, and"
+            " name that"
         )
-        return int(np.ceil(factor * people))
+    values = outcome_column(table, predictions)
+    name = lazy_frame.fresh_name("predictions", table.columns)
+    return name, table.with_columns(values.alias(name))
+
+
+def _decided(table: Any, score: str, policy: Policy) -> tuple[str, Any]:
+    """The column of decisions by a score, and the table with it."""
+    lazy_frame.check_column(table, score)
+    dtype = table.collect_schema()[score]
+    if not dtype.is_numeric():
+        raise InputError(
+            Option("threshold"),
+            f" is for numbers, and {score!r} has others; name a column of scores, or"
+            " leave it out",
+        )
+    column = nw.col(score)
+    good, other = map(nw.lit, _both(policy))
+    decision = nw.when(column > policy.threshold).then(good).otherwise(other)
+    known = nw.when(~lazy_frame.is_missing(column, dtype)).then(decision)
+    name = lazy_frame.fresh_name("decided", lazy_frame.names_of(table))
+    return name, table.with_columns(known.alias(name))
+
+
+def _with_truth(frame: frames.Frame, policy: Policy, name: str) -> frames.Frame:
+    """The frame with a column that says whether people had the favourable outcome."""
+    codes, levels = levels_of(outcome_column(frame, policy.outcome), policy.domain)
+    good, other = _both(policy)
+    labels: list[str | None] = [other] * len(levels)
+    for code in favourable_codes(levels, policy.favourable):
+        labels[code] = good
+    if levels[-1] is MISSING and not policy.compare_missing:
+        labels[-1] = None
+    values = [labels[code] for code in codes]
+    return frame.with_columns(nw.new_series(name, values, backend=frame.implementation))
+
+
+def _both(policy: Policy) -> tuple[str, str]:
+    """The favourable outcome, and any other, as texts."""
+    (level,) = listed(policy.favourable)
+    good = value_text(level)
+    return good, f"not {good}"
 
 
 def opened(data: Any) -> Any:
@@ -340,8 +442,13 @@ def opened(data: Any) -> Any:
     return lazy
 
 
-def _aggregated(table: Any, names: list[str], weight: str | None) -> Any:
-    """The distinct combinations of some columns, with their rows and their weights."""
+def _aggregated(
+    table: Any, names: list[str], weight: str | None, *, in_rows: bool
+) -> Any:
+    """The distinct combinations of some columns, with their rows and their weights.
+
+    Or each row as it is.
+    """
     rows, mass, squares = (
         lazy_frame.fresh_name(name, names) for name in ("rows", "mass", "squares")
     )
@@ -361,12 +468,16 @@ def _aggregated(table: Any, names: list[str], weight: str | None) -> Any:
             (design * design).alias(squares),
         )
         sums = [nw.col(name).sum() for name in (rows, mass, squares)]
+    elif in_rows:
+        table = table.select(*names, nw.lit(1.0).alias(rows))
+    if not in_rows:
+        with frames.library_errors(
+            f"the rows cannot be counted by {', '.join(names)}",
+            "convert lists, maps and other values with parts to text",
+            TypeError,
+            error=InputError,
+        ):
+            table = table.group_by(*names).agg(*sums)
     if is_lazy:
-        return lazy_frame.collect(table.group_by(*names).agg(*sums))
-    with frames.library_errors(
-        f"the rows cannot be counted by {', '.join(names)}",
-        "convert lists, maps and other values with parts to text",
-        TypeError,
-        error=InputError,
-    ):
-        return table.group_by(*names).agg(*sums)
+        return lazy_frame.collect(table)
+    return table

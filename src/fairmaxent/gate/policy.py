@@ -4,9 +4,11 @@ The same record serves every front door.
 """
 
 import dataclasses
+import math
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,23 +27,36 @@ from fairmaxent.errors import (
     StorageError,
     check_choice,
     check_flag,
+    checked_number,
     did_you_mean,
+    unfit,
 )
 from fairmaxent.fairness.small_groups import SmallestGroupOption, SmallGroups
 from fairmaxent.files.reading import Name
+from fairmaxent.fit.contradictions import by_column
 from fairmaxent.fit.option_values import RateOption, checked_rates
 from fairmaxent.fit.refused import JOINT
 from fairmaxent.fit.request import Request
 from fairmaxent.metrics.groups import ReferenceOption, levels_of_reference
 from fairmaxent.metrics.intervals import check_confidence
 from fairmaxent.options import documented, info_of, option, option_hint, typed_options
-from fairmaxent.options.refusals import refuse
+from fairmaxent.options.refusals import MISSING, Refused, refuse
 from fairmaxent.options.values import value_of
 
 PROJECT = "pyproject.toml"
 SECTION = "tool.fairmaxent.check"
+# What is limited; the last two by the largest value allowed.
+LARGEST = ("statistical_difference", "calibration")
+KINDS = (
+    "statistical_rate",
+    "representation_rate",
+    "equal_opportunity",
+    "equalised_odds",
+    *LARGEST,
+)
+# which compare decisions with what happened
+_OF_DECISIONS = ("equal_opportunity", "equalised_odds", "calibration")
 _LIMIT = "Smallest ratio allowed between the groups'"
-_KINDS = ("statistical_rate", "representation_rate")
 _ASKED = {field.name: field for field in dataclasses.fields(Request)}
 
 
@@ -66,7 +81,31 @@ class Policy:
     """
 
     HEADING = "What is checked"
-    REFUSED = JOINT
+    REFUSED = (
+        *(
+            dataclasses.replace(JOINT[0], option=name, when=partial(by_column, name))
+            for name in KINDS
+        ),
+        *(
+            Refused(name, other, "it compares decisions with outcomes", beside=MISSING)
+            for name in _OF_DECISIONS
+            for other in ("outcome", "predictions")
+        ),
+        *(
+            Refused(name, "favourable", "it is about one outcome", beside=MISSING)
+            for name in (*_OF_DECISIONS, "threshold")
+        ),
+        Refused("threshold", "predictions", "it decides by them", beside=MISSING),
+        Refused(
+            "calibration",
+            "threshold",
+            "predictions are probabilities then",
+            beside=MISSING,
+        ),
+        Refused(
+            "calibration", "cluster", "its interval assumes that people are independent"
+        ),
+    )
 
     outcome: str | None = as_asked("outcome", None)
     protected: str | Sequence[str] = as_asked("protected", ())
@@ -80,6 +119,29 @@ class Policy:
     representation_rate: RateOption = as_asked(  # noqa: RUF009
         "representation_rate", help=f"{_LIMIT} shares; written likewise."
     )
+    equal_opportunity: RateOption = as_asked(  # noqa: RUF009
+        "representation_rate",
+        main=False,
+        help=f"{_LIMIT} shares of good predictions, of people with the good outcome.",
+    )
+    equalised_odds: RateOption = as_asked(  # noqa: RUF009
+        "representation_rate",
+        main=False,
+        help="The same, and of people without it, too: the worse of both ratios.",
+    )
+    statistical_difference: RateOption = as_asked(  # noqa: RUF009
+        "representation_rate",
+        main=False,
+        help="Largest difference allowed between the groups' rates of an outcome.",
+    )
+    calibration: RateOption = as_asked(  # noqa: RUF009
+        "representation_rate",
+        main=False,
+        help=(
+            "Largest difference allowed between groups in how far the share of the good"
+            " outcome is above their mean probability, which is predicted."
+        ),
+    )
     favourable: object = as_asked("favourable")
     predictions: Any = option(
         None,
@@ -87,8 +149,13 @@ class Policy:
         metavar="COLUMN",
         help=(
             "A model's decisions (in Python also one for each row): their rates are"
-            " compared, not the outcome's."
+            " compared, not the outcome's. With a threshold, its scores."
         ),
+    )
+    threshold: float | None = option(
+        None,
+        text="number",
+        help="The score above which the decision is for the good outcome, e.g. 0.5.",
     )
     against: Any = option(
         None,
@@ -174,7 +241,7 @@ class Policy:
                 Option("outcome"),
                 " or predictions",
             )
-        for name in _KINDS:
+        for name in KINDS:
             rates = checked_rates(name, getattr(self, name))
             object.__setattr__(self, name, rates)
             if not isinstance(rates, Mapping):
@@ -191,6 +258,11 @@ class Policy:
         SmallGroups.of(self.smallest_group)
         levels_of_reference(self.reference, names)
         refuse(self)
+        if self.threshold is not None:
+            checked_number("threshold", self.threshold, "be a number", math.isfinite)
+        is_about_one = self.threshold is not None or self.compares_outcomes
+        if is_about_one and len(listed(self.favourable)) != 1:
+            raise unfit("favourable", self.favourable, "name the one good outcome")
         check_flag("confident", self.confident)
         check_confidence(self.confidence)
         if self.against is None and all(limit is None for _, _, limit in self.limits()):
@@ -198,6 +270,11 @@ class Policy:
                 "there is nothing to check; set a limit, e.g. ",
                 Option("statistical_rate", 0.8),
             )
+
+    @property
+    def compares_outcomes(self) -> bool:
+        """Whether decisions are compared with what happened."""
+        return any(getattr(self, name) is not None for name in _OF_DECISIONS)
 
     @property
     def groupings(self) -> list[tuple[str, ...]]:
@@ -213,7 +290,7 @@ class Policy:
         """
         groupings = self.groupings
         has_limits = False
-        for kind in _KINDS:
+        for kind in KINDS:
             rates = getattr(self, kind)
             if rates is None:
                 continue

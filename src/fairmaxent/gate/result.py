@@ -1,20 +1,24 @@
 """What a check found: a line for each limit, the answer over all, documents, files."""
 
 import os
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote
 from xml.etree import ElementTree
 
 import numpy as np
 
+from fairmaxent.data.levels import value_text
 from fairmaxent.document import Block, Document, Listing, Paragraph, Section, Table
 from fairmaxent.document.text import to_markdown, to_text
+from fairmaxent.document.words import first
 from fairmaxent.errors import FairMaxEntError, UnfairError
-from fairmaxent.gate.policy import PROJECT, SECTION, Policy
+from fairmaxent.gate.policy import LARGEST, PROJECT, SECTION, Policy
 from fairmaxent.metrics.group_rates import GroupRate, Rate, group_text
 from fairmaxent.metrics.groups import Columns, stratum_text
 from fairmaxent.metrics.intervals import interval_text
@@ -34,6 +38,8 @@ MEANINGS = (
     " option, a column, a file or a policy is wrong. 3: cannot tell, for too few"
     " people. Of several policies, 2 counts before 1, and 1 before 3."
 )
+_NAMES = {"calibration": "calibration gap"}
+_MOST_NEEDED = 4  # groups that are named
 _KINDS = {
     "pass": "pass",
     "fail": "fail",
@@ -41,6 +47,15 @@ _KINDS = {
     "error": "fail",
 }  # of SARIF
 _FOOTER = f"{MEANINGS} A rate is evidence, and no verdict on anybody's conduct."
+# how a file begins that one of the forms below wrote
+_OWN = re.compile(
+    r"# Fairness check: "
+    r"|[^\n]*: (?:(?:pass|fail|cannot tell) \(\d+ of \d|error, so nothing was checked)"
+    r'|<testsuites><testsuite [^>]*package="tool\.fairmaxent\.check"'
+    r'|\{\s*"version": "2\.1\.0",\s*"runs": \[\s*\{\s*"tool": \{\s*"driver": \{'
+    r'\s*"name": "fairmaxent"'
+    r'|\{\s*"answer": "[a-z ]+",\s*"checks": \['
+)
 _UNCHECKED = "policy"  # the case of JUnit, and the rule of SARIF, of one with an error
 
 
@@ -57,19 +72,27 @@ class Finding:
     columns: Columns
     limit: float
     rate: Rate
-    answer: Answer
+    answer: Answer = "cannot tell"
     before: Rate | None = None  # of an earlier table, if that is the limit
     # groups of an earlier table that are gone, or have become too small
     lost: tuple[GroupRate, ...] = ()
     # how many people would tell, which takes a moment
-    ask: Callable[[], int | None] = lambda: None
+    ask: Callable[[], dict[str, int]] = dict
 
     @cached_property
-    def needed(self) -> int | None:
-        """How many people would be needed to tell; None: no number would do."""
+    def needed(self) -> dict[str, int]:
+        """How many people would be needed of each group that has too few to tell.
+
+        Empty: no number would do.
+        """
         if self.answer == "cannot tell":
             return self.ask()
-        return None
+        return {}
+
+    @property
+    def sign(self) -> int:
+        """1 if the limit is the smallest value allowed, -1 if it is the largest."""
+        return -1 if self.kind in LARGEST else 1
 
     @property
     def name(self) -> str:
@@ -79,72 +102,106 @@ class Finding:
 
     @property
     def _rate_name(self) -> str:
-        return f"{self.kind.replace('_', ' ')} of {' × '.join(self.columns)}"
+        kind = _NAMES.get(self.kind, self.kind.replace("_", " "))
+        return f"{kind} of {' × '.join(self.columns)}"
+
+    @cached_property
+    def hollow(self) -> list[str]:
+        """Where nobody has the outcome, so that no ratio tells anything."""
+        if self.sign < 0:
+            return []
+        somebody = {(one.outcome, one.stratum) for one in self.rate.groups if one.rate}
+        where = {(one.outcome, one.stratum) for one in self.rate.groups} - somebody
+        return sorted(
+            f"{value_text(outcome)}{stratum_text(stratum)}"
+            for outcome, stratum in where
+        )
 
     @property
     def sentence(self) -> str:
         """What was found, in a sentence or two."""
-        rate = self.rate
-        limit = f"the limit of {self.limit:g}"
-        if self.before is not None:
-            limit = "the earlier table"
-        who = self._who
-        text = (
-            f"The {self._rate_name} is {rate.value:.3f}{interval_text(rate.interval)}"
+        found = (
+            f"The {self._rate_name} is {self.rate.value:.3f}"
+            f"{interval_text(self.rate.interval)}"
         )
-        if self.before is not None and not self._is_alone:
-            if self.lost:
-                names = ", ".join(
-                    f"{group_text(group.group)}{stratum_text(group.stratum)}"
-                    for group in self.lost
-                )
-                who += f". Too few are left to compare: {names}"
-            if self.answer == "fail":
-                change = "more of a fall than chance explains"
-            else:
-                change = "no fall beyond chance"
-            return f"{text}, after {self.before.value:.3f}: {change} {who}."
+        if self.rate.is_alone:
+            return self._nothing_compared
+        if self.before is not None:
+            return f"{found}, after {self.before.value:.3f}: {self._changed}"
+        limit = f"the limit of {self.limit:g}"
+        beyond = "below" if self.sign > 0 else "above"
         if self.answer == "fail":
-            return f"{text}, below {limit} {who}."
+            return f"{found}, {beyond} {limit} {self._who}."
         if self.answer == "pass":
-            return f"{text}, not below {limit} {who}."
-
-        if self._is_alone:
-            names = f"{' × '.join(self.columns)}{rate.not_compared}"
-            few = "There is one group only"
-            if rate.set_apart:
-                few = "Fewer than two groups are large enough to compare"
-            return f"{few}, so nothing can be compared with {limit} ({names})."
-        if rate.interval is None or self.needed is None:
+            return f"{found}, not {beyond} {limit} {self._who}."
+        if self.hollow:
             return (
-                f"{text}; no number of people like these would tell whether that is"
-                f" below {limit} {who}."
+                f"{found} {self._who}. Nobody has the outcome"
+                f" {' or '.join(self.hollow)}, so nothing can be compared there with"
+                f" {limit}."
+            )
+        if not self.needed:
+            return (
+                f"{found}; no number of people like these would tell whether that is"
+                f" {beyond} {limit} {self._who}."
             )
         return (
-            f"{text}, so chance alone may put it above {limit}, or below {who}. About"
-            f" {self.needed:,} people like these would be needed for an answer, four"
-            f" times in five, because the rate is {abs(rate.value - self.limit):.3f}"
-            " from the limit."
+            f"{found}, so chance alone may put it above {limit}, or below {self._who}."
+            f" It is {abs(self.rate.value - self.limit):.3f} from the limit: an answer,"
+            f" four times in five, would need about {self._more}."
         )
 
     @property
-    def _is_alone(self) -> bool:
-        """Whether fewer than two groups can be compared."""
-        return len({group.group for group in self.rate.groups}) < 2
+    def _nothing_compared(self) -> str:
+        few = "There is one group only"
+        if self.rate.set_apart:
+            few = "Fewer than two groups are large enough to compare"
+        limit = "the earlier table"
+        if self.before is None:
+            limit = f"the limit of {self.limit:g}"
+        names = f"{' × '.join(self.columns)}{self.rate.not_compared}"
+        return f"{few}, so nothing can be compared with {limit} ({names})."
+
+    @property
+    def _changed(self) -> str:
+        """What became of an earlier rate."""
+        worse = "fall" if self.sign > 0 else "rise"
+        if self.answer == "fail":
+            return f"more of a {worse} than chance explains {self._who}."
+        text = f"no {worse} beyond chance {self._who}."
+        if self.answer == "pass":
+            return text
+        if self.before is not None and self.before.is_alone:
+            return f"{text} But the earlier table has one group only."
+        if not self.lost:
+            return f"{text} But so few people can hide a large one."
+        names = ", ".join(
+            f"{group_text(group.group)}{stratum_text(group.stratum)}"
+            for group in self.lost
+        )
+        return f"{text} Too few are left to compare: {names}."
+
+    @property
+    def _more(self) -> str:
+        """How many people of each group would tell."""
+        people = [f"{count:,} people of {name}" for name, count in self.needed.items()]
+        return ", ".join(first(people, _MOST_NEEDED, "group"))
 
     @property
     def _who(self) -> str:
-        """The two groups that are furthest apart, how many they are, and who is not."""
-        rate = self.rate
-        worst = rate.worst
-        counts = {
-            (one.group, one.outcome, one.stratum): one.count for one in rate.groups
-        }
+        """The groups that are furthest apart, how many they are, and who is not."""
+        worst = self.rate.worst
+        ends = (worst.lowest, worst.highest)
+        are_equal = worst.lowest == worst.highest
         people = " and ".join(
-            f"{counts.get((end, worst.outcome, worst.stratum)) or 0:,}"
-            for end in (worst.lowest, worst.highest)
+            f"{group.count or 0:,}"
+            for group in sorted(
+                self.rate.groups, key=lambda group: group.group != worst.lowest
+            )
+            if (group.outcome, group.stratum) == (worst.outcome, worst.stratum)
+            and (are_equal or group.group in ends)
         )
-        return f"({worst}: {people} people{rate.not_compared})"
+        return f"({worst}: {people} people{self.rate.not_compared})"
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values."""
@@ -218,7 +275,7 @@ class CheckResult:
             f" {self.rows:,} rows)"
         )
         rates = [
-            (one.name, _digits(one.rate.value), f"{one.limit:.3g}", one.answer)
+            (one.name, _digits(one.rate.value), _digits(one.limit, ".3g"), one.answer)
             for one in self.findings
         ]
         table = Table(
@@ -256,11 +313,20 @@ class CheckResult:
         return f"{visible(document.summary)}\n{to_text(document.first_page[0].blocks)}"
 
 
-def _digits(value: float) -> str:
+def _digits(value: float, form: str = ".3f") -> str:
     """A rate; a dash if there is nothing to compare."""
     if np.isnan(value):
         return "–"
-    return f"{value:.3f}"
+    return format(value, form)
+
+
+def is_own(path: str) -> bool:
+    """Whether a file is one that a check wrote, or that is not there yet."""
+    try:
+        text = Path(path).read_text(encoding="utf-8", errors="replace")
+    except OSError:  # what is wrong is said when it is written
+        return True
+    return _OWN.match(text) is not None
 
 
 def worst(answers: Iterable[Answer]) -> Answer:

@@ -33,7 +33,7 @@ from fairmaxent.inspection.proposals import (
     propose_protected,
 )
 from fairmaxent.inspection.verdict import Verdict, clarity, judge
-from fairmaxent.metrics.group_rates import GroupedTable, worst_ratio
+from fairmaxent.metrics.group_rates import GroupedTable, worst_rate
 from fairmaxent.metrics.groups import Comparison, ReferenceOption
 from fairmaxent.options.refusals import MISSING, Refused, refuse_pairs
 from fairmaxent.privacy.budget import Privacy
@@ -230,19 +230,19 @@ def _groupings(
     for rows, people in zip(compared.grouped(frame), everybody, strict=True):
         rows.refuse_absent(compared.favourable)
         table = GroupedTable.of_outcomes(rows, compared.favourable)
-        shares = worst_ratio([GroupedTable.of_shares(people)], confidence)
+        shares = worst_rate([GroupedTable.of_shares(people)], confidence)
         tables: list[GroupedTable] = []
         if compared.within is not None:
             parts = rows.parts()
             tables = [
                 GroupedTable.of_outcomes(one, compared.favourable) for one in parts
             ]
-        strata = [worst_ratio([one], confidence) for one in tables if one.compared > 1]
+        strata = [worst_rate([one], confidence) for one in tables if one.compared > 1]
         found = partial(
             GroupingRates,
             name=" × ".join(rows.columns),
             representation=shares,
-            statistical=worst_ratio([table], confidence),
+            statistical=worst_rate([table], confidence),
             strata=tuple(sorted(strata, key=clarity)),
         )
         measured.append(found)

@@ -100,7 +100,8 @@ class Verdict:
             if self.reference is not None:
                 one = f"The group {' × '.join(map(value_text, self.reference))}"
             told.append(
-                f"{one} was compared with each other one, and the clearest gap is told."
+                f"{one} was compared with each other one; only the clearest gap is"
+                " shown."
             )
         if self.set_apart:
             few = [

@@ -12,7 +12,7 @@ from fairmaxent.data.table import tally
 from fairmaxent.errors import InputError, LevelError, checked_number
 from fairmaxent.fairness.small_groups import SmallestGroupOption
 from fairmaxent.metrics import group_rates as rates
-from fairmaxent.metrics.group_rates import GroupedTable, Number, Rate, worst_ratio
+from fairmaxent.metrics.group_rates import GroupedTable, Number, Rate, worst_rate
 from fairmaxent.metrics.groups import (
     Columns,
     Comparison,
@@ -75,7 +75,7 @@ def representation_rate(
         cluster=cluster,
     )
     parts = (part for rows in compared.grouped(data) for part in rows.parts())
-    return worst_ratio(map(GroupedTable.of_shares, parts), confidence)
+    return worst_rate(map(GroupedTable.of_shares, parts), confidence)
 
 
 def statistical_rate(
@@ -131,7 +131,7 @@ def statistical_rate(
             continue
         rows.refuse_absent(favourable)
         tables += [GroupedTable.of_outcomes(part, favourable) for part in rows.parts()]
-    return worst_ratio(tables, confidence)
+    return worst_rate(tables, confidence)
 
 
 @dataclass(frozen=True)
@@ -215,7 +215,7 @@ def equal_opportunity(
         threshold,
         as_probability=as_probability,
     )
-    return worst_ratio(true, confidence)
+    return worst_rate(true, confidence)
 
 
 def equalised_odds(
@@ -263,12 +263,12 @@ def equalised_odds(
         threshold,
         as_probability=as_probability,
     )
-    worse = worst_ratio([*true, *false], confidence)
+    worse = worst_rate([*true, *false], confidence)
     return Odds(
         worse.value,
         worse.interval,
-        worst_ratio(true, confidence),
-        worst_ratio(false, confidence),
+        worst_rate(true, confidence),
+        worst_rate(false, confidence),
     )
 
 

@@ -33,6 +33,7 @@ from fairmaxent.metrics.groups import (
 )
 from fairmaxent.plain_text import visible
 
+_USUAL = 0.95  # confidence, where only clusters depend on it
 _TINY = 1e-150  # in place of no weight at all, so that its square is not zero
 
 
@@ -116,6 +117,8 @@ class Number(Spoken):
 class Rate(Number):
     """The worst ratio between two groups, with its interval, and all groups' rates.
 
+    Or the largest difference, if groups are compared by differences.
+
     The interval is None if the rate is exact.
 
     The interval covers at least as often as stated. It is wide if groups are many and
@@ -136,6 +139,11 @@ class Rate(Number):
     def not_compared(self) -> str:
         """Who was not compared, in words to be put after a comparison."""
         return left_out_text(self.left_out) + set_apart_text(self.set_apart)
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether fewer than two groups are compared."""
+        return len({group.group for group in self.groups}) < 2
 
     @property
     def difference(self) -> float:
@@ -212,6 +220,7 @@ class GroupedTable:
     # the rates of the second of two outcomes follow from those of the first
     is_two_sided: bool = False
     dependence: Dependence | None = None  # between rows; None: they are independent
+    surpluses: intervals.Surpluses | None = None  # None: ratios are compared
 
     @classmethod
     def of_shares(cls, rows: GroupedRows) -> "GroupedTable":
@@ -319,6 +328,21 @@ class GroupedTable:
             dependence=dependence_of_rates(rows, [chance], rates, sizes[None]),
         )
 
+    def by_difference(self) -> "GroupedTable":
+        """The same rates, to be compared by their differences."""
+        nothing = np.zeros(self.rates.shape)
+        return replace(
+            self, surpluses=intervals.Surpluses(nothing, nothing + 1, nothing)
+        )
+
+    def worst(self, number: int, groups: Codes) -> tuple[float, Reals]:
+        """The worst ratio, or minus the largest difference, and what it is between."""
+        rates = self.rates[number, groups]
+        if self.surpluses is None:
+            return float(smallest_over_largest(rates)), rates
+        above = rates - self.surpluses.expected[number, groups]
+        return float(-np.ptp(above)), above
+
     @property
     def compared(self) -> int:
         """How many groups have a rate."""
@@ -337,15 +361,19 @@ class GroupedTable:
         if rows.exact or (self.are_shares and not small.are_chosen):
             small = replace(small, expected=0.0)  # then they are known, however small
         weight = tally(rows.group, rows.weights, len(rows.labels))
-        people = tally(rows.group, self._people, len(rows.labels))
         return self.has_rate & small.among(
-            self.effective.sizes, self.rates, people, weight
+            self.effective.sizes, self.rates, self.people, weight
         )
 
     @property
     def is_large(self) -> Mask:
         """Whether a group is compared: it has a rate, and is not small."""
         return self.has_rate & ~self.set_apart
+
+    @property
+    def people(self) -> Reals:
+        """How many people with weight each group has."""
+        return tally(self.rows.group, self._people, len(self.rows.labels))
 
     @property
     def _people(self) -> Reals:
@@ -407,10 +435,42 @@ class GroupedTable:
         """Some groups (last axis) and outcomes, to be compared."""
         count = groups.shape[-1]
         pairs = max(count * (count - 1) // 2, 1)
-        counts = self.known(1 - (1 - confidence) / pairs)[outcomes, groups]
+        # behind the axis of drawn tables, if there is one
+        counts = self.known(1 - (1 - confidence) / pairs)[..., outcomes, groups]
         if self.dependence is not None:
             counts = self.dependence.compared(counts, outcomes, groups)
+        if self.surpluses is not None:
+            return self.surpluses.compared(counts, (outcomes, groups))
         return intervals.Compared(counts, self.are_shares)
+
+    def drawn(self, times: Reals, tables: int) -> "GroupedTable":
+        """Tables drawn at these rates (first axis), with so many times the people.
+
+        That is, of each group; only `compare` knows of the new axis.
+        """
+        rng = np.random.default_rng(0)
+        factors = np.ones(self.rates.shape)
+        surpluses = self.surpluses
+        if surpluses is not None:
+            factors = surpluses.factors
+            surpluses = replace(surpluses, added=surpluses.added / times)
+        counts = self.effective
+        if self.dependence is not None:
+            counts = self.known(_USUAL)
+        sizes = np.nan_to_num(counts.positives + counts.negatives)
+        shares = np.nan_to_num(counts.positives) / np.maximum(sizes, _TINY)
+        many = np.maximum(np.rint(sizes * times * factors), 1).astype(int)
+        if self.are_shares:
+            rest = np.maximum(1 - shares.sum(), 0.0)
+            people = rng.multinomial(many.max(), np.append(shares, rest), tables)
+            positives = people[:, None, :-1]
+        else:
+            positives = rng.binomial(many, shares, (tables, *shares.shape))
+        if self.is_two_sided and len(self.outcomes) == 2:
+            positives[:, 1] = many[1] - positives[:, 0] * (many[1] / many[0])
+        having = positives / factors
+        drawn = EffectiveCounts(having, many / factors - having, counts.weight_ratio)
+        return replace(self, effective=drawn, dependence=None, surpluses=surpluses)
 
     def listed(self, which: Mask, confidence: float) -> Iterator[GroupRate]:
         """Some groups, each with its interval, unless its rate is exact or none."""
@@ -437,8 +497,13 @@ class GroupedTable:
             )
 
 
-def worst_ratio(tables: Iterable[GroupedTable], confidence: float) -> Rate:
-    """Take the worst pair over all groupings, strata and outcomes."""
+def worst_rate(
+    tables: Iterable[GroupedTable], confidence: float, *, may_be_none: bool = False
+) -> Rate:
+    """Take the worst pair over all groupings, strata and outcomes.
+
+    ``may_be_none``: without anybody to compare, there is a rate without a value.
+    """
     intervals.check_confidence(confidence)
     tables = [table for table in tables if table.compared or not table.rows.stratum]
     for table in tables:
@@ -459,14 +524,17 @@ def worst_ratio(tables: Iterable[GroupedTable], confidence: float) -> Rate:
         if table.is_alone:
             left_out += table.listed(table.is_large, confidence)
     if not several:
-        return _nothing_compared(tables, left_out, set_apart)
+        if not may_be_none:
+            _refuse_no_pair(tables, set_apart)
+        nobody = Pair(tables[0].rows.columns, None, (), ())
+        return Rate(np.nan, None, nobody, (), tuple(left_out), tuple(set_apart))
     value, worst = _worst_pair(several)
     interval = None
     if not several[0].rows.exact:
         comparisons = [
             compared for table in several for compared in table.comparisons(confidence)
         ]
-        ends = intervals.ratio_ends(comparisons, confidence)
+        ends = intervals.worst_ends(comparisons, confidence)
         interval = intervals.widened(ends, value)
     groups = [
         group for table in several for group in table.listed(table.is_large, confidence)
@@ -482,16 +550,14 @@ def worst_ratio(tables: Iterable[GroupedTable], confidence: float) -> Rate:
 
 
 def _worst_pair(tables: Sequence[GroupedTable]) -> tuple[float, Pair]:
-    """The smallest ratio between two groups that are compared, and which they are."""
+    """The worst ratio or difference of two groups, and which they are."""
     peers = [
         (table, number, groups) for table in tables for number, groups in table.peers
     ]
-    ratios = [
-        float(smallest_over_largest(table.rates[number, groups]))
-        for table, number, groups in peers
-    ]
-    table, outcome, groups = peers[first_smallest(ratios)]
-    rates = table.rates[outcome, groups]
+    found = [table.worst(number, groups) for table, number, groups in peers]
+    at = first_smallest([worst for worst, _ in found])
+    table, outcome, groups = peers[at]
+    _, rates = found[at]
     pair = Pair(
         columns=table.rows.columns,
         outcome=table.outcomes[outcome],
@@ -499,15 +565,13 @@ def _worst_pair(tables: Sequence[GroupedTable]) -> tuple[float, Pair]:
         highest=table.rows.labels[groups[first_largest(rates)]],
         stratum=table.rows.stratum,
     )
-    return float(np.nanmin(ratios)), pair
+    return abs(float(np.nanmin([worst for worst, _ in found]))), pair
 
 
-def _nothing_compared(
-    tables: Sequence[GroupedTable],
-    left_out: Sequence[GroupRate],
-    set_apart: Sequence[GroupRate],
-) -> Rate:
-    """A rate without a value, because others are too small, or in other strata."""
+def _refuse_no_pair(
+    tables: Sequence[GroupedTable], set_apart: Sequence[GroupRate]
+) -> None:
+    """Refuse strata that have one group each, unless others are too small."""
     if not set_apart and not any(table.rows.reference for table in tables):
         raise LevelError(
             "no stratum has rows of more than one group, so there is nothing to"
@@ -515,5 +579,3 @@ def _nothing_compared(
             Option("within"),
             " out",
         )
-    nobody = Pair(tables[0].rows.columns, None, (), ())
-    return Rate(np.nan, None, nobody, (), tuple(left_out), tuple(set_apart))

@@ -102,16 +102,20 @@ class GroupedRows(MeasuredRows):
     reference: Label | None = None  # the group that the others are compared with
 
     def refuse_absent(self, favourable: object) -> None:
-        """Refuse favourable outcomes that no row has."""
-        if favourable is None:
-            return
+        """Refuse favourable outcomes that no row has.
+
+        If no row is compared, that is what is wrong, and is said later.
+        """
         codes, outcomes = self.levels
-        chosen = favourable_codes(outcomes, favourable)
-        if not tally(codes, self.weights, len(outcomes))[chosen].all():
-            raise LevelError(
-                f"no row has the outcome {favourable!r};"
-                f" {did_you_mean_level(favourable, outcomes)}"
-            )
+        weight = tally(codes, self.weights, len(outcomes))
+        if favourable is None or not weight.any():
+            return
+        for code in favourable_codes(outcomes, favourable):
+            if not weight[code]:
+                raise LevelError(
+                    f"no row that is compared has the outcome {outcomes[code]!r}; name"
+                    " another outcome, or other columns"
+                )
 
     def only(self, rows: Any) -> "GroupedRows":
         """Some of the rows, in the same groups."""

@@ -16,6 +16,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -109,6 +110,26 @@ class Compared:
         return self.added[..., first] + self.added[..., second]
 
 
+@dataclass(frozen=True, eq=False)
+class Surpluses:
+    """What rates of groups (last axis) are compared with, if by differences.
+
+    ``factors``: how many times their rows they are worth.
+    """
+
+    expected: Reals
+    factors: Reals
+    added: Reals
+
+    def compared(self, counts: EffectiveCounts, chosen: Any = ...) -> Compared:
+        """Some groups, by their surpluses."""
+        return Compared(
+            counts.times(self.factors[chosen]),
+            expected=self.expected[chosen],
+            added=self.added[chosen],
+        )
+
+
 def check_confidence(confidence: float) -> None:
     """Refuse a confidence outside (0, 1)."""
     checked_number(
@@ -177,8 +198,35 @@ def difference_ends(comparisons: Sequence[Compared], confidence: float) -> Ends:
     Axes before the groups stand for separate samples.
     """
     near, far = _distance_ends(comparisons, 2.0, confidence)
-    exact = np.max([compared.farthest(confidence) for compared in comparisons], axis=0)
-    return near, np.minimum(far, exact)
+    return near, np.minimum(far, _farthest(comparisons, confidence))
+
+
+def worst_ends(comparisons: Sequence[Compared], confidence: float) -> Ends:
+    """Ends of the smallest ratio, or of the largest difference of surpluses."""
+    if comparisons and comparisons[0].expected is not None:
+        return difference_ends(comparisons, confidence)
+    return ratio_ends(comparisons, confidence)
+
+
+def are_beyond(
+    comparisons: Sequence[Compared], limit: float, confidence: float
+) -> Mask:
+    """Whether intervals lie on one side of a limit, for each separate sample."""
+    samples = comparisons[0].counts.positives.shape[:-1]
+    distance = limit
+    far = np.full(samples, np.inf)
+    if comparisons[0].expected is None:
+        distance = -math.log(limit)
+    else:
+        far = _farthest(comparisons, confidence)
+    at = np.full((1, 2, *samples), distance)
+    (ends,) = _reached(comparisons, confidence)(at)
+    return ~ends[0] | ends[1] | (far <= limit)
+
+
+def _farthest(comparisons: Sequence[Compared], confidence: float) -> Reals:
+    found = [compared.farthest(confidence) for compared in comparisons]
+    return np.max(found, axis=0)
 
 
 def _distance_ends(
@@ -191,11 +239,31 @@ def _distance_ends(
     several = [compared for compared in comparisons if compared.groups > 1]
     if not several:
         return np.zeros(()), np.zeros(())
-    scores = [compared.score(confidence) for compared in several]
-    counted = [compared.groups for compared in several if not compared.repeats]
+    samples = several[0].counts.positives.shape[:-1]
+    near, far = _first(
+        _reached(several, confidence),
+        (2, *samples),
+        largest,
+        pairs=_count_pairs(several),
+    )
+    return near, far
+
+
+def _count_pairs(comparisons: Sequence[Compared]) -> int:
+    counted = [compared.groups for compared in comparisons if not compared.repeats]
+    return sum(k * (k - 1) // 2 for k in counted)
+
+
+def _reached(
+    comparisons: Sequence[Compared], confidence: float
+) -> Callable[[Reals], Mask]:
+    """Whether a distance is at least the near end, and whether it is the far one."""
+    scores = [compared.score(confidence) for compared in comparisons]
+    counted = [compared.groups for compared in comparisons if not compared.repeats]
     at_once = sum(k**2 // 4 for k in counted)
-    pairs = sum(k * (k - 1) // 2 for k in counted)
-    separations, limits = _limits_beyond(1 - confidence, at_once, pairs)
+    separations, limits = _limits_beyond(
+        1 - confidence, at_once, _count_pairs(comparisons)
+    )
     within = normal_quantile((1 + confidence) / 2)
 
     def passed(distance: Reals) -> Mask:
@@ -214,14 +282,7 @@ def _distance_ends(
         # every pair lies too far within.
         return np.stack([~beyond, score[:, 1] > within], axis=1)
 
-    samples = several[0].counts.positives.shape[:-1]
-    near, far = _first(
-        passed,
-        (2, *samples),
-        largest,
-        pairs=pairs,
-    )
-    return near, far
+    return passed
 
 
 @lru_cache

@@ -5,8 +5,7 @@ was predicted for the group.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from operator import attrgetter
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,15 @@ import numpy as np
 from fairmaxent.data.table import Codes, Mask, Reals, effective_rows, tally
 from fairmaxent.errors import InputError
 from fairmaxent.metrics import intervals
-from fairmaxent.metrics.effective_counts import EffectiveCounts, WeightSums
-from fairmaxent.metrics.group_rates import Pair, Spoken, group_text
+from fairmaxent.metrics.effective_counts import EffectiveCounts
+from fairmaxent.metrics.group_rates import (
+    GroupedTable,
+    GroupRate,
+    Pair,
+    Spoken,
+    group_text,
+    worst_rate,
+)
 from fairmaxent.metrics.groups import Columns, Comparison, GroupedRows, Label
 
 # whether rows have the outcome, their probabilities, their weights
@@ -35,7 +41,7 @@ class GroupCalibration:
     predicted: float
     observed: float
     count: int
-    interval: intervals.Interval
+    interval: intervals.Interval | None
     error: float
     by_chance: float
 
@@ -54,7 +60,7 @@ class Calibration(Spoken):
     """
 
     gap: float
-    interval: intervals.Interval
+    interval: intervals.Interval | None
     worst: Pair
     groups: tuple[GroupCalibration, ...]
 
@@ -102,67 +108,76 @@ def calibrate(
     code = rows.one_favourable(compared.favourable)
     chance = rows.probabilities(probabilities, what="probabilities")
     bin_of = quantile_bins(chance, rows.weights, bins)
+    positive = codes == code
     groups: list[GroupCalibration] = []
-    comparisons = []
-    extremes = []
+    tables = []
     for columns in compared.groupings:
         grouped = compared.group(rows, columns)
-        found, surpluses = _calibrated(
-            codes == code, chance, bin_of, grouped, confidence
-        )
-        groups += found
-        comparisons.append(surpluses)
-        by_surplus = attrgetter("surplus")
-        extremes.append((min(found, key=by_surplus), max(found, key=by_surplus)))
-    lowest, highest = max(extremes, key=lambda pair: pair[1].surplus - pair[0].surplus)
-    gap = highest.surplus - lowest.surplus
-    ends = intervals.difference_ends(comparisons, confidence)
+        table = surplus_table(grouped, positive, chance, outcomes[code])
+        tables.append(table)
+        listed = table.listed(table.has_rate, confidence)
+        groups += [
+            _calibrated(one, positive, chance, bin_of, grouped) for one in listed
+        ]
+    found = worst_rate(tables, confidence)
     return Calibration(
-        gap=gap,
-        interval=intervals.widened(ends, gap),
-        worst=Pair(lowest.columns, outcomes[code], lowest.group, highest.group),
+        gap=found.value,
+        interval=found.interval,
+        worst=found.worst,
         groups=tuple(groups),
     )
 
 
 def _calibrated(
+    found: GroupRate,
     positive: Mask,
     chance: Reals,
     bin_of: Codes,
     rows: GroupedRows,
-    confidence: float,
-) -> tuple[list[GroupCalibration], intervals.Compared]:
-    """The calibration of every group that has weight, and their surpluses."""
-    sums = WeightSums.of(1 - positive, rows.group, rows.weights, (2, len(rows.labels)))
-    counts = sums.against_others()[0, :]
-    low, high = intervals.share_interval(counts, confidence)
-    groups = []
+) -> GroupCalibration:
+    """The calibration of a group that has weight."""
+    own = rows.group == rows.labels.index(found.group)
+    weights = rows.weights[own]
+    bins = bin_of[own]
+    promised = chance[own]
+    mass = float(weights.sum())
+    surpluses = tally(bins, weights * (positive[own] - promised), 0)
+    # If the probabilities were exact, a bin's surplus would be nearly normal, and
+    # E|x| = σ·√(2/π).
+    variance = tally(bins, weights**2 * promised * (1 - promised), 0)
+    by_chance = np.sqrt(variance * 2 / np.pi)
+    return GroupCalibration(
+        columns=found.columns,
+        group=found.group,
+        predicted=float(weights @ promised) / mass,
+        observed=found.rate,
+        count=len(weights),
+        interval=found.interval,
+        error=float(np.abs(surpluses).sum()) / mass,
+        by_chance=float(by_chance.sum()) / mass,
+    )
+
+
+def surplus_table(
+    rows: GroupedRows, positive: Mask, chance: Reals, outcome: object
+) -> GroupedTable:
+    """Observed shares, compared by how far they are above what was predicted."""
+    table = GroupedTable.of_positives(rows, positive, outcome)
+    shape = table.rates.shape
+    expected = np.zeros(shape)
+    factors = np.ones(shape)
+    added = np.zeros(shape)
     scored = {}
-    for number in np.flatnonzero(sums.weight.sum(axis=0)):
+    for number in np.flatnonzero(table.has_rate[0]):
         own = rows.group == number
-        weights = rows.weights[own]
-        bins = bin_of[own]
-        happened = positive[own]
-        promised = chance[own]
-        scored[number] = (happened, promised, weights)
-        mass = float(weights.sum())
-        surpluses = tally(bins, weights * (happened - promised), 0)
-        # If the probabilities were exact, a bin's surplus would be nearly normal, and
-        # E|x| = σ·√(2/π).
-        variance = tally(bins, weights**2 * promised * (1 - promised), 0)
-        by_chance = np.sqrt(variance * 2 / np.pi)
-        calibrated = GroupCalibration(
-            columns=rows.columns,
-            group=rows.labels[number],
-            predicted=float(weights @ promised) / mass,
-            observed=float(weights @ happened) / mass,
-            count=len(weights),
-            interval=(float(low[number]), float(high[number])),
-            error=float(np.abs(surpluses).sum()) / mass,
-            by_chance=float(by_chance.sum()) / mass,
-        )
-        groups.append(calibrated)
-    return groups, compared_surpluses(counts[list(scored)], list(scored.values()))
+        scored[number] = (positive[own], chance[own], rows.weights[own])
+    if scored:
+        groups = list(scored)
+        found = _surpluses(table.effective[0, groups], list(scored.values()))
+        expected[0, groups] = found.expected
+        factors[0, groups] = found.factors
+        added[0, groups] = found.added
+    return replace(table, surpluses=intervals.Surpluses(expected, factors, added))
 
 
 def compared_surpluses(
@@ -172,15 +187,19 @@ def compared_surpluses(
 
     Given the effective counts of the outcome and the rows of each.
     """
+    return _surpluses(counts, rows).compared(counts)
+
+
+def _surpluses(
+    counts: EffectiveCounts, rows: Sequence[ScoredRows]
+) -> intervals.Surpluses:
     # If the probabilities predict the outcome, the surplus varies less than the
     # observed share: counts become larger. If they vary for no reason, it varies more:
     # this is added. Variances are linearised (Taylor).
     both = [_variances(counts[..., group], *part) for group, part in enumerate(rows)]
     factors, added = (np.stack(part, axis=-1) for part in zip(*both, strict=True))
     expected = [weighted_mean(chance, weights) for _, chance, weights in rows]
-    return intervals.Compared(
-        counts.times(factors), expected=np.stack(expected, axis=-1), added=added
-    )
+    return intervals.Surpluses(np.stack(expected, axis=-1), factors, added)
 
 
 def _variances(

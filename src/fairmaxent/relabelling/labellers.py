@@ -45,7 +45,7 @@ STUDENTS: tuple[str, ...] = get_args(StudentName)
 # more are treated as ordered.
 _CATEGORIES = 255
 
-# Few and small trees: of few people, boosting then foretells others better than as
+# Few and small trees: of few people, boosting then predicts others better than as
 # scikit-learn has it.
 _CALM: dict[str, Any] = {
     "learning_rate": 0.1,

@@ -5,7 +5,7 @@ There are five ways:
 - *none*, if all offsets are 0: rows keep their outcome and their weight;
 - *tilt*, if the student sees z: rows keep their outcome, and the weight e^{λ_z} on the
   good one moves the student's log-odds in the group, which keeps its weight, by λ_z;
-- *soft tilt*, if it sees z, but boosting foretells outcomes better than it does, or it
+- *soft tilt*, if it sees z, but boosting predicts outcomes better than it does, or it
   learns them by heart: rows keep their weight, and count as good by η, whose log-odds
   are moved by λ_z. Few rules are learned better from what is likely than from what
   happened, and what is known by heart is then no longer what is asked;
@@ -103,7 +103,7 @@ def likely_outcomes(task: Task, unseen: Reals, seen: Reals) -> Reals | None:
     """η of everybody, if outcomes that are softened serve the student; see above.
 
     ``unseen`` and ``seen`` are the log-odds of everybody by students of the data who
-    have not seen them, and by one who has. η is what boosting foretells, or what the
+    have not seen them, and by one who has. η is what boosting predicts, or what the
     students do if they know better.
     """
     own = task.mean_of_profile(probability(unseen))
