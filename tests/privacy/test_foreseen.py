@@ -128,7 +128,7 @@ def test_the_command_says_it_and_spends_nothing(tmp_path, monkeypatch):
     assert found["promise"] == "ε = 2, δ = 1e-09"
     assert list(tmp_path.glob("*.json")) == []
     for refused, words in (
-        (typed[:-2], "--epsilon needs a declared domain"),
+        (typed[:-2], "privacy needs a declared domain"),
         (typed[:2], "--epsilon needs --outcome"),
         ([*typed, "--weight", "age"], "--weight cannot go together with --epsilon"),
     ):

@@ -101,10 +101,9 @@ def inspect(
     >>> look.outcome, look.favourable, look.protected
     ('hired', ('yes',), ('sex',))
     """
-    asked = {"cluster": cluster, "within": within, "weight": weight}
-    asked |= {"privacy": privacy, "outcome": outcome, "protected": protected}
-    refuse_pairs(_REFUSED, asked)
-    _check_foreseen(privacy, domain)
+    refuse_pairs(_REFUSED, {"cluster": cluster, "within": within})
+    if privacy is not None:
+        _check_foreseen(privacy, domain, outcome, protected, weight)
     given = [] if protected is None else read_columns("protected", protected)
     check_roles("" if outcome is None else outcome, given, weight)
     opened = frames.open_frame(frame)
@@ -140,10 +139,6 @@ def inspect(
         return found
 
     roles = Roles.of(domain, outcome, names)
-    if privacy is not None:
-        measured = Roles.of(domain, outcome, names, strata)
-        worth = Worth.of(measured, privacy, found.rows, confidence)
-        found = replace(found, private=worth)
     how: Any = {"outcome": outcome, "favourable": good, "within": within}
     how |= {"domain": domain, "reference": reference, "cluster": cluster}
     how |= {"smallest_group": smallest_group, "compare_missing": False}
@@ -154,14 +149,35 @@ def inspect(
         groupings=_groupings(frame, compared, confidence),
         proxies=tuple(proxies(roles, codes, design)),
         empty_cells=tuple(_empty_cells(roles, codes)),
+        private=_worth(roles, strata, privacy, found.rows, confidence),
     )
 
 
-def _check_foreseen(privacy: Privacy | None, domain: object) -> None:
-    """Refuse what is no promise, and a domain that no private fit can have."""
-    if privacy is not None:
-        check_private(privacy, release=False)
-        check_declared(domain)
+def _check_foreseen(
+    privacy: Privacy,
+    domain: object,
+    outcome: object,
+    protected: object,
+    weight: object,
+) -> None:
+    """Refuse what is no promise, and what no private fit can have."""
+    asked = {"privacy": privacy, "outcome": outcome, "protected": protected}
+    refuse_pairs(_REFUSED, {**asked, "weight": weight})
+    check_private(privacy, release=False)
+    check_declared(domain)
+
+
+def _worth(
+    roles: Roles,
+    strata: Sequence[str],
+    privacy: Privacy | None,
+    rows: int,
+    confidence: float,
+) -> Worth | None:
+    if privacy is None:
+        return None
+    measured = replace(roles, strata=tuple(map(roles.domain.index, strata)))
+    return Worth.of(measured, privacy, rows, confidence)
 
 
 def _proposals(

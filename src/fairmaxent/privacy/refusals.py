@@ -35,9 +35,8 @@ def check_declared(domain: object) -> None:
         check_read(domain)
         return
     raise InputError(
-        Option("privacy"),
-        " needs a declared domain: levels and bins that are learned from the rows"
-        " reveal who is in them. Declare what everybody may know with ",
+        "privacy needs a declared domain: levels and bins that are learned from the"
+        " rows reveal who is in them. Declare what everybody may know with ",
         Option("domain"),
         "; 'fairmaxent inspect --write-domain domain.toml', or"
         " Domain.infer(table).draft(), writes a draft",
