@@ -3,7 +3,7 @@ with its page in a browser.
 
 axe-core is taken from the file that the environment variable AXE_CORE names, or from
 the package axe-core-python. Screenshots are left in the folder that APP_SCREENSHOTS
-names, if it is set; documentation.png among them is the picture docs/assets/app.png.
+names, if it is set; those called app.png and app-*.png are the pictures of docs/assets.
 """
 
 import contextlib
@@ -250,6 +250,8 @@ def answered(page):
 
 def drop(page, name, content):
     """Open a file on the page."""
+    if page.locator("#open").count() == 0:
+        page.locator(".bar > button").last.click()
     page.locator("#open input[type=file]").set_input_files(
         {"name": name, "mimeType": "x/y", "buffer": content}
     )
@@ -264,10 +266,17 @@ def lines_of(table):
     }
 
 
-def shot(page, name, *, full_page=True):
+def shot(page, name, *, full_page=True, colours=None):
+    """Leave a picture of the page, a smaller one if it has few colours."""
     folder = os.environ.get("APP_SCREENSHOTS")
-    if folder:
-        page.screenshot(path=f"{folder}/{name}.png", full_page=full_page)
+    if not folder:
+        return
+    path = f"{folder}/{name}.png"
+    page.screenshot(path=path, full_page=full_page)
+    if colours is not None:
+        image = pytest.importorskip("PIL.Image")
+        few = image.open(path).convert("RGB").quantize(colours, dither=0)
+        few.save(path, optimize=True)
 
 
 def tab_to(page, selector, most=80, key="Tab"):
@@ -304,13 +313,49 @@ def typed(field, text):
     field.press("Tab")
 
 
-def roles(page):
-    """The chips for outcome, good outcome and groups, open."""
-    page.wait_for_selector("#look .chip")
-    page.evaluate(
-        "for (const one of document.querySelectorAll('.chip')) one.open = true"
+@contextlib.contextmanager
+def menu(page, name):
+    """What a chip of the bar opens: outcome-menu, groups-menu, about or open-menu."""
+    part = page.locator(f"#{name}")
+    page.locator(f".bar [popovertarget={name}]").wait_for()
+    part.evaluate("(menu) => menu.showPopover()")
+    page.wait_for_function(
+        "(name) => document.getElementById(name).childElementCount > 0", arg=name
     )
-    return page.locator("#look .chips").first
+    unfold(page)
+    yield part
+    part.evaluate("(menu) => menu.hidePopover()")
+
+
+def choose(page, *, outcome=None, good=None, groups=None):
+    """Choose the outcome, the good outcomes and the groups, as a hand would."""
+    if outcome is not None or good is not None:
+        with menu(page, "outcome-menu") as part:
+            if outcome is not None:
+                # which is looked at, and then guesses the good outcome
+                with page.expect_response("**/api/look"):
+                    part.get_by_label("Outcome", exact=True).select_option(outcome)
+                page.wait_for_timeout(500)
+            if good is not None:
+                _tick(part, "Good outcome", good)
+    if groups is not None:
+        with menu(page, "groups-menu") as part:
+            _tick(part, "Groups to compare", groups)
+
+
+def _tick(part, name, wanted):
+    """Tick these of a group of boxes, and no others; new ones first."""
+    group = part.get_by_role("group", name=name)
+    for label in wanted:
+        group.get_by_label(label, exact=True).check()
+    for label in group.locator("label").all_inner_texts():
+        if label not in wanted:
+            group.get_by_label(label, exact=True).uncheck()
+
+
+def look_at_rate(page, name):
+    """Show the slider of “Equal outcomes” or of “Equal group sizes”."""
+    page.locator("#ask").get_by_role("radio", name=name).check()
 
 
 def unfold(page):
@@ -323,7 +368,7 @@ CUT = """() => {
   const room = document.documentElement.clientWidth + 0.5;
   return [...document.body.querySelectorAll('*')].filter((element) => {
     const box = element.getBoundingClientRect();
-    const scrolled = element.closest('.scroll') || element.closest('.skip');
+    const scrolled = element.closest('.scroll, .skip, .chips, .tabs, .quiet');
     return box.width && !scrolled && (box.right > room || box.left < -0.5);
   }).map((element) => element.outerHTML.slice(0, 120));
 }"""

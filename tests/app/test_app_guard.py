@@ -123,6 +123,22 @@ def test_a_byte_now_and_then_buys_no_time(client, monkeypatch):
     raise AssertionError("the connection stayed open")
 
 
+def test_a_file_that_says_that_it_is_too_large_is_refused_before_it_comes(client):
+    with socket.create_connection(("127.0.0.1", client.port), timeout=20) as raw:
+        lines = [
+            "POST /api/upload?name=large.csv HTTP/1.1",
+            f"Host: 127.0.0.1:{client.port}",
+            f"Origin: http://127.0.0.1:{client.port}",
+            f"Cookie: {client.cookie}",
+            f"X-Fairmaxent-Page: {client.page}",
+            "Content-Length: 10000000000",
+        ]
+        raw.sendall("\r\n".join([*lines, "", ""]).encode())
+        answer = raw.recv(10_000)  # not a byte of the file was sent
+    assert b" 422 " in answer.splitlines()[0]
+    assert list(client.session.folder.rglob("upload-*")) == []
+
+
 def test_a_refused_request_is_not_read_to_its_end(client):
     host = f"127.0.0.1:{client.port}"
     head = f"POST /api/upload HTTP/1.1\r\nHost: {host}\r\nContent-Length: 90000\r\n\r\n"

@@ -10,10 +10,12 @@ import pytest
 from appserver import (
     answered,
     asked,
+    choose,
     drop,
     enter,
+    look_at_rate,
+    menu,
     people_file,
-    roles,
     running,
     typed,
     unfold,
@@ -24,8 +26,7 @@ pytestmark = pytest.mark.slow
 
 def test_every_control_asks_what_it_says(page, people_app):
     unfold(page)
-    page.get_by_label("Ask for equal group sizes of sex").uncheck()
-    asked(page, representation_rate=None)
+    look_at_rate(page, "Equal group sizes")
     page.get_by_label("Ask for equal group sizes of sex").check()
     asked(page, representation_rate=1)
     page.get_by_label("Largest weight: on or off").check()
@@ -73,11 +74,12 @@ def test_every_control_asks_what_it_says(page, people_app):
     ask.get_by_label("Design weights").select_option("age")
     asked(page, weight="age")
     ask.get_by_label("Design weights").select_option("")
-    roles(page).get_by_label("region", exact=True).check()
+    choose(page, groups=["sex", "region"])
     asked(page, protected=["sex", "region"], weight=None)
-    page.get_by_label("Compare", exact=True).select_option("joint")
-    asked(page, groups="joint")
-    roles(page).get_by_label("yes", exact=True).uncheck()
+    with menu(page, "groups-menu") as part:
+        part.get_by_label("Compare", exact=True).select_option("joint")
+        asked(page, groups="joint")
+    choose(page, good=[])
     asked(page, favourable=[])
     answered(page)
     assert page.locator("#problem").is_hidden()
@@ -129,7 +131,8 @@ def test_shares_are_dragged_and_moved_by_keys(page, people_app):
     asked(page, target={"hired": "free"})
     page.get_by_label("Choose the shares of").select_option("sex")
     page.get_by_role("slider", name="Share of sex = f").press("ArrowRight")
-    page.locator("[aria-label='Ask for equal group sizes of sex']:disabled").wait_for()
+    look_at_rate(page, "Equal group sizes")
+    page.locator("#ask", has_text="The shares of sex are chosen").wait_for()
     assert page.locator("#problem").is_hidden()
     assert page.problems == []
 
@@ -185,7 +188,7 @@ def test_shares_that_were_set_stay_while_the_others_follow(page, tmp_path):
         # Fewer women: how many get the outcome would look like a loss, so their rate is
         # said instead.
         page.locator(
-            "#see .lede", has_text=re.compile(r"% of f would have “yes” instead of .*%")
+            "#see .lede", has_text=re.compile(r"% of women instead of .*%")
         ).wait_for()
         assert page.problems == []
 
@@ -223,34 +226,32 @@ def test_a_private_result_waits_for_its_button(page, tmp_path):
 
 
 def test_columns_and_the_file_are_read_as_asked(page, people_app):
-    unfold(page)
-    look = page.locator("#look")
-    look.get_by_label("Column", exact=True).select_option("age")
-    typed(look.get_by_label("Bins of age"), "18, 30, 60")
-    asked(page, bins={"age": [18, 30, 60]})
-    page.wait_for_function(
-        "() => document.getElementById('look').innerText.includes('[18, 30)')"
-    )
-    look.get_by_label("Column", exact=True).select_option("region")
-    typed(look.get_by_label("Order of the levels of region"), "s, n")
-    asked(page, order={"region": ["s", "n"]})
-    look.get_by_label("Read region as").select_option("categorical")
-    typed(look.get_by_label("Most levels of a column"), "12")
-    asked(page, kinds={"region": "categorical"}, max_levels=12)
-    look.get_by_role("button", name="Read the bins of age automatically").click()
-    asked(page, bins=None)
-    look.get_by_role("button", name="Leave out region").click()
-    asked(page, drop=["region"], order=None, kinds=None)
-    assert page.locator("#problem").is_hidden()
-    assert look.get_by_role("columnheader", name="missing values").count() == 1
-    look.get_by_label("Marks of missing values").fill("f")
-    look.get_by_label("Rows to leave out at the end").fill("100")
-    look.get_by_role("button", name="Read the file again").click()
-    page.wait_for_function(
-        "() => document.getElementById('look').innerText.includes('300 rows')"
-    )
+    with menu(page, "about") as look:
+        look.get_by_label("Column", exact=True).select_option("age")
+        typed(look.get_by_label("Bins of age"), "18, 30, 60")
+        asked(page, bins={"age": [18, 30, 60]})
+        page.wait_for_function(
+            "() => document.getElementById('look').innerText.includes('[18, 30)')"
+        )
+        look.get_by_label("Column", exact=True).select_option("region")
+        typed(look.get_by_label("Order of the levels of region"), "s, n")
+        asked(page, order={"region": ["s", "n"]})
+        look.get_by_label("Read region as").select_option("categorical")
+        typed(look.get_by_label("Most levels of a column"), "12")
+        asked(page, kinds={"region": "categorical"}, max_levels=12)
+        look.get_by_role("button", name="Read the bins of age automatically").click()
+        asked(page, bins=None)
+        look.get_by_role("button", name="Leave out region").click()
+        asked(page, drop=["region"], order=None, kinds=None)
+        assert page.locator("#problem").is_hidden()
+        assert look.get_by_role("columnheader", name="missing values").count() == 1
+        look.get_by_label("Marks of missing values").fill("n")
+        look.get_by_label("Rows to leave out at the end").fill("100")
+        look.get_by_role("button", name="Read the file again").click()
+    page.locator(".bar", has_text="300 rows").wait_for()
+    answered(page)
     assert people_app.get("/api/state")[1]["table"]["reading"] == {
-        "missing_text": ["", "f"],
+        "missing_text": ["", "n"],
         "skip_last": 100,
     }
     assert page.problems == []
@@ -265,14 +266,14 @@ def test_levels_that_are_written_in_two_ways_are_made_one(page, tmp_path):
         button = page.get_by_role("button", name="Make the levels of Ascenso one")
         assert button.inner_text() == "Make them one"
         said = "Perhaps the same in Ascenso: “NO” and “no”; “sí” and “Sí”."
-        assert said in page.locator("#look").inner_text()
+        assert said in page.locator("main").inner_text()
         button.click()
         button.wait_for(state="detached")
         state = client.get("/api/state")[1]
         assert state["table"]["reading"]["levels"] == {
             "Ascenso": {"sí": "Sí", "NO": "no"}
         }
-        assert "“sí”" not in page.locator("#look").inner_text()
+        assert "“sí”" not in page.locator("main").inner_text()
     assert page.problems == []
 
 
@@ -282,7 +283,7 @@ def test_a_file_that_cannot_be_guessed_at_is_read_with_help(page, tmp_path):
         enter(page, client)
         drop(page, "odd.csv", text.encode("utf-16"))
         page.wait_for_selector("#problem:not([hidden])")
-        page.locator("#open summary", has_text="How the file is read").click()
+        part = page.locator("#unread")
         given = {
             "Separator": "|",
             "Encoding": "utf-16",
@@ -290,11 +291,10 @@ def test_a_file_that_cannot_be_guessed_at_is_read_with_help(page, tmp_path):
             "Rows to leave": "1",
         }
         for label, value in {**given, "Names of": "a,b,c,d"}.items():
-            page.locator("#open").get_by_label(label).fill(value)
-        page.locator("#open").get_by_label("Decimal mark").select_option(",")
-        page.locator("#open").get_by_role("button", name="Read the file again").click()
-        page.wait_for_function(
-            "() => document.getElementById('look')?.innerText.includes('120 rows, 4"
-            " columns')"
-        )
+            part.get_by_label(label).fill(value)
+        part.get_by_label("Decimal mark").select_option(",")
+        part.get_by_role("button", name="Read the file again").click()
+        page.locator(".bar", has_text="120 rows").wait_for()
+        with menu(page, "about") as look:
+            assert "120 rows, 4 columns" in look.inner_text()
         assert page.locator("#problem").is_hidden()

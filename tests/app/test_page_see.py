@@ -1,6 +1,7 @@
 """See in a real browser: what is shown, and when it is out of date."""
 
 import re
+import shutil
 import time
 from pathlib import Path
 
@@ -11,10 +12,10 @@ import pytest
 from appserver import (
     answered,
     asked,
+    choose,
     enter,
     lines_of,
     people_file,
-    roles,
     running,
     shot,
     typed,
@@ -41,7 +42,7 @@ def test_see_counts_as_it_shows_and_leaves_nobody_out_silently(page, tmp_path):
         see = page.locator("#detail")
         lede = page.locator("#see .lede").inner_text()
         more, fewer = re.match(
-            r"(\d+) more f would have “yes”, (\d+) fewer m\.", lede
+            r"(\d+) more women and (\d+) fewer men would have “yes” in hired\.", lede
         ).groups()
         table = see.get_by_role("region", name="Who gains and who loses")
         cells = lines_of(table)
@@ -57,8 +58,7 @@ def test_see_counts_as_it_shows_and_leaves_nobody_out_silently(page, tmp_path):
             assert int(after) - int(before) == int(change.replace("−", "-"))
             assert cells[f"sex = {sex}"][2][0] == ("▲" if sex == "f" else "▼")
             assert change == (f"+{more}" if sex == "f" else f"−{fewer}")
-        roles(page).get_by_label("sex", exact=True).uncheck()
-        roles(page).get_by_label("town", exact=True).check()
+        choose(page, groups=["town"])
         asked(page, protected=["town"])
         answered(page)
         assert (
@@ -79,7 +79,8 @@ def test_an_older_result_is_marked_and_cannot_be_taken(page, people_app):
     for _ in range(2):  # also after a reload
         for name in (
             "Make the files",
-            "Pin this scenario",
+            "keep to compare",
+            "page to send",
             "Estimate what a model will do",
         ):
             assert page.get_by_role("button", name=name).is_disabled()
@@ -148,48 +149,117 @@ def test_a_slow_fit_is_waited_for_and_an_estimate_outlives_a_reload(
         assert page.problems == []
 
 
-def test_the_first_screen_is_the_answer_as_in_the_documentation(page, tmp_path):
+FIRST = (".bar", "h1", ".price", "svg.dots", "svg.curve", "input.handle", "svg.strip")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", [(1440, 900), (430, 932)], ids=["desk", "phone"])
+def test_the_first_screen_is_complete(page, tmp_path, size, scheme):
+    page.emulate_media(color_scheme=scheme)
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    with running(tmp_path) as client:
+        client.done("/api/demo", {"name": "acs"})  # three columns of groups
+        enter(page, client)
+        page.wait_for_selector("svg.strip")
+        shot(page, f"first-{size[0]}-{scheme}", full_page=False)
+        for part in (*FIRST, "#make"):
+            box = page.locator(part).first.bounding_box()
+            assert box["y"] >= 0, part
+            assert box["y"] + box["height"] <= size[1], part
+        assert page.locator(".bar").bounding_box()["height"] == 48
+        # the price is as large as both sides
+        fonts = page.evaluate(
+            "() => ['.lede .gain', '.lede .loss', '.lede .price'].map((part) =>"
+            " getComputedStyle(document.querySelector(part)).fontSize)"
+        )
+        assert len(set(fonts)) == 1
+        # handle, curve and strip share one axis
+        places = page.evaluate(
+            """() => ["svg.curve", "svg.strip"].map((part) =>
+              document.querySelector(`${part} .here`).getBoundingClientRect())
+              .map(({ left, width }) => left + width / 2)"""
+        )
+        slider = page.locator("input.handle").bounding_box()
+        places.append(slider["x"] + slider["width"] - 10)  # at 1
+        assert max(places) - min(places) < 1.5
+
+
+CENSUS = Path(__file__).parents[2] / "docs" / "census.csv"
+
+
+def test_the_page_is_as_in_the_pictures_of_the_documentation(
+    page, tmp_path, monkeypatch
+):
     page.set_viewport_size({"width": 1440, "height": 900})
-    with running(
-        tmp_path, data=Path(__file__).parents[2] / "docs" / "census.csv"
-    ) as client:
+    shutil.copy(CENSUS, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    with running(tmp_path, data=CENSUS.name) as client:
         enter(page, client)
         answered(page)
-        roles(page).get_by_label("race", exact=True).uncheck()
-        asked(page, protected=["sex"])
-        page.evaluate(
-            "for (const one of document.querySelectorAll('.chip')) one.open = false"
-        )
+        choose(page, groups=["sex"])
+        asked(page, protected=["sex"], statistical_rate=1)
+        page.wait_for_selector("svg.strip")
+        check_headline(page, client)
+        # what was guessed and is not followed is still offered
+        page.get_by_role("button", name="Compare groups of race, too").wait_for()
+        picture(page, "app")
+
+        page.get_by_role("button", name="census.csv").click()
+        assert "1,679 rows, 8 columns" in page.locator("#about").inner_text()
+        picture(page, "app-file")
+        page.keyboard.press("Escape")
+
         slider = page.get_by_role("slider", name="Equal outcomes of sex", exact=True)
         for _ in range(10):
             slider.press("ArrowLeft")
         asked(page, statistical_rate=0.9)
-        page.wait_for_selector(".curve svg")
-        assert page.locator("#see .lede").bounding_box()["y"] < 400
-        for part in ("#see .crowd", "#ask .slider", ".curve", "#make"):
-            box = page.locator(part).first.bounding_box()
-            assert box["y"] + box["height"] <= 900, part
-        assert slider.bounding_box()["width"] > 900
-        groups = {
-            one["group"]: one
-            for one in client.get("/api/state")[1]["answer"]["see"]["groups"]
-        }
+        answered(page)
+        rates = check_headline(page, client)
         said = ", ".join(
-            f"{sex} {100 * groups[sex]['rate_after']:.1f}\u00a0%"
-            for sex in ("Female", "Male")
+            f"{called} {100 * rates[sex]:.1f}\u00a0%"
+            for sex, called in (("Female", "women"), ("Male", "men"))
         )
         assert slider.get_attribute("aria-valuetext") == f"0.90: {said}"
-        gained = round(groups["Female"]["with_after"]) - round(
-            groups["Female"]["with_before"]
-        )
-        assert (
-            page.locator("#see .lede")
-            .inner_text()
-            .startswith(f"{gained:,} more Female would have “>50K”")
-        )
-        page.evaluate("document.activeElement.blur()")
-        shot(page, "documentation", full_page=False)
+        picture(page, "app-move")
+        page.set_viewport_size({"width": 430, "height": 932})
+        page.wait_for_timeout(400)
+        picture(page, "app-phone")
+        page.set_viewport_size({"width": 1440, "height": 900})
+        page.wait_for_timeout(400)
+
+        page.get_by_role("button", name="Make the files").click()
+        page.wait_for_selector("#files a")
+        page.get_by_role("button", name="page to send").click()
+        page.locator("#sent a").wait_for()
+        picture(page, "app-result")
+        with page.expect_download() as event:
+            page.locator("#sent a").click()
+        event.value.save_as(tmp_path / "sent.html")
+        sent = page.context.new_page()
+        sent.set_viewport_size({"width": 1440, "height": 900})
+        sent.goto((tmp_path / "sent.html").as_uri())
+        sent.wait_for_selector("svg.strip")
+        picture(sent, "app-sent")
         assert page.problems == []
+
+
+def check_headline(page, client):
+    """As many women gain as men lose; returns the rates of both."""
+    groups = {
+        one["group"]: one
+        for one in client.get("/api/state")[1]["answer"]["see"]["groups"]
+    }
+    women = groups["Female"]
+    gained = round(women["with_after"]) - round(women["with_before"])
+    said = f"{gained:,} more women and {gained:,} fewer men would have income >50K."
+    assert page.locator("#see .lede").inner_text().startswith(said)
+    return {sex: one["rate_after"] for sex, one in groups.items()}
+
+
+def picture(page, name):
+    """A picture of the documentation, without the focus of the keyboard."""
+    page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
+    shot(page, name, full_page=False, colours=256)
 
 
 def test_a_pin_is_named_and_put_back_whole(page, people_app):
@@ -201,7 +271,7 @@ def test_a_pin_is_named_and_put_back_whole(page, people_app):
     typed(page.locator("#take").get_by_label("How many rows"), "120")
     asked(page, largest_weight=10, within={"region": None}, rows=120)
     answered(page)
-    page.get_by_role("button", name="Pin this scenario").click()
+    page.get_by_role("button", name="keep to compare").click()
     name = page.get_by_label("Name of rate 1 for sex within region, sizes kept")
     name.fill("within <b>regions</b>")
     name.press("Enter")
@@ -209,7 +279,7 @@ def test_a_pin_is_named_and_put_back_whole(page, people_app):
     pinned = people_app.get("/api/state")[1]["pins"][0]["answer"]
 
     # which can then be no stratum
-    roles(page).get_by_label("region", exact=True).check()
+    choose(page, groups=["sex", "region"])
     page.get_by_label("Largest weight: on or off").uncheck()
     page.locator("#more").get_by_label("Compare missing values").check()
     asked(page, protected=["sex", "region"], largest_weight=None, compare_missing=True)
@@ -219,7 +289,6 @@ def test_a_pin_is_named_and_put_back_whole(page, people_app):
     assert lines["Compare only within"] == ["region", "–"]
     shot(page, "pins")
 
-    page.evaluate("for (const one of ask.querySelectorAll('details')) one.open = false")
     page.get_by_role("button", name="Restore within").click()
     asked(page, **pinned["scenario"])
     answered(page)
@@ -229,16 +298,27 @@ def test_a_pin_is_named_and_put_back_whole(page, people_app):
     assert state["answer"]["see"] == pinned["see"]
     assert page.get_by_label("Largest weight: on or off").is_checked()
     assert page.locator("#take").get_by_label("How many rows").input_value() == "120"
-    page.wait_for_function(
-        "() => !document.querySelector('#look').innerText.includes('Groups of region')"
-    )
     page.get_by_role("button", name="Remove within").click()
     page.wait_for_selector("#pins table", state="detached")
-    roles(page).get_by_label("Outcome").select_option("age")
-    page.get_by_role("button", name="Compare means").click()
-    page.wait_for_function(
-        "() => headline.innerText === 'The means of all groups are equal.'"
-    )
+
+
+def test_means_say_how_much_for_whom_and_show_nothing_that_is_not_asked(
+    page, people_app
+):
+    choose(page, outcome="age")
+    page.wait_for_function("() => headline.innerText.startsWith('On average, age')")
+    see = people_app.get("/api/state")[1]["answer"]["see"]
+    changes = {one["group"]: one["after"] - one["before"] for one in see["means"]}
+    said = page.locator("#see .lede").inner_text()
+    more, less = re.match(
+        r"On average, age would be ([\d.]+) (?:more|less) for (?:wo)?men and ([\d.]+) ",
+        said,
+    ).groups()
+    shown = sorted(map(float, (more, less)))
+    assert shown == pytest.approx(sorted(map(abs, changes.values())), abs=0.006)
+    assert page.locator("svg.arrows text").count() > 4
+    assert page.locator("input.handle, svg.curve").count() == 0
+    assert page.locator(".gain, .loss").count() == 0  # nobody says what is good
     assert (
         page.get_by_role("region", name="What changes for whom")
         .locator(".up, .down")

@@ -9,7 +9,7 @@ from appserver import answered, enter, running, tab_to
 def test_keyboard_alone_leads_from_the_example_to_the_download(page, tmp_path):
     with running(tmp_path) as client:
         enter(page, client)
-        tab_to(page, ".examples button:nth-of-type(2)")
+        tab_to(page, "#open .choices button:nth-of-type(2)")
         page.keyboard.press("Enter")
         answered(page)
         page.reload()
@@ -25,7 +25,7 @@ def test_keyboard_alone_leads_from_the_example_to_the_download(page, tmp_path):
         answered(page)
         # drawing again does not take the focus
         assert page.evaluate("document.activeElement.type") == "range"
-        tab_to(page, "#make", key="Shift+Tab")
+        tab_to(page, "#make")
         page.keyboard.press("Enter")
         page.wait_for_selector("#files a")
         assert page.evaluate("document.activeElement.closest('#files') !== null")

@@ -289,7 +289,6 @@ class Scenario:
     domain_text: str | None
     declaration: Declaration | None  # which that is
     pdf: bool  # whether the report is printed, too
-    is_typed: bool = True  # whether `options` are those of `given`
 
     @classmethod
     def from_json(cls, values: Values, table: OpenedTable) -> "Scenario":
@@ -326,25 +325,6 @@ class Scenario:
             domain_text=text or None,
             declaration=declaration,
             pdf=bool(pdf),
-        )
-
-    def moved(self, values: Values) -> "Scenario | None":
-        """The same with other rates, or None if something else differs.
-
-        They are not read as the command line does, which takes longer than the fit.
-        """
-        rates = {
-            name: values[name]
-            for name in RATES
-            if type(values.get(name)) in (int, float, dict)
-        }
-        if values == self.given or {**self.given, **rates} != values:
-            return None
-        return replace(
-            self,
-            given=values,
-            asked=AskedOptions(self.asked.values | rates),
-            is_typed=False,
         )
 
     def fits_like(self, other: "Scenario") -> bool:

@@ -22,6 +22,7 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+import fairmaxent
 from fairmaxent.app.guard import Guard
 from fairmaxent.app.jobs import EXAMPLES, StaleError, SupersededError, explained
 from fairmaxent.errors import InputError
@@ -36,6 +37,7 @@ _TYPES = {
     ".js": "text/javascript",
     ".svg": "image/svg+xml",
 }
+_FIXED = {"examples": EXAMPLES, "version": fairmaxent.__version__}
 _MOST_JSON = 1 << 20  # bytes of a request
 _MOST_SECONDS = 10.0  # until a connection has said what it asks for
 
@@ -77,8 +79,7 @@ def make_app(starting: Future[Session], *, port: int, most_bytes: int) -> Guard:
             state = starting.result().state({})
         else:
             state = {"table": None, "starting": True}
-        fixed = {"examples": EXAMPLES, "most_bytes": most_bytes}
-        return JSONResponse(state | fixed)
+        return JSONResponse({**state, "most_bytes": most_bytes, **_FIXED})
 
     async def answered(taken: Taken, act: str, request: Request) -> Response:
         """Wait for the session, and make every failure an answer for the page."""
@@ -187,7 +188,9 @@ async def _in_file(most_bytes: int, session: Session, request: Request) -> Value
 
 
 async def _parts(request: Request, most: int, refusal: str) -> AsyncIterator[bytes]:
-    """The body of a request in pieces, up to a limit."""
+    """The body of a request in pieces, up to a limit; its head may say at once."""
+    if int(request.headers.get("content-length", 0)) > most:
+        raise InputError(refusal)
     received = 0
     async for part in request.stream():
         received += len(part)

@@ -7,7 +7,6 @@ from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from click import ClickException
 
@@ -38,11 +37,11 @@ from fairmaxent.errors import FairMaxEntError, InputError
 from fairmaxent.files.formats import COMPRESSED, FORMATS, READ_SUFFIXES
 from fairmaxent.files.write import remove
 from fairmaxent.fit.pipeline import fit_read, with_estimate
-from fairmaxent.fit.request import Request
 from fairmaxent.plain_text import Values, plain_json, visible
 from fairmaxent.progress import Progress
 
 MOST_PINS = 3
+_STEPS = {True: 6, False: 45}  # of a curve, by whether it is a sketch of it
 _PIN_LENGTH = 60  # of the name of a pin
 # Roles before any is chosen.
 _ROLES: Values = {
@@ -79,6 +78,7 @@ class Session:
         self.folder = folder
         self._live = LatestOnly("fit")
         self._curves = LatestOnly("curve")
+        self._drawn: tuple[Values, Future[Values]] = {}, Future()
         self.jobs = Jobs(hide=str(folder))
         self.opened: OpenedTable | None = None
         # a file that could not be read, and perhaps can be in another way
@@ -87,6 +87,7 @@ class Session:
         self.problem: str | None = None
         self._lock = threading.Lock()
         self._look: Values | None = None
+        self._guessed: list[Values] = []  # roles, before any was chosen
         self._options: Values = {}
         self._looked_for: Values = {}  # the options of the newest look
         self._fitted: Fitted | None = None
@@ -179,10 +180,12 @@ class Session:
         finally:  # one that is being read stays, whatever is opened meanwhile
             self._copies.append(opened.path)
         with self._lock:
-            self.jobs.stop_all()
+            self.jobs.stop_all(why=_CHANGED)
             self._unread = None
             self.opened = opened
             self._look = look
+            if roles is None:
+                self._guessed = look["reasons"]
             self._past |= _keys(self._files)
             self._fitted = None
             self._answer = None
@@ -252,6 +255,7 @@ class Session:
             **always,
             "table": opened.shown,
             "look": self._look,
+            "guessed": self._guessed,
             "options": self._options,
             "answer": self._answer,
             "outdated": self._is_outdated(),
@@ -292,10 +296,6 @@ class Session:
         self._options = options
         if self._is_outdated():
             self.jobs.stop_all(why=_CHANGED)
-        if values.get("moving") is True:
-            moved = self._moved(options, progress)
-            if moved is not None:
-                return self._answered(opened, moved)
         scenario = Scenario.from_json(options, opened)
         fitted = self._known(scenario)
         if fitted is None:
@@ -309,25 +309,6 @@ class Session:
         for fitted in (self._fitted, *(pin.fitted for pin in reversed(self._pins))):
             if fitted is not None and fitted.scenario.fits_like(scenario):
                 return replace(fitted, scenario=scenario)
-        return None
-
-    def _moved(self, options: Values, progress: Progress) -> Fitted | None:
-        """The cells of the newest fit with other rates, if nothing else has changed."""
-        latest = self._fitted
-        scenario = latest and latest.scenario.moved(options)
-        if not (latest and scenario and latest.cells):
-            return None
-        request: Any = replace(
-            latest.bare.request, **{name: scenario.asked.values[name] for name in RATES}
-        )
-        quick = quick_fit(latest.cells, request, progress)
-        if says_all(quick):
-            return Fitted(
-                scenario,
-                quick,
-                cells=latest.cells,
-                is_whole=False,
-            )
         return None
 
     def _made(
@@ -362,27 +343,25 @@ class Session:
         return Fitted(scenario, fit, cells=cells)
 
     def curve(self, values: Values) -> Future[Values]:
-        """The trade-off of one rate, in a thread of its own."""
-        return self._curves.submit(partial(self._curve, values))
+        """The trade-off of one rate, in a thread of its own; two tabs share it."""
+        known, drawn = self._drawn
+        if known != values or (drawn.done() and drawn.exception()):
+            drawn = self._curves.submit(partial(self._curve, values))
+            self._drawn = values, drawn
+        return drawn
 
     def _curve(self, values: Values, progress: Progress) -> Values:
         """What one rate does over its whole range, from the fair tables alone."""
         fitted = self._spoken_of(values)
+        kind = values.get("kind")
         column = values.get("column")
-        request = fitted.bare.request
-        drawn = next(
-            (rate for rate in forms()["rates"] if rate["name"] == values.get("kind")),
-            None,
-        )
-        if drawn is None or (
-            column is not None and column not in fitted.scenario.roles.protected
-        ):
+        if kind not in RATES or column not in (None, *fitted.scenario.roles.protected):
             raise InputError("there is no such curve; reload the page")
-        if fitted.cells is None or not isinstance(request, Request):
+        if fitted.cells is None:
             return {"skipped": "each point would take a fit of all rows"}
-        ends = drawn["least"], drawn["most"]
+        steps = _STEPS[values.get("sketch") is True]
         return {
-            "curve": curve(fitted.cells, request, drawn["name"], column, ends, progress)
+            "curve": curve(fitted.bare, fitted.cells, kind, column, steps, progress)
         }
 
     def _spoken_of(self, values: Values) -> Fitted:
@@ -398,18 +377,13 @@ class Session:
     def _answered(self, opened: OpenedTable, fitted: Fitted) -> Values:
         scenario = fitted.scenario
         privacy = fitted.bare.request.privacy
-        command = ""
-        python = ""
-        if scenario.is_typed:  # while a hand is moving, they can wait
-            command = command_text(fitted)
-            python = python_text(fitted)
         answer = plain_json(
             {
                 "scenario": scenario.given,
                 "wishes": scenario.options.wishes,
                 "see": seen(fitted.fit, is_whole=fitted.is_whole),
-                "command": command,
-                "python": python,
+                "command": command_text(fitted),
+                "python": python_text(fitted),
                 "spent": opened.spent(getattr(privacy, "delta", None)),
             }
         )

@@ -4,6 +4,7 @@ What moves with a slider comes from a fit of the cells of outcome and groups alo
 which knows all but copies of rows.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -44,6 +45,7 @@ from fairmaxent.fit.statements import (
 )
 from fairmaxent.inspection.findings import ColumnSummary, GroupingRates
 from fairmaxent.inspection.hints import NOTABLE
+from fairmaxent.inspection.proposals import people_words
 from fairmaxent.metrics.group_rates import group_text
 from fairmaxent.plain_text import Values, plain_json, visible
 from fairmaxent.progress import Progress, silent
@@ -85,7 +87,7 @@ _PEOPLE = {
 _COSTS = attrgetter(
     "beyond_line", "name", "rows", "effective_rows", "most_weight", "most_copies"
 )
-POINTS = 30  # of a curve
+_LEAST = 5  # percent, where a curve begins at least
 # summed once, while rates move
 _cells: WeakKeyDictionary[Reading, Reading] = WeakKeyDictionary()
 
@@ -174,9 +176,10 @@ def _column(column: ColumnSummary, domain: Domain) -> Values:
         "shares": shares,
     }
     if attribute.kind == "numeric" and attribute.edges is not None:
-        edges = [*map(float, attribute.edges)]
-        about["range"] = (edges[0], edges[-1])
-        about["middle"] = float(f"{edges[len(edges) // 2]:.2g}")  # a round one
+        ends = attribute.values[0], attribute.values[attribute.present - 1]
+        middle = attribute.edges[len(attribute.edges) // 2]
+        about["range"] = [*map(float, ends)]
+        about["middle"] = float(f"{middle:.2g}")  # a round one
     return about
 
 
@@ -242,12 +245,17 @@ def seen(fit: Certified, *, is_whole: bool = True) -> Values:
     made_for = [visible(line) for line in beyond_lines(certificate.decisions)]
     about_models = [*made_for, *_sentences(unfair_decisions(certificate))]
     notes = _sentences(other_remarks(certificate))
+    words = _words(fit)
     return {
         "rows": fit.table.size,
+        "worth": fit.problem.counted.worth,  # effective rows of the data as they are
         "rates": [
             _rate(certificate, kind, name) for kind, name in certificate.rates_shown
         ],
-        "groups": [_people(change, fit.table.size) for change in group_changes(fit)],
+        "groups": [
+            {**_people(change, fit.table.size), "called": words.get(change.name)}
+            for change in group_changes(fit)
+        ],
         "set_apart": [
             visible(line) for line in small_group_lines(certificate.set_apart)
         ],
@@ -273,6 +281,15 @@ def _rate(certificate: Certificate, kind: str, name: str) -> Values:
         "wanted": certificate.wanted[kind][name],
         "before": certificate.before[kind][name],
         "after": certificate.achieved[kind][name],
+    }
+
+
+def _words(fit: Certified) -> dict[str, str]:
+    """What people of some groups are called, e.g. women, by the names of the groups."""
+    return {
+        attribute.describe(attribute.labels.index(level)): word
+        for attribute in fit.roles.attributes
+        for level, word in people_words(attribute.labels[: attribute.missing]).items()
     }
 
 
@@ -396,56 +413,39 @@ def says_all(fit: Certified) -> bool:
 
 
 def curve(
+    fit: Certified,
     cells: Reading,
-    request: Request,
     kind: str,
     column: str | None,
-    ends: Any,
+    steps: int,
     progress: Progress,
-) -> Any:
-    """What one rate does over its whole range to the groups that it is about.
+) -> Values:
+    """What each step of a rate does, from where the data are to 1.
 
-    Points, and the groups' names.
+    ``column``: the one whose rate moves; None: all that are compared together. A rate
+    without a fair table, or one that takes a fit of all rows, has no point.
     """
+    request: Any = fit.request
     asked = getattr(request, kind)
-    is_by_column = isinstance(asked, Mapping)
-    present = asked.get(column) if is_by_column else asked
-    values = {*np.linspace(ends[0], ends[1], POINTS).round(3).tolist()}
-    if present is not None:
-        values.add(float(present))
-    points = []
-    names = []
-    for value in sorted(values):
-        other: Any = {**asked, column: value} if is_by_column else value
-        try:
-            fit = quick_fit(cells, replace(request, **{kind: other}), progress)
-        except FairMaxEntError:  # there is no fair table with this rate
-            continue
-        worth = fit.certificate.effective_rows if says_all(fit) else None
-        measure = fit.certificate.measure
-        grouping = next(
-            (name for name in measure.names if measure.columns_of(name) == column),
-            measure.names[0],
-        )
-        groups = [change for change in group_changes(fit) if change.column == grouping]
-        names = [
-            {name: getattr(one, name) for name in ("group", "outcome", "name", "about")}
-            for one in groups
-        ]
-        after = [[one.share_after, one.rate_after, one.having_after] for one in groups]
-        points.append(
-            {
-                "value": value,
-                "effective_rows": worth,
-                "groups": after,
-            }
-        )
-    return plain_json(
-        {
-            "kind": kind,
-            "column": column,
-            "asked": present,
-            "groups": names,
-            "points": points,
-        }
+    by_column = asked
+    if not isinstance(asked, Mapping):
+        by_column = dict.fromkeys(request.protected_names, asked)
+    measure = fit.certificate.measure
+    as_it_is = min(
+        rate or 0.0
+        for name, rate in fit.certificate.before[kind].items()
+        if column in (None, measure.columns_of(name))
     )
+    start = max(_LEAST, math.floor(100 * as_it_is))
+    step = 1 + (100 - start) // steps
+    points = []
+    for percent in sorted(range(100, start - step, -step)):
+        value: Any = percent / 100
+        moved = value if column is None else {**by_column, column: value}
+        try:
+            quick = quick_fit(cells, replace(request, **{kind: moved}), progress)
+        except FairMaxEntError:
+            continue
+        if says_all(quick):
+            points.append({"value": value, "see": seen(quick, is_whole=False)})
+    return plain_json({"kind": kind, "column": column, "points": points})

@@ -381,3 +381,20 @@ def are_groups(levels: Collection[str]) -> bool:
     return len(words) > 1 and any(
         len(words & group) > 1 and words <= group for group in groups_of_words("groups")
     )
+
+
+def people_words(levels: Collection[str]) -> dict[str, str]:
+    """What people are called who are grouped by such levels, by the level.
+
+    >>> people_words(["männlich", "weiblich", "divers"]), people_words(["m", "s"])
+    ({'männlich': 'men', 'weiblich': 'women'}, {})
+    """
+    if not are_groups(levels):
+        return {}
+    words = zip(("men", "women"), groups_of_words("men_and_women"), strict=True)
+    return {
+        level: word
+        for word, known in words
+        for level in levels
+        if plain(level) in known
+    }

@@ -5,12 +5,14 @@ export class Superseded extends Error {}
 // What a page asked for is no longer the session's.
 export class Stale extends Error {}
 
-const GONE =
-  "The app is no longer running. Start it again with 'fairmaxent app', and open the address that it prints.";
+const GONE = "The app is no longer running. Start it again with 'fairmaxent app', and open the " +
+  "address that it prints.";
+const OUTSIDE = "Open the address that 'fairmaxent app' printed.";
 
 // The page's own secret. Cookies go to every port of this computer; what a page keeps does not.
 const secret = () => localStorage.getItem("page") ?? "";
-export const fileAddress = (folder, name) => `/files/${folder}/${encodeURIComponent(name)}?page=${secret()}`;
+export const fileAddress = (folder, name) =>
+  `/files/${folder}/${encodeURIComponent(name)}?page=${secret()}`;
 
 async function ask(path, options) {
   const headers = { "X-Fairmaxent-Page": secret(), ...options.headers };
@@ -24,7 +26,7 @@ async function ask(path, options) {
   try {
     values = await answer.json();
   } catch {
-    throw new Error(answer.status === 403 ? "Open the address that 'fairmaxent app' printed." : GONE);
+    throw new Error(answer.status === 403 ? OUTSIDE : GONE);
   }
   if (values.superseded) throw new Superseded();
   if (!answer.ok) throw new (answer.status === 409 ? Stale : Error)(values.error ?? GONE);
@@ -33,7 +35,8 @@ async function ask(path, options) {
 
 export const get = (path) => ask(path, {});
 export const post = (path, values) =>
-  ask(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(values ?? {}) });
+  ask(path, { method: "POST", headers: { "Content-Type": "application/json" },
+    body: JSON.stringify(values ?? {}) });
 export const upload = (file) =>
   ask(`/api/upload?name=${encodeURIComponent(file.name)}`, { method: "POST", body: file });
 
@@ -52,9 +55,9 @@ export const stop = (number) => post("/api/stop", { number });
 
 // ---------------------------------------------------------------- live fits
 
-// At most one fit is under way while the hand moves; the newest wish goes next, and one that takes long is replaced at
-// once, because the server gives up an older fit for a newer one. When the hand rests, the same is asked once more, for
-// the command that repeats it.
+// At most one fit is under way; the newest wish goes next, and one that takes long is replaced at
+// once, because the server gives up an older fit for a newer one. What a curve knows already is
+// shown without asking, and asked for when the hand rests.
 const LONG = 800, REST = 200; // milliseconds
 
 export class Live {
@@ -65,33 +68,39 @@ export class Live {
   since = null; // when the fit that is under way was sent
   timer;
   waiting; // the newest wish
-  resting; // the wish whose hand rests, and the timer until that is sure
+  resting; // what is shown and not yet asked for, and the timer until it is
 
   constructor(acts) {
     this.acts = acts;
   }
 
-  // Wait until no fit is under way, and the hand rests.
+  // Wait until no fit is under way, and what is shown was asked for.
   async settled() {
     if (this.resting) this.rest();
     if (this.since !== null) await new Promise((resolve) => this.ends.push(resolve));
   }
 
-  rest() {
-    const wish = this.resting.wish;
-    this.ask(wish.table, wish.options);
+  // Show an answer that is known.
+  move(table, options, answer) {
+    clearTimeout(this.resting?.timer);
+    this.waiting = null;
+    this.shown = this.sent; // whatever is under way is older
+    this.resting = { table, options, timer: setTimeout(() => this.rest(), REST) };
+    this.acts.answered(answer, true);
   }
 
-  ask(table, options, { spend = false, moving = false } = {}) {
+  rest() {
+    this.ask(this.resting.table, this.resting.options);
+  }
+
+  ask(table, options, { spend = false } = {}) {
     clearTimeout(this.resting?.timer);
     this.resting = null;
-    this.waiting = { table, options, spend, moving };
-    if (this.since === null) this.send();
-    else if (performance.now() - this.since > LONG) this.send();
-    else {
-      clearTimeout(this.timer);
-      this.timer = setTimeout(() => this.waiting && this.send(), LONG - (performance.now() - this.since));
-    }
+    this.waiting = { table, options, spend };
+    const left = this.since === null ? 0 : LONG - (performance.now() - this.since);
+    clearTimeout(this.timer);
+    if (left <= 0) this.send();
+    else this.timer = setTimeout(() => this.waiting && this.send(), left);
   }
 
   async send() {
@@ -104,16 +113,15 @@ export class Live {
       const { answer } = await post("/api/fit", wish);
       if (number > this.shown) {
         this.shown = number;
-        this.acts.answered(answer, wish.moving);
+        this.acts.answered(answer, false);
       }
     } catch (problem) {
-      wish.moving = false;
-      if (!(problem instanceof Superseded) && number === this.sent) this.acts.failed(problem);
+      const isNewest = number === this.sent && !this.waiting && !this.resting;
+      if (isNewest && !(problem instanceof Superseded)) this.acts.failed(problem);
     }
     if (number !== this.sent) return;
     this.since = null;
     if (this.waiting) this.send();
-    else if (wish.moving) this.resting = { wish, timer: setTimeout(() => this.rest(), REST) };
     else {
       this.acts.busy(false);
       for (const end of this.ends.splice(0)) end();

@@ -1,102 +1,129 @@
 // @ts-check
-// Ask: the sliders with their trade-off, and every other wish; every change is answered at once.
+// Ask: the slider on its curve, with what it costs under it; every move is answered at once.
 
-import { tradeOff } from "./charts.js";
-import { at, button, folded, h, has, newId, section, soft } from "./dom.js";
-import { Typed, checks, choose, form, isGiven, named, rateOf, wish, withRate } from "./form.js";
-import { groupName, percent } from "./format.js";
-import { MOST_LEVELS, shares } from "./shares.js";
-import { change, draft, isReady, singleRates, sliders, spend, store } from "./store.js";
+import { HANDLE, axis, costStrip, rateCurve, rateTicks } from "./charts.js";
+import { h, has, newId, soft } from "./dom.js";
+import { Typed, isAsked, rateOf, withRate } from "./form.js";
+import { hundredths, percent } from "./format.js";
+import { costOf, groupName } from "./people.js";
+import { change, curveOf, lookAt, looked, store } from "./store.js";
+
+const STEP = 0.01;
+const RANGE = newId("slider");
 
 export function askPart(width) {
-  if (!isReady()) return null;
-  const { state: { forms }, options } = store;
-  return section("ask", "Ask", true,
-    forms.rates.map((one) => h("fieldset", { key: one.name }, h("legend", null, one.label), soft(one.help),
-      sliders().filter((slider) => slider.one === one).map((slider) => rate(slider, options, width)))),
-    options.protected.length > 1 && form(forms.groups, options, (values) =>
-      change({ ...values, ...singleRates() }, { look: true })));
+  const { answer, options, state } = store;
+  if (!answer) return null;
+  const one = state.forms.rates.find(({ name }) => name === store.kind);
+  const about = looked(), { what, first } = about;
+  const { means } = about.grouping;
+  if (!isAsked(one, options) || (means.length && one.name === "statistical_rate")) {
+    return h("section", { id: "ask", "aria-label": "Equal means" }, kinds(true),
+      soft(`All groups of ${what} get the same mean, so there is no rate to choose.`));
+  }
+  const isTargeted = one.name === "representation_rate" && has(options.target, first);
+  const value = isTargeted ? null : rateOf(options[one.name], first);
+  return h("section", { id: "ask", "aria-label": `${one.label} of ${what}` }, kinds(means.length),
+    isTargeted
+      ? soft(`The shares of ${what} are chosen under “Ask for more”.`)
+      : [wanted(one, about, value), picture(one, about, value, width)]);
 }
 
-// The wishes beside the sliders, folded.
-export function morePart() {
-  const { state, options } = store, { forms, look } = state;
-  const taken = [options.outcome, options.weight, ...options.protected, ...(options.drop ?? [])];
-  const free = look.columns.filter(({ name, identifier, choices }) =>
-    !identifier && choices.length > 1 && choices.length <= MOST_LEVELS && !taken.includes(name));
-  const outcome = look.columns.find((column) => column.name === options.outcome);
-  const wishes = forms.wishes.filter((one) => one.name !== "equal_means" || outcome?.kind === "numeric");
-  const isAdvanced = Object.keys(options.also ?? {}).length || options.forbid?.length || options.weight ||
-    options.release || options.epsilon;
-  return isReady() && section("more", "Ask for more", false, shares(),
-    free.length > 0 && folded("Compare only like with like", Object.keys(options.within ?? {}).length > 0,
-      levelsOf("within", "Compare only within",
-        "Rates then hold in every stratum of these columns, e.g. in every department.",
-        "Only where", "all strata", free.filter((column) => !has(options.also, column.name)), options)),
-    folded("How the table changes", forms.change.some((one) => isGiven(options[one.name])),
-      form(forms.change, options, change)),
-    folded("Advanced", isAdvanced,
-      levelsOf("also", "More outcomes", "They get the same rates at the same time.",
-        "Good outcome of", "every level is compared",
-        free.filter((column) => !has(options.within, column.name)), options),
-      h("fieldset", null, h("legend", null, "More options"), weights(look, options, taken),
-        form(wishes, options, change)),
-      privacy(forms, options)));
+// Which of the rates is looked at.
+function kinds(areMeans) {
+  const { state: { forms }, kind } = store;
+  const words = ({ name, label }) =>
+    (areMeans && name === "statistical_rate" ? "Equal means" : label);
+  return h("fieldset", { class: "kinds" },
+    h("legend", { class: "quiet" }, "What is to be equal"),
+    forms.rates.map((one) => h("label", { key: one.name },
+      h("input", { type: "radio", name: "kind", checked: one.name === kind,
+        onchange: () => lookAt({ kind: one.name }) }),
+      words(one))));
 }
 
-// One slider, the curve under it, and what its value means in people, for those who do not see it.
-function rate({ one, column, first }, options, width) {
-  const { answer, curves } = store, { name, label } = one, what = column ?? options.protected.join(" × ");
-  const value = rateOf(options[name], first), isTargeted = name === "representation_rate" && has(options.target, first);
-  const about = (answer?.see.rates ?? []).find((known) => known.kind === name && known.columns === what);
-  const groups = (answer?.see.groups ?? []).filter((group) => group.column === about?.grouping);
-  const now = groups.map((group) => (name === "statistical_rate" ? group.rate_after : group.share_after));
-  const said = groups.slice(0, 4).map((group, index) => `${groupName(group)} ${percent(now[index])}`).join(", ");
-  const curve = at(curves, `${name} ${column}`)?.curve;
-  return h("div", { class: "rate", key: what },
-    wish(one, { label: what, spoken: `${label} of ${what}`, ticked: `Ask for ${label.toLowerCase()} of ${what}`, value,
-      said: value === null ? undefined : `${value.toFixed(2)}: ${said}`, disabled: isTargeted },
-    (next, moving) => change({ [name]: withRate(options, name, column, next) }, { moving })),
-    isTargeted && soft(`The shares of ${what} are chosen below.`),
-    value !== null && curve && curve.points.length > 1 &&
-      tradeOff({ curve, one, value, now, own: about?.before ?? null, rows: answer.see.rows, width }));
+// ---------------------------------------------------------------- what is asked for
+
+const move = (one, { column }, value, isMoving) => {
+  const wish = { [one.name]: withRate(store.options, one.name, column, value) };
+  change(wish, isMoving ? { moved: { name: one.name, column, value } } : {});
+};
+
+// Whether it is asked for, as a number that may be less than the data have, and what that means.
+function wanted(one, about, value) {
+  const { what, grouping } = about, name = `${one.label} of ${what}`;
+  const own = ownRate(grouping, one.name);
+  const tick = (event) => move(one, about, event.target.checked ? one.start : null, false);
+  const type = (words) => words !== "" && move(one, about, Number(words), false);
+  return h("div", { class: "wanted" },
+    h("label", null,
+      h("input", { type: "checkbox", checked: value !== null, onchange: tick,
+        "aria-label": `Ask for ${one.label.toLowerCase()} of ${what}` }),
+      ` ${what} at least `),
+    h(Typed, { type: "number", min: one.least, max: one.most, step: STEP, disabled: value === null,
+      "aria-label": `${name}, as a number`, value: (value ?? one.start).toFixed(2), change: type }),
+    h("span", { class: "soft", id: "meaning" }, meaning(one, value, own)));
 }
 
-// Columns to choose, and of each some of its levels, or all.
-function levelsOf(name, title, help, which, ifNone, columns, options) {
-  const chosen = options[name] ?? {}, set = (values) => change({ [name]: values });
-  return columns.length > 0 && [
-    checks(title, columns.map((column) => column.name), Object.keys(chosen), (names) =>
-      set(Object.fromEntries(names.map((one) => [one, at(chosen, one) ?? null]))), { help }),
-    columns.filter((column) => has(chosen, column.name)).map((column) =>
-      checks(`${which} ${column.name} is`, column.choices, at(chosen, column.name) ?? [], (levels) =>
-        set({ ...chosen, [column.name]: levels.length ? levels : null }), { ifNone: `None is chosen: ${ifNone}.` }))];
+function meaning(one, value, own) {
+  if (value === null) return "Not asked for: it may become more or less equal.";
+  if (own !== null && value <= own + 0.0005) {
+    return `Your data are at ${hundredths(own)} already, so this asks for nothing more.`;
+  }
+  const what = one.name === "statistical_rate" ? "lowest rate" : "smallest group";
+  const least = `${Math.round(100 * value)} % of the ${what.split(" ")[0] === "lowest"
+    ? "highest" : "largest"}`;
+  return value === 1 ? `1: ${EQUAL[one.name]}.` : `The ${what} is at least ${least}.`;
+}
+const EQUAL = {
+  statistical_rate: "equally often in all groups",
+  representation_rate: "all groups are equally large",
+};
+
+const ownRate = (grouping, name) =>
+  (name === "statistical_rate" ? grouping.outcomes : grouping.sizes)?.before ?? null;
+
+// ---------------------------------------------------------------- the slider on its curve
+
+const LEAST = 0.05;
+const floorOf = (own) => Math.max(LEAST, Math.floor(100 * (own ?? 0) + 1e-9) / 100);
+
+// The slider's steps are those of the whole curve, if the present value is one of them.
+function stepsOf(known, value) {
+  if (!known || known.sketch || known.points.length < 2) return STEP;
+  const [one, other] = known.points;
+  const isOn = known.points.some((point) => Math.abs(point.value - value) < 1e-9);
+  return isOn ? Math.round(100 * (other.value - one.value)) / 100 : STEP;
 }
 
-function weights(look, options, taken) {
-  const others = look.columns.filter((column) => column.kind === "numeric" && !taken.includes(column.name) &&
-    !has(options.within, column.name));
-  const numeric = options.weight ? [{ name: options.weight }, ...others] : others; // a look is without the weights
-  return numeric.length > 0 && choose("Design weights", options.weight ?? "", named("none", numeric),
-    (weight) => change({ weight: weight || null }, { look: true }));
+function picture(one, about, value, width) {
+  const { grouping, column } = about, known = curveOf(one.name, column);
+  const points = known?.points ?? [];
+  const own = ownRate(grouping, one.name);
+  const least = known && !known.sketch && points.length > 1 ? points[0].value
+    : Math.min(0.99, floorOf(own));
+  const { see } = store.answer, { groups, groups: [{ outcome }] } = grouping;
+  const at = axis(width, least, groups);
+  const share = one.name === "statistical_rate" ? "rate_after" : "share_after";
+  const now = groups.filter((group) => !group.is_apart).map((group) => group[share]);
+  const curve = points.length > 1 && rateCurve({ points, kind: one.name, grouping: grouping.name,
+    outcome, value, now, at });
+  return h("div", { class: value === null ? "picture off" : "picture" },
+    curve || h("p", { class: "soft waiting" }, known?.skipped
+      ? `There is no curve here, because ${known.skipped}.` : "The curve is being drawn…"),
+    rateTicks(own, value, at),
+    slider(one, about, { value, least, known, at, groups, share }),
+    points.length > 1 && costStrip({ points, value, now: costOf(see), at }));
 }
 
-const AREA = newId("domain");
-function privacy(forms, options) {
-  const isPrivate = isGiven(options.epsilon);
-  return h("fieldset", null, h("legend", null, "Privacy"),
-    form(forms.privacy, options, (values) => change({ ...values, mode: null })),
-    (isPrivate || options.release) && [
-      h("label", { for: AREA }, "Public values of every column"),
-      soft(isPrivate
-        ? "A private result needs them, because levels that are learned from rows reveal who is in them."
-        : "If you declare them, rare values need not be merged. May be left empty."),
-      h(Typed, { id: AREA, rows: 10, spellcheck: "false", value: options.domain ?? "",
-        change: (words) => change({ domain: words.trim() ? words : null }) }),
-      h("p", null, button("Draft them from this table", async () => {
-        const text = await draft();
-        if (text !== null) change({ domain: text });
-      }))],
-    isPrivate && h("p", null,
-      button(`Spend the budget (ε = ${options.epsilon})`, spend, { class: "main", id: "spend" })));
+function slider(one, about, { value, least, known, at, groups, share }) {
+  const name = `${one.label} of ${about.what}`, shown = Math.max(least, value ?? one.start);
+  const said = groups.slice(0, 4)
+    .map((group) => `${groupName(group)} ${percent(group[share])}`).join(", ");
+  const input = (event) => move(one, about, Number(event.target.value), true);
+  const place = { marginLeft: `${at.left - HANDLE}px`, width: `${at.long + 2 * HANDLE}px` };
+  return h("input", { type: "range", id: RANGE, class: "handle", style: place, min: least,
+    max: one.most, step: stepsOf(known, shown), value: shown, disabled: value === null,
+    "aria-label": name, oninput: input,
+    "aria-valuetext": value === null ? "not asked for" : `${value.toFixed(2)}: ${said}` });
 }

@@ -4,14 +4,37 @@
 import { at } from "./dom.js";
 
 export const whole = (value) => Math.round(value).toLocaleString("en-GB");
-export const percent = (value) => (value === null ? "–" : `${(100 * value).toFixed(1)}\u00a0%`);
+export const percent = (value) =>
+  (value === null ? "–" : `${(100 * value).toFixed(1)}\u00a0%`);
 export const rate = (value) => (value === null || value === undefined ? "–" : value.toFixed(3));
-export const times = (value) =>
-  value === null || value === undefined ? "–" : value >= 100 ? whole(value) : value.toFixed(1);
-export const signed = (value) => {
-  const size = whole(Math.abs(value));
-  return size === "0" ? "0" : `${value > 0 ? "+" : "−"}${size}`;
+export const hundredths = (value) => (value === null ? "–" : value.toFixed(2));
+export const times = (value) => {
+  if (value === null || value === undefined) return "–";
+  return value >= 100 ? whole(value) : value.toFixed(1);
 };
+export const signed = (value) => {
+  if (value === 0) return "0";
+  return `${value > 0 ? "+" : "−"}${whole(Math.abs(value))}`;
+};
+
+// A small share in two digits that say something.
+export function roughly(share) {
+  if (share < 0.00005) return "0\u00a0%";
+  const parts = 100 * share;
+  const digits = parts >= 9.95 ? 0 : parts >= 0.995 ? 1 : 2;
+  return `${parts.toFixed(digits).replace(/\.0$/, "")}\u00a0%`;
+}
+
+// Amounts of a unit, all with the digits that tell the closest two of them apart.
+export function amounts(values) {
+  const largest = Math.max(...values.map(Math.abs));
+  const spread = Math.max(...values) - Math.min(...values);
+  const digits = Math.ceil(-Math.log10(spread || largest || 1)) + 1;
+  const most = Math.max(0, Math.min(6, digits));
+  return (value) => value.toLocaleString("en-GB",
+    { minimumFractionDigits: most, maximumFractionDigits: most });
+}
+
 /** @type {[number, string][]} */
 const UNITS = [[1e9, "GB"], [1e6, "MB"], [1e3, "kB"]];
 export const size = (bytes) => {
@@ -19,61 +42,45 @@ export const size = (bytes) => {
   return unit ? `${(bytes / unit[0]).toFixed(1)} ${unit[1]}` : `${bytes} bytes`;
 };
 
-export const KINDS = { representation_rate: "Equal group sizes", statistical_rate: "Equal outcomes" };
+// Whole numbers that add up to the whole, each at most 1 from its own (largest remainders).
+export function wholes(values, total = Math.round(values.reduce((sum, one) => sum + one, 0))) {
+  const exact = values.map((value) => Math.round(1e6 * value) / 1e6); // so that ties are ties
+  const sure = exact.map(Math.floor);
+  const rests = exact.map((value, index) => Math.round(1e6 * (value - sure[index])));
+  const order = values.map((_, index) => index).sort((a, b) => rests[b] - rests[a]);
+  const left = total - sure.reduce((sum, one) => sum + one, 0);
+  for (let turn = 0; turn < left; turn += 1) sure[order[turn % order.length]] += 1;
+  return sure;
+}
+
+// A name has room for so many letters.
+const LONGEST = 40;
+export const short = (text, most = LONGEST) =>
+  (text.length > most ? `${text.slice(0, most - 1)}…` : text);
+
+// "a, b and c"
+export const together = (texts) =>
+  (texts.length < 2 ? texts.join("") : `${texts.slice(0, -1).join(", ")} and ${texts.at(-1)}`);
+
+export const KINDS = {
+  statistical_rate: "Equal outcomes",
+  representation_rate: "Equal group sizes",
+};
 
 // From one number to another; if they look the same, one of them.
 export const span = (low, high, show = rate) =>
   (show(low) === show(high) ? show(low) : `${show(low)} to ${show(high)}`);
 
 // The library advises to merge groups or levels, which the page can do.
-const MERGING = "To merge groups or levels, give them the same name under “What the table holds”.";
-export const withMerging = (texts) => (texts.some((text) => /\bmerge\b/i.test(text)) ? [...texts, MERGING] : texts);
+const MERGING = "To merge groups or levels, give them the same name where they are chosen.";
+export const withMerging = (texts) =>
+  (texts.some((text) => /\bmerge\b/i.test(text)) ? [...texts, MERGING] : texts);
 
 // The new names of levels by the codes in the file: some may have been renamed before.
 export function joined(given, names) {
   const old = Object.entries(given ?? {}), words = old.map(([, word]) => word);
-  return Object.fromEntries([...old.map(([code, word]) => [code, at(names, word) ?? word]),
-    ...Object.entries(names).filter(([level]) => !words.includes(level))]);
-}
-
-// ---------------------------------------------------------------- people
-
-// How much a rate changes, in the digits that are shown.
-export const rise = ({ rate_before: before, rate_after: after }) =>
-  (before === null || after === null ? 0 : (Math.round(1000 * after) - Math.round(1000 * before)) / 1000);
-
-// If not, its people with the outcome can become fewer although they get it more often.
-export const keepsSize = (group) => Math.round(group.people_before) === Math.round(group.people_after);
-export const gained = (group) => Math.round(group.with_after) - Math.round(group.with_before);
-
-// A code is called by its column, too: "SEX = 1"; and so is a group that is only called yes or no.
-const isCode = (text) => /^-?[\d.]+$/.test(text);
-const isBare = (text) => isCode(text) || /^(yes|no|true|false)$/i.test(text);
-export const groupName = (group) => (isBare(group.group) ? group.name : group.group);
-export const outcomeName = (group) => (isCode(group.outcome) ? group.about : `“${group.outcome}”`);
-
-const TOLD = 3, MANY = 8; // groups in one sentence
-
-// One sentence in people about the groups of one column: who has the outcome more often, who less often.
-export function sentence(groups) {
-  const outcomes = [...new Set(groups.map((group) => group.outcome))];
-  const isCounted = groups.every(keepsSize), isTold = (group) => rise(group) !== 0 &&
-    !(isCounted && gained(group) === 0);
-  const changed = groups.filter(isTold).sort((a, b) => Math.abs(rise(b)) - Math.abs(rise(a)));
-  if (!changed.length) return "No group gets the outcome more or less often than before.";
-  const told = changed.slice(0, TOLD), up = changed.filter((group) => rise(group) > 0).length;
-  if (changed.length > MANY && outcomes.length === 1) {
-    return `${up} of ${groups.length} groups would have ${outcomeName(told[0])} more often, ${changed.length - up} ` +
-      `less often, most of all ${told.map(groupName).join(", ")}.`;
-  }
-  const words = told.map((group, index) => {
-    const outcome = index === 0 || outcomes.length > 1 ? ` would have ${outcomeName(group)}` : "";
-    const count = Math.abs(gained(group));
-    const who = `${isBare(group.group) ? "of " : ""}${groupName(group)}`;
-    if (isCounted) return `${whole(count)} ${gained(group) >= 0 ? "more" : "fewer"} ${who}${outcome}`;
-    return `${percent(group.rate_after)} of ${groupName(group)}${outcome} instead of ${percent(group.rate_before)}`;
-  });
-  const rest = changed.length - told.length;
-  return `${words.join(", ")}${rest ? `; ${rest} more ${rest === 1 ? "group changes" : "groups change"} less`
-    : changed.length < groups.length && isCounted ? "; nobody else changes" : ""}.`;
+  return Object.fromEntries([
+    ...old.map(([code, word]) => [code, at(names, word) ?? word]),
+    ...Object.entries(names).filter(([level]) => !words.includes(level)),
+  ]);
 }

@@ -11,8 +11,8 @@ export function pinsTable() {
   if (!pins.length || !answer) return h("div", { id: "pins" });
   const all = [...pins, { number: 0, answer }];
   return h("div", { id: "pins" },
-    table("Scenarios compared", ["", ...all.map(head)], rows(all.map((pin) => pin.answer)),
-      all.map((_, index) => index + 1)));
+    table("Scenarios compared", ["Scenario", ...all.map(head)],
+      rows(all.map((pin) => pin.answer)), all.map((_, index) => index + 1)));
 }
 
 function head(pin) {
@@ -29,17 +29,21 @@ function head(pin) {
 function rows(answers) {
   const each = (name, text) => [name, ...answers.map(text)];
   // One row for each name that any scenario has.
-  const lines = (of, name) => [...new Set(answers.flatMap((one) => of(one).map(name)))].map((one) =>
-    each(one, (answer) => rate(of(answer).find((line) => name(line) === one)?.after)));
+  const lines = (of, name) => {
+    const names = [...new Set(answers.flatMap((one) => of(one).map(name)))];
+    return names.map((one) => each(one, (answer) =>
+      rate(of(answer).find((line) => name(line) === one)?.after)));
+  };
+  const estimated = ({ see }) => (see.estimate?.lines ?? [])
+    .map(([label, , , [, after]]) => ({ label, after }));
+  const wishes = [...new Set(answers.flatMap((one) => Object.keys(one.wishes)))]
+    .map((name) => each(name, (one) => at(one.wishes, name) ?? "–"));
   return [
     ...lines(({ see }) => see.rates, (one) => `${KINDS[one.kind]}: ${one.name}`),
     each("Effective rows", ({ see }) => whole(see.effective_rows)),
     each("Largest weight of one row", ({ see }) => times(see.heaviest)),
     each("Outcomes changed", ({ see }) => whole(see.changed_people)),
-    ...lines(({ see }) => (see.estimate?.lines ?? []).map(([label, , , [, after]]) => ({ label, after })),
-      (line) => `Model: ${line.label}`),
-    ...[...new Set(answers.flatMap(({ wishes }) => Object.keys(wishes)))]
-      .map((name) => each(name, ({ wishes }) => at(wishes, name) ?? "–"))
-      .filter(([, ...texts]) => new Set(texts).size > 1),
+    ...lines(estimated, (line) => `Model: ${line.label}`),
+    ...wishes.filter(([, ...texts]) => new Set(texts).size > 1),
   ];
 }

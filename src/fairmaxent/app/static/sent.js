@@ -1,52 +1,149 @@
 // @ts-check
-// A file to send: scenarios side by side, each with its sentence, its dots and its curve, live without a server.
+// The page to send: every scenario with all its columns of groups, its price and what makes it
+// again, and its curves, live without a server.
 
-import { dotsOf, tradeOff } from "./charts.js";
-import { Component, h, soft, table } from "./dom.js";
-import { percent, sentence, whole } from "./format.js";
+import { alongside, headline, peopleOf } from "./answer.js";
+import { HANDLE, axis, costStrip, rateCurve, rateTicks } from "./charts.js";
+import { Component, h, listed, soft, table } from "./dom.js";
+import { KINDS, amounts, hundredths, percent, signed, times, whole } from "./format.js";
+import { costOf, counted, groupName, groupings, outcomeName, price } from "./people.js";
 import { render } from "./preact.js";
 
 const data = JSON.parse(document.getElementById("data")?.textContent ?? "{}");
+const roomFor = () => Math.max(280, Math.min(1080, document.documentElement.clientWidth - 32));
 
-// The groups of a curve at one of its points, as the page has them.
-function groupsAt({ curve, groups, rows }, point) {
-  return groups.map((group, index) => {
-    const [share, rate, having] = point.groups[index];
-    return { ...group, share_after: share, rate_after: rate, people_after: rows * share, with_after: rows * having,
-      column: curve.kind };
+// What a scenario is at a point of one of its curves.
+function seeAt(see, point) {
+  const { effective_rows: left, heaviest } = point;
+  const groups = see.groups.map((group, index) => {
+    const [share, rate, people, having] = point.groups[index];
+    return { ...group, share_after: share, rate_after: rate, people_after: people,
+      with_after: having };
   });
+  const rates = see.rates.map((one, index) => {
+    const [wanted, after] = point.rates[index];
+    return { ...one, wanted, after };
+  });
+  return { ...see, groups, rates, effective_rows: left, heaviest };
 }
+
+// ---------------------------------------------------------------- numbers
+
+// `where` tells the tables of several scenarios apart.
+function inNumbers({ groups, means, name }, where) {
+  if (means.length) {
+    const shown = amounts(means.flatMap(({ before, after }) => [before, after]));
+    return table(`Means, by ${name}${where}`, ["Group", "before", "after"],
+      means.map((one) => [groupName(one), shown(one.before), shown(one.after)]), [1, 2]);
+  }
+  const sizes = counted(groups, "people");
+  const row = ({ group, before, after, change }, index) => [groupName(group),
+    sizes[index].change ? `${whole(sizes[index].before)} → ${whole(sizes[index].after)}`
+      : whole(sizes[index].after),
+    `${whole(before)} → ${whole(after)}`, signed(change),
+    percent(group.rate_before), percent(group.rate_after)];
+  return table(`People who have ${outcomeName(groups[0])}, by ${name}${where}`,
+    ["Group", "people", "with it", "change", "rate before", "after"],
+    counted(groups).map(row), [1, 2, 3, 4, 5]);
+}
+
+// ---------------------------------------------------------------- one scenario
 
 class Scenario extends Component {
   render({ scenario, width }) {
-    const { curve, own, rows, one } = scenario, { points, asked } = curve;
-    const start = points.findIndex((point) => point.value === asked);
-    const index = this.state.index ?? (start < 0 ? points.length - 1 : start), point = points[index];
-    const groups = groupsAt(scenario, point), nth = curve.kind === "statistical_rate" ? 1 : 0;
-    const now = groups.map((group) => [group.share_after, group.rate_after][nth]);
-    const said = groups.slice(0, 4).map((group, at) => `${group.group} ${percent(now[at])}`).join(", ");
-    const label = `${one.label} of ${scenario.what}: ${point.value.toFixed(2)}`;
-    return h("section", null, h("h2", null, scenario.name), h("p", { class: "lede", role: "status" }, sentence(groups)),
-      groups.length <= 8 && new Set(groups.map((group) => group.outcome)).size === 1 &&
-        h("div", { class: "crowd" }, groups.map(dotsOf)),
-      h("div", { class: "rate" },
-        h("label", null, label, h("input", { type: "range", min: 0, max: points.length - 1, step: 1,
-        value: index, "aria-valuetext": `${point.value.toFixed(2)}: ${said}`,
-        oninput: (event) => this.setState({ index: Number(event.target.value) }) })),
-      tradeOff({ curve, one, value: point.value, now, own, rows, width })),
-      table(`${scenario.name}, in a table of ${whole(rows)} people`, ["Group", "before", "after", "people with it"],
-        groups.map((group) =>
-        [group.group, percent(group.rate_before), percent(group.rate_after), whole(group.with_after)]), [1, 2, 3]),
-      point.effective_rows !== null &&
-        h("p", null, `Effective rows: ${whole(point.effective_rows)} of ${whole(rows)}.`),
-      index !== start && start >= 0 && soft(`This scenario asked for ${asked}.`),
-      h("ul", { class: "soft" },
-        Object.entries(scenario.wishes).map(([name, value]) => h("li", null, `${name}: ${value}`))));
+    const { name, isGood, wishes, command, left, curves } = scenario, moved = this.state.moved;
+    const see = moved ? seeAt(scenario.see, moved.point) : scenario.see, all = groupings(see);
+    const back = () => this.setState({ moved: null });
+    const remarks = [...see.warnings, ...see.set_apart, ...see.about_models, ...see.notes];
+    return h("section", null,
+      h("h2", null, name),
+      h("div", { role: "status", class: "told" }, headline(see, all[0], isGood, "h3"),
+        alongside(see, all, all[0])),
+      moved && h("p", { class: "notice" }, "You have moved a slider: the scenario asked for " +
+        "something else. ", h("button", { type: "button", onclick: back }, "Put it back")),
+      left.map((why) => soft(`No slider here, because ${why}.`)),
+      all.map((grouping) => this.column(grouping, see, width)),
+      h("h4", null, "Asked for"),
+      h("ul", { class: "soft" }, Object.entries(wishes).map(([label, value]) =>
+        h("li", null, `${label}: ${value}`))),
+      see.changed.length > 0 && [h("h4", null, "Outcomes changed"), listed(see.changed)],
+      remarks.length > 0 && [h("h4", null, "What else to know"), listed(remarks)],
+      h("h4", null, "Do this again"), h("pre", { tabindex: "0", "aria-label": "Command" }, command),
+      curves.length === 0 ? null : soft("A slider moves one rate; the others stay as asked for."));
+  }
+
+  // A column of groups: people, sliders, and numbers.
+  column(grouping, see, width) {
+    const { name, outcomes, means } = grouping;
+    const rate = means.length || !outcomes ? ""
+      : ` ${hundredths(outcomes.before)} → ${hundredths(outcomes.after)}`;
+    const own = this.props.scenario.curves
+      .filter(({ columns }) => columns === outcomes?.columns);
+    const where = data.scenarios.length > 1 ? `, in “${this.props.scenario.name}”` : "";
+    return h("div", { class: "column", key: name },
+      h("h4", null, name, h("small", null, rate)),
+      peopleOf(grouping, width),
+      own.map((curve) => this.curve(curve, grouping, see, width)),
+      inNumbers(grouping, where));
+  }
+
+  curve(curve, grouping, see, width) {
+    const { points, kind, columns } = curve, { moved } = this.state;
+    const wanted = (rates) => rates.find((one) => one.kind === kind && one.columns === columns)
+      ?.wanted;
+    const { see: start } = this.props.scenario;
+    const value = moved?.curve === curve ? moved.point.value : wanted(start.rates);
+    const least = points[0].value, label = `${KINDS[kind]} of ${columns}`;
+    const at = axis(width, least, grouping.groups);
+    const all = points.map((point) => ({ value: point.value, see: seeAt(start, point) }));
+    const share = kind === "statistical_rate" ? "rate_after" : "share_after";
+    const { groups, outcomes, sizes } = grouping, shown = Math.max(least, value);
+    const own = (kind === "statistical_rate" ? outcomes : sizes)?.before ?? least;
+    const now = groups.filter((group) => !group.is_apart).map((group) => group[share]);
+    const nearest = (wish) => points.reduce((one, other) =>
+      (Math.abs(other.value - wish) < Math.abs(one.value - wish) ? other : one));
+    const move = ({ target }) =>
+      this.setState({ moved: { curve, point: nearest(Number(target.value)) } });
+    const place = { marginLeft: `${at.left - HANDLE}px`, width: `${at.long + 2 * HANDLE}px` };
+    return h("div", { class: "picture", key: kind },
+      h("p", { class: "label" }, `${label}: at least ${hundredths(value)}`),
+      rateCurve({ points: all, kind, grouping: grouping.name, outcome: groups[0].outcome, value,
+        now, at }),
+      rateTicks(own, value, at),
+      h("input", { type: "range", class: "handle", style: place, min: least, max: 1, step: 0.01,
+        value: shown, "aria-label": label, oninput: move,
+        "aria-valuetext": `${hundredths(value)}: ${price(see)}` }),
+      costStrip({ points: all, value, now: costOf(see), at }));
   }
 }
 
-const draw = () => render(h("div", { class: "sent" }, h("h1", null, data.title), data.scenarios.map((scenario) =>
-  h(Scenario, { scenario, width: Math.max(240, Math.min(1100, innerWidth - 80)) })),
-soft("Made by fairmaxent. This file needs no network.")), /** @type {HTMLElement} */ (document.querySelector("main")));
+// ---------------------------------------------------------------- all of them
+
+function compared(scenarios) {
+  const names = [...new Set(scenarios.flatMap(({ see }) => see.rates.map((one) =>
+    `${KINDS[one.kind]}: ${one.name}`)))];
+  const rate = ({ see }, name) =>
+    see.rates.find((one) => `${KINDS[one.kind]}: ${one.name}` === name)?.after ?? null;
+  const each = (name, text) => [name, ...scenarios.map(text)];
+  return table("Scenarios compared", ["Scenario", ...scenarios.map(({ name }) => name)], [
+    ...names.map((name) => each(name, (one) => hundredths(rate(one, name)))),
+    each("Effective rows", ({ see }) => whole(see.effective_rows)),
+    each("Largest weight", ({ see }) => times(see.heaviest)),
+    each("Outcomes changed", ({ see }) => whole(see.changed_people)),
+  ], scenarios.map((_, index) => index + 1));
+}
+
+function draw() {
+  const { title, scenarios, written, version } = data, width = roomFor();
+  const count = scenarios.length === 1 ? "One scenario" : `${scenarios.length} scenarios`;
+  const [{ see: { rows } }] = scenarios;
+  render(h("div", { class: "sent" },
+    h("h1", null, title),
+    soft(`${whole(rows)} rows. ${count}, written on ${written} by fairmaxent ${version}. ` +
+      "This file needs no network."),
+    scenarios.length > 1 && compared(scenarios),
+    scenarios.map((scenario) => h(Scenario, { scenario, width, key: scenario.name }))),
+  /** @type {HTMLElement} */ (document.querySelector("main")));
+}
 addEventListener("resize", draw);
 draw();

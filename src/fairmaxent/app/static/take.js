@@ -1,11 +1,12 @@
 // @ts-check
-// Take: the files, the command and the Python that make them again.
+// Take: what it is for, the files, the page to send, and what makes them again.
 
 import { fileAddress, stop } from "./api.js";
 import { Component, button, folded, h, section, soft } from "./dom.js";
-import { form } from "./form.js";
+import { choose, form, isGiven } from "./form.js";
 import { size } from "./format.js";
-import { change, isMissing, isOld, pin, send, slow, store } from "./store.js";
+import { send } from "./sending.js";
+import { change, isMissing, isOld, pin, slow, store } from "./store.js";
 
 // How far slow work is, or what became of it.
 export function working(kind) {
@@ -13,41 +14,109 @@ export function working(kind) {
   if (!one) return null;
   if (one.said) return h("p", { role: "status" }, one.said);
   if (one.failed) return h("p", { class: "warnings", role: "status" }, one.failed);
-  return h("p", { class: "working" }, h("progress", { max: 1, value: one.share, "aria-label": kind }), " ",
+  return h("p", { class: "working" },
+    h("progress", { max: 1, value: one.share, "aria-label": kind }), " ",
     h("span", { role: "status" }, one.stage), " ",
     one.number !== null && button("Stop", () => stop(one.number)));
 }
 
-// The buttons beside the sliders: to take the files, and to keep the scenario for comparison.
+// ---------------------------------------------------------------- what is it for?
+
+// Each use, and what it chooses: rows, weights, or a table for a model.
+const USES = {
+  train: { label: "train a model", values: { mode: null, release: null } },
+  weigh: { label: "weigh my rows",
+    values: { mode: "weights", model: null, release: null } },
+  publish: { label: "publish rows", values: { mode: null, model: null, release: true } },
+};
+
+function useOf({ mode, release, model }) {
+  if (isGiven(model)) return "train";
+  if (release) return "publish";
+  return mode === "weights" ? "weigh" : mode === "top-up" ? null : "train";
+}
+
+const WHY = {
+  train: "New rows instead of yours. A model may bring the gap back: name it, and the table is " +
+    "made for it.",
+  model: "Your rows, made for this model: trained on them with their weights, it decides equally.",
+  weigh: "Your rows stay as they are and get a column of weights: use it in every table.",
+  publish: "New rows without a copy of anybody's row; rare values are merged.",
+  private: "A private result is always new rows.",
+  added: "Only the rows to add to yours, as chosen under “The files”.",
+};
+
+function uses() {
+  const { options, state: { forms } } = store, use = useOf(options);
+  if (isGiven(options.epsilon)) return soft(WHY.private);
+  const models = forms.change.find(({ name }) => name === "model");
+  const radio = ([name, { label, values }]) => h("label", { key: name },
+    h("input", { type: "radio", name: "use", checked: name === use,
+      onchange: () => change(values) }), label);
+  const why = isGiven(options.model) ? WHY.model : WHY[use ?? "added"];
+  return [
+    h("fieldset", { class: "uses" },
+      h("legend", null, "What will you do with it?"), Object.entries(USES).map(radio)),
+    h("div", { class: "which" },
+      use === "train" && choose("Which model?", options.model ?? "",
+        [["", "any"], ...models.choices],
+        (model) => change({ model: model || null, mode: model ? "weights" : null })),
+      h("p", { class: "soft", id: "why" }, why)),
+  ];
+}
+
+// ---------------------------------------------------------------- the button, and what it makes
+
+// What each file is for.
+const FOR = {
+  "Saved fit": "more rows and reports, whenever you want",
+  Report: "explains it to others",
+  "Report as PDF": "explains it on paper",
+  "Public values": "what you declared",
+};
+
+const listFiles = (files) => files.length > 0 && h("ul", { class: "files" }, files.map((file) =>
+  h("li", null, h("a", { href: fileAddress(file.folder, file.name), download: "" },
+    `${file.what}: ${file.name}`),
+  h("span", { class: "soft" }, [FOR[file.what], size(file.bytes)].filter(Boolean).join(", ")))));
+
 export function actions() {
-  const { answer, refitting, files, sent } = store;
+  const { answer, refitting, files, sent } = store, off = isMissing();
   const why = refitting ? "The newest result is on its way; you can take it when it is there."
     : "There is no result for what you asked for last, so there is nothing to take yet.";
-  return answer && h("div", { class: "actions" },
-    h("p", { class: "buttons" },
-      button("Make the files", () => slow("take"), { class: "main", id: "make", disabled: isMissing() }),
-      button("Pin this scenario", pin, { id: "pin", disabled: isMissing() }),
-      button("Make a page to send", send, { id: "send", disabled: isMissing() })),
+  return answer && h("section", { id: "actions", "aria-label": "What will you do with it?" },
+    uses(),
+    button("Make the files", () => slow("take"), { class: "main", id: "make", disabled: off }),
     h("p", { id: "not-made", class: "warnings", hidden: !isOld() || !answer }, why),
     h("div", { id: "making" }, working("take")),
-    h("div", { id: "files" }, listFiles(isOld() ? [] : files)), h("div", { id: "sent" }, sent &&
-      h("a", { href: sent, download: "scenarios.html" }, "Scenarios to send: scenarios.html")));
+    h("div", { id: "files" }, listFiles(isOld() ? [] : files)),
+    h("p", { class: "again" }, h("span", { class: "soft" }, "Do this again: "),
+      h("a", { href: "#command" }, "command"), " · ",
+      h("a", { href: "#python" }, "Python"), " · ",
+      button("page to send", send, { id: "send", class: "plain", disabled: off }), " · ",
+      button("keep to compare", pin, { id: "pin", class: "plain", disabled: off })),
+    h("div", { id: "sent" }, sent && h("a", { href: sent.address, download: sent.name },
+      `Page to send: ${sent.name}`)));
+}
+
+// ---------------------------------------------------------------- again
+
+export function againPart() {
+  const { options, answer } = store, isPrivate = Boolean(options.epsilon);
+  const spends = `Running it again spends another ε = ${options.epsilon}. Keep the saved ` +
+    "fit instead: 'fairmaxent sample' and 'fairmaxent report' make more rows and reports of it, " +
+    "which spends nothing.";
+  const same = "These write the same table, byte for byte; the command also saves the same " +
+    "fit, and the same report, in which options are named as they are typed.";
+  return answer && section("again", "Do this again", soft(isPrivate ? spends : same),
+    h(Snippet, { title: "Command", id: "command", text: isOld() ? "" : answer.command }),
+    h(Snippet, { title: "Python", id: "python", text: isOld() ? "" : answer.python }));
 }
 
 export function takePart() {
   const { state: { forms }, options, answer } = store;
-  const isPrivate = Boolean(options.epsilon);
-  return answer && section("take", "Take", false, form(forms.take, options, change),
-    folded("The report", options.pdf, form(forms.report, options, change)),
-    h("h3", null, isPrivate ? `How it was made. Running it again spends another ε = ${options.epsilon}`
-      : "Repeat it elsewhere"),
-    soft(isPrivate
-      ? "Keep the saved fit instead: 'fairmaxent sample' and 'fairmaxent report' make more rows and reports of it, " +
-        "which spends nothing."
-      : "These write the same table, byte for byte; the command also saves the same fit, and the same report, in " +
-        "which options are named as they are typed."),
-    h(Snippet, { title: "Command", id: "command", text: isOld() ? "" : answer.command }),
-    h(Snippet, { title: "Python", id: "python", text: isOld() ? "" : answer.python }));
+  return answer && section("take", "The files", form(forms.take, options, change),
+    folded("The report", options.pdf, form(forms.report, options, change)));
 }
 
 class Snippet extends Component {
@@ -61,13 +130,9 @@ class Snippet extends Component {
         this.setState({ said: " selected; copy it with the keyboard" });
       }
     };
-    return h("div", { class: "snippet" }, h("h4", null, title),
+    return h("div", { class: "snippet" }, h("h3", null, title),
       h("pre", { id, tabindex: "0", "aria-label": title }, text),
       button("Copy", copy, { "aria-label": `Copy the ${title.toLowerCase()}` }),
       h("span", { role: "status", class: "soft" }, this.state.said));
   }
 }
-
-export const listFiles = (files) => files.length > 0 && h("ul", { class: "files" }, files.map((file) =>
-  h("li", null, h("a", { href: fileAddress(file.folder, file.name), download: "" },
-    `${file.what}: ${file.name}`), ` (${size(file.bytes)})`)));

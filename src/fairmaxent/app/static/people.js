@@ -1,0 +1,171 @@
+// @ts-check
+// What happens to people, in whole people and in words: both sides, and the price.
+
+import { amounts, percent, roughly, short, times, together, whole, wholes } from "./format.js";
+
+// ---------------------------------------------------------------- names
+
+const isCode = (text) => /^-?[\d.]+$/.test(text);
+const isYes = (text) => /^(yes|no|true|false)$/i.test(text);
+
+// A group that is only called yes, 1 or [18, 30) is called by its column, too.
+const isBare = (text) => isYes(text) || !/^\p{L}/u.test(text);
+export const groupName = (group) =>
+  short(group.called ?? (isBare(group.group) ? group.name : group.group));
+
+// The last bin of a number ends with the largest that anybody has: [40, 59] is at least 40.
+export const levelName = (level) => short(level.replace(/^\[(.+), .+\]$/, "≥ $1"));
+
+export function outcomeName({ outcome, about }) {
+  const column = short(about.slice(0, about.length - outcome.length - " = ".length));
+  const level = levelName(outcome);
+  if (isCode(outcome)) return `${column} = ${level}`;
+  if (isYes(outcome)) return `“${level}” in ${column}`;
+  return /^[<>≤≥([]/.test(level) ? `${column} ${level}` : `${column} “${level}”`;
+}
+
+// ---------------------------------------------------------------- the groups of a column
+
+// Every column that is compared, with its groups and its rates; of several outcomes, the one that
+// the groups of the data differ in most.
+export function groupings(see) {
+  const names = [...new Set(see.groups.map((group) => group.column))];
+  return names.map((name) => {
+    const all = see.groups.filter((group) => group.column === name);
+    const outcomes = see.rates.find((one) =>
+      one.kind === "statistical_rate" && one.grouping === name);
+    const sizes = see.rates.find((one) =>
+      one.kind === "representation_rate" && one.columns === outcomes?.columns);
+    const means = see.means.flatMap(({ group: named, before, after }) => {
+      const group = all.find((one) => one.name === named);
+      return group ? [{ ...group, before, after }] : [];
+    });
+    const groups = mostUnequal(all);
+    const others = new Set(all.map((group) => group.outcome)).size - 1;
+    return { name, groups, all, others, outcomes, sizes, means };
+  });
+}
+
+function mostUnequal(groups) {
+  const outcomes = [...new Set(groups.map((group) => group.outcome))];
+  const of = (outcome) => groups.filter((group) => group.outcome === outcome);
+  const gap = (outcome) => {
+    const rates = of(outcome).filter((group) => !group.is_apart && group.rate_before !== null)
+      .map((group) => group.rate_before);
+    return Math.max(...rates) - Math.min(...rates);
+  };
+  const widest = outcomes.reduce((one, other) => (gap(other) > gap(one) ? other : one));
+  return of(widest);
+}
+
+// Whole people of each group before and after, who add up to as many as they are together.
+export function counted(groups, of = "with") {
+  const before = wholes(groups.map((group) => group[`${of}_before`]));
+  const after = wholes(groups.map((group) => group[`${of}_after`]));
+  return groups.map((group, index) => ({ group, before: before[index], after: after[index],
+    change: after[index] - before[index] }));
+}
+
+// If not, its people with the outcome can become fewer although they get it more often.
+export const keepsSizes = (groups) =>
+  counted(groups, "people").every(({ change }) => change === 0);
+
+// ---------------------------------------------------------------- a sentence, in pieces
+
+const TOLD = 2; // groups that are named, unless only one more is left
+
+const side = (change) => (change > 0 ? "gain" : "loss");
+const bySize = (one, other) =>
+  Math.abs(other.change) - Math.abs(one.change) || other.change - one.change;
+
+// The largest changes, always one of each side, and the rest in one piece with its sums. Groups
+// that are too small to be compared are never named beside others.
+function pieces(changes, say, sumOf) {
+  const all = changes.filter(({ change }) => change !== 0).sort(bySize);
+  const large = all.filter(({ group }) => !group.is_apart), known = large.length ? large : all;
+  const firsts = [1, -1].map((sign) => known.find(({ change }) => sign * change > 0))
+    .filter((one) => one !== undefined);
+  const next = known.filter((one) => !firsts.includes(one));
+  const isLast = all.length === TOLD + 1 && known.length === all.length;
+  const told = [...firsts, ...next].slice(0, isLast ? TOLD + 1 : TOLD).sort(bySize);
+  const rest = all.filter((one) => !told.includes(one));
+  const sums = [1, -1].map((sign) => rest.filter(({ change }) => sign * change > 0))
+    .filter((ones) => ones.length > 0).map(sumOf);
+  const where = `${rest.length} other group${rest.length === 1 ? "" : "s"}`;
+  return [
+    ...told.map((one) => ({ kind: side(one.change), text: say(one) })),
+    ...(rest.length ? [{ kind: "rest", text: `${together(sums)} in ${where}` }] : []),
+  ];
+}
+
+const sum = (ones) => ones.reduce((total, one) => total + one.change, 0);
+const people = (change) => `${whole(Math.abs(change))} ${change > 0 ? "more" : "fewer"}`;
+const isNamed = (group) => group.called !== null && group.called !== undefined;
+const of = (group) =>
+  `${!isNamed(group) && isBare(group.group) ? "with " : ""}${groupName(group)}`;
+
+const inPeople = (groups, what = "with") => pieces(counted(groups, what),
+  ({ group, change }) => `${people(change)} ${of(group)}`,
+  (ones) => people(sum(ones)));
+
+// How much a rate changes, in the digits that are shown.
+export const rise = ({ rate_before: before, rate_after: after }) =>
+  (before === null || after === null ? 0 : Math.round(1000 * after) - Math.round(1000 * before));
+
+const inRates = (groups) => pieces(groups.map((group) => ({ group, change: rise(group) })),
+  ({ group }) =>
+    `${percent(group.rate_after)} of ${groupName(group)} instead of ${percent(group.rate_before)}`,
+  (ones) => `${sum(ones) > 0 ? "more" : "less"} often`);
+
+function inMeans(means) {
+  const shown = amounts(means.flatMap(({ before, after }) => [before, after]));
+  const changes = means.map((group) => ({ group, change: group.after - group.before }));
+  return pieces(changes,
+    ({ group, change }) => `${shown(Math.abs(change))} ${change > 0 ? "more" : "less"} ` +
+      `for ${groupName(group)}`,
+    (ones) => (sum(ones) > 0 ? "more" : "less"));
+}
+
+// What happens to the groups of a column, as pieces, and the words around them.
+export function told({ groups, means, others: outcomes }) {
+  if (means.length) {
+    const column = means[0].about.split(" = ")[0];
+    return { pieces: inMeans(means), before: `On average, ${short(column)} would be `, after: "" };
+  }
+  const after = ` would have ${outcomeName(groups[0])}`;
+  const parts = keepsSizes(groups) ? inPeople(groups) : inRates(groups);
+  const more = outcomes > 1 ? `; ${outcomes} other outcomes change, too` : "";
+  return { pieces: parts, before: "", after: `${after}${more}` };
+}
+
+// A table that is made for a model says so; its outcomes are what the model has to learn from.
+const MADE = /^This table is made for a model/;
+export const madeFor = (see) => see.about_models.find((text) => MADE.test(text));
+
+// How the sizes of the groups of a column change, if they do.
+export const sizesTold = ({ groups }) => (keepsSizes(groups) ? [] : inPeople(groups, "people"));
+
+export const textOf = ({ pieces: parts, before, after }) =>
+  `${before}${together(parts.map(({ text }) => text))}${after}.`;
+
+// ---------------------------------------------------------------- the price
+
+const FREE = 0.00005; // of the data, which rounds to nothing
+
+export const costOf = ({ effective_rows: left, worth }) => Math.max(0, 1 - left / worth);
+
+// What it costs, in a sentence for everybody.
+export function price(see) {
+  const cost = costOf(see), changed = see.changed_people;
+  const rows = cost >= FREE ? `${roughly(cost)} of your data` : "";
+  if (changed < 0.5) return rows ? `It costs ${rows}.` : "It costs nothing.";
+  const outcomes = `another outcome for ${whole(changed)} of ${whole(see.rows)} people`;
+  return `It costs ${together([outcomes, rows].filter(Boolean))}.`;
+}
+
+// The same in full, for those who want to know how.
+export function priceInFull({ rows, worth, effective_rows: left, heaviest }) {
+  const wasLess = Math.round(worth) < rows ? `, which counted like ${whole(worth)} before,` : "";
+  const largest = heaviest === null ? "" : `; the largest weight is ${times(heaviest)}`;
+  return `${whole(rows)} rows${wasLess} count like ${whole(left)}${largest}.`;
+}
