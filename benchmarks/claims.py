@@ -42,8 +42,8 @@ CLAIMS = {
     ),
     "paper": (
         """
-New rows of the census table Adult, in the paper's five columns, have both rates exactly. To change the same table in
-their own ways, AIF360's optimised pre-processing takes {alternatives|AIF360 OptimPreproc, fit|× ours} times the CPU of
+New rows of the census table Adult, in the paper's five columns, have both rates up to whole rows. Others do other jobs on
+the same table, so these are no races: AIF360's optimised pre-processing takes {alternatives|AIF360 OptimPreproc, fit|× ours} times the CPU of
 `fairmaxent`, SMOTENC of imbalanced-learn {alternatives|imbalanced-learn SMOTENC|× ours} times, and mirror descent of
 private-pgm {alternatives|mbi MirrorDescent|× ours} times; AIF360's reweighing, which gives weights for one rate only,
 takes {alternatives|AIF360 Reweighing|× ours} times as much. On the paper's data a fit takes
