@@ -22,7 +22,7 @@ from sklearn.tree import DecisionTreeClassifier
 from fairmaxent import Domain, Model, debias, load, progress
 from fairmaxent.errors import InputError
 from fairmaxent.fit.pipeline import refit
-from fairmaxent.relabelling import surrogate
+from fairmaxent.relabelling import closed_loop
 from tables import hiring
 
 
@@ -96,7 +96,7 @@ class Boosted:
         ("decision tree", 0.9),
         (Model(own_pipeline(), parity="decisions"), 0.89),
         (own_pipeline(SamplingPipeline), 0.89),
-        (Boosted(), 0.93),
+        (Boosted(), 0.87),
         (by_heart(), 0.8),
     ],
     ids=[
@@ -141,7 +141,7 @@ def test_equal_opportunity_is_about_those_with_the_good_outcome():
     assert "may be too favourable" not in str(fit.certificate)
     known = fitted(frame, Model(by_heart(), parity="opportunity")).certificate
     # boosting learned from the people who are compared
-    assert known.decisions.way == "soft tilt"
+    assert known.decisions.way == "soft"
     assert "may be too favourable" in str(known)
 
 
@@ -198,18 +198,10 @@ def test_the_certificate_says_first_for_which_model_and_that_the_table_is_not_at
         "made for a model: LogisticRegression that does not see the protected columns;"
         " leave them out" in first
     )
-    more, less = (
-        next(
-            share.taught
-            for share in known.decisions.shares
-            if share.group == f"sex = {z}"
-        )
-        for z in "fm"
-    )
-    assert more > less  # beyond parity
+    least, most = sorted(known.decisions.shares, key=lambda share: share.taught)
     assert (
-        f"most common for sex = f ({more:.1%}), least for sex = m ({less:.1%})"
-        in second
+        f"most common for {most.group} ({most.taught:.1%}), least for {least.group}"
+        f" ({least.taught:.1%})" in second
     )
     # of the table; that of decisions is wanted
     assert known.wanted["statistical_rate"]["sex"] is None
@@ -221,17 +213,21 @@ def test_the_certificate_says_first_for_which_model_and_that_the_table_is_not_at
 @pytest.mark.slow
 @pytest.mark.parametrize("rows", [1000, 4000])
 @pytest.mark.parametrize("sees", [True, False])
-def test_what_is_expected_is_what_other_people_show(sees, rows):
+@pytest.mark.parametrize("parity", ["decisions", "opportunity"])
+def test_what_is_expected_is_what_other_people_show(parity, sees, rows):
     people, runs = hiring(99, rows=60_000), []
+    compared = np.full(len(people), True)
+    if parity == "opportunity":
+        compared = (people["hired"] == "yes").to_numpy()
+    plan = Model("logistic", parity=parity, hide_protected=not sees)
     for seed in range(50):
-        fit = fitted(
-            hiring([seed, 7], rows=rows), Model("logistic", hide_protected=not sees)
-        )
+        fit = fitted(hiring([seed, 7], rows=rows), plan)
         (known,) = fit.certificate.decisions.rates
-        reached = rate(decided(fit, people), people)
+        reached = rate(decided(fit, people)[compared], people[compared])
         runs.append((known.rate, reached, known.low <= reached <= known.high))
     expected, reached, covered = np.mean(runs, axis=0)
-    assert expected == pytest.approx(reached, abs=0.01)
+    allowed = {"decisions": 0.01, "opportunity": 0.015}[parity]
+    assert expected == pytest.approx(reached, abs=allowed)
     assert covered >= 0.92
 
 
@@ -324,7 +320,7 @@ def test_people_keep_their_outcome_as_far_as_their_profile_allows(
     """The group is hidden, several people share a profile (`a` is in bins), and the
     outcome of some is unknown.
     """
-    monkeypatch.setattr(surrogate, "_FARTHEST", farthest)
+    monkeypatch.setattr(closed_loop, "_FARTHEST", farthest)
     frame = hiring(0, rows=500).drop(columns="b")
     frame.loc[::9, "hired"] = None
     fit = fitted(frame, Model("logistic", hide_protected=True), base_share=0.0)
@@ -505,10 +501,10 @@ def test_a_model_that_cannot_be_meant_is_refused(plan, message):
 @pytest.mark.parametrize(
     ("plan", "way"),
     [
-        (Model(LogisticRegression(), hide_protected=True), "along"),
+        (Model(LogisticRegression(), hide_protected=True), "soft"),
         (
             Model(DecisionTreeClassifier(min_samples_leaf=150, random_state=0)),
-            "soft tilt",
+            "tilt",
         ),
     ],
 )

@@ -11,6 +11,18 @@ def forged(text, rng):
             return other
 
 
+def forged_head(text, rng):
+    """The text with one sign changed, deleted or put in before its seal ends."""
+    end = text.index("Seal: ") + 20
+    while True:
+        place = rng.randrange(end)
+        sign = rng.choice(["", *',;:= &.x1"\n'])
+        other = text[:place] + sign + text[place + rng.choice([0, 1]) :]
+        line = text[text.rfind("\n", 0, place) + 1 :].partition("\n")[0]
+        if other != text and "To be written" not in line:
+            return other
+
+
 def _changed(text, rng):
     lines = text.split("\n")
     fixed = [

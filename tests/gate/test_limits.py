@@ -203,6 +203,15 @@ def test_what_is_far_beyond_a_limit_is_found(kind):
     assert answers(kind, BEYOND[kind], 300, 300)["fail"] >= 0.8
 
 
+# Of the table below: which groups need more people, if not only F, and its strata.
+NEEDING = {
+    "representation_rate": {"F", "M"},
+    "equal_opportunity": {"F within true y = yes"},
+    "equalised_odds": {"F within true y = yes", "F within true y = not yes"},
+}
+STRATA = [(sex, y, n) for sex, n in (("F", 30), ("M", 450)) for y in ("yes", "not yes")]
+
+
 @pytest.mark.parametrize(
     ("kind", "tables"),
     [
@@ -229,20 +238,27 @@ def test_so_many_people_of_each_group_tell_four_times_in_five(kind, tables):
     elif kind != "statistical_rate":
         asked["predictions"] = "decided"
     (found,) = check(counts, **asked).findings
-    sizes = {"F": 60, "M": 900} | found.needed
-    assert {*found.needed} == ({"F", "M"} if "repr" in kind else {"F"})
+    needed = found.needed
+    assert {*needed} == NEEDING.get(kind, {"F"})
 
     rng = np.random.default_rng(5)
     told = 0
     for _ in range(tables):
-        people = rng.multinomial(
-            sum(sizes.values()),
-            [sizes["F"] / sum(sizes.values()), sizes["M"] / sum(sizes.values())],
-        )
-        if "repr" not in kind:
-            people = list(sizes.values())
+        if kind == "representation_rate":  # at the shares that were observed
+            people = rng.multinomial(sum(needed.values()), [60 / 960, 900 / 960])
+        else:
+            people = [needed.get("F", 60), 900]
         table = pd.DataFrame({"sex": np.repeat(["F", "M"], people)})
         table["y"] = rng.choice(["yes", "no"], len(table))
+        if kind in ("equal_opportunity", "equalised_odds"):
+            table = pd.DataFrame(
+                [
+                    (sex, y)
+                    for sex, y, have in STRATA
+                    for _ in range(needed.get(f"{sex} within true y = {y}", have))
+                ],
+                columns=["sex", "y"],
+            ).replace({"y": {"not yes": "no"}})
         table["decided"] = rng.choice(["yes", "no"], len(table))
         told += check(table, **asked).answer != "cannot tell"
     error = np.sqrt(0.8 * 0.2 / tables)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from fairmaxent.relabelling.closed_loop import Attempt, State
+from fairmaxent.relabelling.rule import Known
 from fairmaxent.relabelling.task import Task
 
 
@@ -16,12 +17,13 @@ def task_of(good, group, **fields):
         "profile": np.arange(len(good)),
         "weight": np.ones(len(good)),
         "compared": np.ones(len(good), dtype=bool),
+        "of_good": False,
         "factor": np.ones(group.max() + 1),
         "threshold": 0.5,
         "sees_group": True,
         "train": None,
-        "foretell": None,
-        "fair_shares": None,
+        "advise": None,
+        "fair_shares": lambda shares: np.full(len(shares), shares.mean()),
     }
     return Task(**usual | fields)
 
@@ -33,17 +35,32 @@ def groups_of(*sizes, **fields):
     return task_of(good, group, **fields)
 
 
-def attempt_of(shares, offsets=(1.0, -1.0), scores=(), student=None):
+def known_by(task, chances=0.5, moves=None, *, is_own=True, shares=None):
+    """What is known of the people of a task; of their groups everything."""
+    if moves is None:
+        moves = np.eye(task.groups)[task.group]
+    if shares is None:
+        shares = np.full(task.groups, 0.5)
+    return Known(
+        chances=np.broadcast_to(np.array(chances, dtype=float), len(task.good)),
+        moves=np.array(moves, dtype=float),
+        is_own=is_own,
+        shares=np.array(shares, dtype=float),
+        trainings=2.0,
+    )
+
+
+def attempt_of(shares, offsets=(1.0, -1.0), chances=(), student=None):
     return Attempt(
         offsets=np.array(offsets, dtype=float),
-        scores=np.array(scores, dtype=float),
+        chances=np.array(chances, dtype=float),
         shares=np.array(shares, dtype=float),
         student=student,
     )
 
 
-def state_of(*attempts, wanted=(0.5, 0.5), gaps=((0.0, 0.0), (0.0, 0.0)), **fields):
-    usual = {"likely": None, "slopes": None, "current": attempts[-1]}
+def state_of(*attempts, wanted=(0.5, 0.5), gaps=((0.0, 0.0),), **fields):
+    usual = {"known": None, "offsets": np.zeros(len(wanted)), "trainings": 5.0}
     return State(
         wanted=np.array(wanted),
         attempts=attempts,

@@ -236,7 +236,7 @@ def test_a_broken_model_is_refused_in_our_words(name, door):
 
 
 @pytest.mark.parametrize(
-    ("method", "after", "training"), [("fit", 6, 7), ("predict_proba", 13, 4)]
+    ("method", "after", "training"), [("fit", 6, 7), ("predict_proba", 13, 7)]
 )
 def test_an_exception_says_in_which_training_it_came(method, after, training):
     model = raising(ZeroDivisionError("half way"), method, after)

@@ -1,20 +1,16 @@
-"""Lessons: what each of the five ways says of people, by hand."""
+"""Lessons: what each way says of people, by hand."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from loop_tasks import groups_of, task_of
+from loop_tasks import groups_of, known_by, task_of
 
 from fairmaxent.relabelling.lessons import (
     Teaching,
-    along,
     dealt,
     lesson,
-    likely_outcomes,
-    rightly_judged,
-    soft_tilt,
-    surprise,
+    soft_labels,
     tilt,
     train,
 )
@@ -33,31 +29,21 @@ def test_a_group_without_people_can_be_tilted():
     np.testing.assert_allclose(weight, [1.5, 0.5])
 
 
-def test_a_soft_tilt_moves_the_log_odds():
-    likely = np.array([0.5, 0.2, 0.0])
-    shares = soft_tilt(likely, np.log([3.0, 0.5, 99.0]))
-    # odds 1·3, ¼·½ and, as nobody is sure, 1/99·99
-    np.testing.assert_allclose(shares, [3 / 4, 1 / 9, 1 / 2])
-
-
 @pytest.mark.parametrize(
-    ("threshold", "outcome", "offset", "expected"),
+    ("threshold", "gains", "expected"),
     [
-        # all are shares already, so M = 1
-        (0.5, [0.6, 0.4], [0.1, 0.1], [0.7, 0.5]),
-        # 0.7 above τ, where 0.5 is left: M = 1.4
-        (0.5, [1.0, 0.0], [0.2, 0.2], [1.0, 0.5 - 0.3 / 1.4]),
-        # 0.5 below τ, where 0.25 is left: M = 2
-        (0.25, [1.0, 0.0], [-0.25, -0.25], [0.5, 0.0]),
-        # each by the offset of their group: M = 2
-        (0.5, [1.0, 0.0], [0.5, -0.5], [1.0, 0.0]),
+        # twice as far from τ as the gain
+        (0.5, [0.1, -0.2], [0.7, 0.1]),
+        (0.25, [0.1, -0.1], [0.45, 0.05]),
+        # as far as that is a share
+        (0.5, [0.3, -0.4], [1.0, 0.0]),
+        (0.25, [0.4, -0.2], [1.0, 0.0]),
     ],
 )
-def test_along_moves_what_is_compared_with_the_threshold(
-    threshold, outcome, offset, expected
+def test_labels_turn_twice_as_fast_as_likelihood_at_the_border(
+    threshold, gains, expected
 ):
-    shares = along(np.array(outcome), np.array(offset), threshold)
-    np.testing.assert_allclose(shares, expected, atol=1e-15)
+    np.testing.assert_allclose(soft_labels(np.array(gains), threshold), expected)
 
 
 @pytest.mark.parametrize(
@@ -81,102 +67,43 @@ def test_alone_in_a_profile_one_is_dealt_the_own_share():
     np.testing.assert_allclose(dealt(task, np.array([0.3, 0.2])), [0.3, 0.2])
 
 
-def test_there_are_five_ways():
+def test_there_are_two_ways_beside_the_table_as_it_is():
     task = groups_of(2, 2, factor=np.array([1.0, 2.0]))
     hidden = replace(task, sees_group=False)
-    likely = np.array([0.5, 0.2, 0.5, 0.2])
+    likely = np.array([0.5, 0.2, 0.6, 0.3])
     offsets = np.log([3.0, 0.5])
-    ways = [
-        lesson(task, None, 0 * offsets),
-        lesson(task, None, offsets),
-        lesson(task, likely, offsets),
-        lesson(hidden, None, offsets / 10),
-        lesson(hidden, likely, offsets / 10),
-    ]
-    names = ["none", "tilt", "soft tilt", "along", "soft along"]
-    assert [taught.way for taught in ways] == names
-    none, tilted, softly, straight, soft = ways
+    own = known_by(task, likely)
+    advised = known_by(task, likely, is_own=False)
+    moves = np.array([[1.0, 0.0], [0.5, 0.5], [0.5, 0.5], [0.0, 1.0]])
+    blind = known_by(task, likely, moves)
+    none = lesson(task, own, 0 * offsets)
+    tilted = lesson(task, own, offsets)
+    softly = lesson(task, advised, offsets / 10)
+    hiding = lesson(hidden, blind, offsets / 10)
+    ways = [taught.way for taught in (none, tilted, softly, hiding)]
+    assert ways == ["none", "tilt", "soft", "soft"]
     np.testing.assert_array_equal(none.good, [1, 0, 1, 0])
     np.testing.assert_array_equal(none.weight, [1, 1, 2, 2])
     np.testing.assert_array_equal(tilted.good, [1, 0, 1, 0])
     np.testing.assert_allclose(tilted.weight, [1.5, 0.5, 4 / 3, 8 / 3])
-    for taught in (softly, straight, soft):
+    for taught in (softly, hiding):
         np.testing.assert_array_equal(taught.weight, [1, 1, 2, 2])
-    np.testing.assert_allclose(softly.good, [3 / 4, 3 / 7, 1 / 3, 1 / 9])
-    # moved by ln 3 / 10 = 0.110 and −ln 2 / 10 = −0.069; M = 1.22, and 1
+    # 0.5 and twice what is beyond 0.5, and ln 3 / 10 = 0.110 or −ln 2 / 10 = −0.069
     up = np.log(3) / 10
     down = np.log(2) / 10
-    most = (0.5 + up) / 0.5
-    beyond = np.array([0.5 + up, -0.5 + up, 0.5 - down, -0.5 - down])
-    np.testing.assert_allclose(straight.good, 0.5 + beyond / most)
-    np.testing.assert_allclose(soft.good, likely + np.array([up, up, -down, -down]))
+    expected = 0.5 + 2 * np.array([up, -0.3 + up, 0.1 - down, -0.2 - down])
+    np.testing.assert_allclose(softly.good, expected.clip(0, 1))
+    both = (up - down) / 2  # where each group is as likely
+    expected = 0.5 + 2 * np.array([up, -0.3 + both, 0.1 + both, -0.2 - down])
+    np.testing.assert_allclose(hiding.good, expected.clip(0, 1))
 
 
 def test_a_student_learns_from_everybody_with_each_outcome_they_count_with():
     lessons = []
     task = task_of([1, 0, 1], [0, 0, 0], train=lambda *taught: lessons.append(taught))
-    taught = Teaching("soft tilt", np.array([9.0, 2.0, 4.0]), np.array([1, 0.5, 0.25]))
+    taught = Teaching("soft", np.array([9.0, 2.0, 4.0]), np.array([1, 0.5, 0.25]))
     train(task, np.array([1, 2]), taught)
     ((rows, good, weight),) = lessons
     assert rows.tolist() == [1, 1, 2, 2]
     assert good.tolist() == [False, True, False, True]
     assert weight.tolist() == [1.0, 1.0, 3.0, 1.0]
-
-
-def test_surprise_is_that_of_what_happened():
-    good = np.array([True, False, True])
-    found = surprise(good, np.array([0.5, 0.2, 0.0]), np.array([1.0, 2.0, 3.0]))
-    assert found == pytest.approx(-np.log(0.5) - 2 * np.log(0.8) - 3 * np.log(0.01))
-
-
-def test_who_is_judged_rightly_is_counted_by_weight():
-    task = task_of([1, 0, 1], [0] * 3, threshold=0.75, weight=np.array([1.0, 2.0, 4.0]))
-    # the border is ln 3 = 1.1, so only the last one is decided for
-    assert rightly_judged(task, np.array([1.0, 1.0, 2.0])) == 6.0
-
-
-def taught_by(boosted, own, known):
-    """η, and the folds of boosting, if each is right with this probability.
-
-    Students are right with the probability `own` about unseen people, and decide as
-    `known` says about the 20 people they have seen.
-    """
-    good = np.arange(20) % 2 == 0
-    asked_for = []
-
-    def foretell(labels, rows, asked):
-        asked_for.append(len(asked))
-        chance = np.where(good[asked], boosted, 1 - boosted)
-        return np.column_stack([1 - chance, chance])
-
-    task = task_of(good, [0] * 20, foretell=foretell)
-    certain = np.log(own / (1 - own))
-    unseen = np.where(good, certain, -certain)
-    seen = np.where(good, 1.0, -1.0)
-    # some whom students of folds would judge wrongly
-    wrong = np.arange(20) < 20 - known
-    unseen = np.where(wrong, -unseen, unseen)
-    found = likely_outcomes(task, unseen, seen)
-    return found, len(asked_for)
-
-
-def test_outcomes_are_softened_if_boosting_foretells_them_better():
-    # −ln 0.61 is 3.2 % below −ln 0.6, and −ln 0.605 is 1.6 % below
-    found, folds = taught_by(boosted=0.61, own=0.6, known=20)
-    np.testing.assert_allclose(found, np.tile([0.61, 0.39], 10))
-    assert folds == 3
-    assert taught_by(boosted=0.605, own=0.6, known=20)[0] is None
-    assert taught_by(boosted=0.55, own=0.6, known=20)[0] is None
-
-
-def test_outcomes_are_softened_if_a_student_knows_them_by_heart():
-    # two of 20 are more than 8 %; boosting is the teacher, in more folds
-    found, folds = taught_by(boosted=0.7, own=0.6, known=18)
-    np.testing.assert_allclose(found, np.tile([0.7, 0.3], 10))
-    assert folds == 3 + 10
-    # or the students themselves, if boosting is worse
-    found, folds = taught_by(boosted=0.5, own=0.6, known=18)
-    np.testing.assert_allclose(found, [0.4, 0.6, *np.tile([0.6, 0.4], 9)])
-    assert folds == 3
-    # one of 20 is less
-    assert taught_by(boosted=0.5, own=0.6, known=19)[0] is None

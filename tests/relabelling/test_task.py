@@ -25,16 +25,11 @@ def test_shares_are_those_of_the_weight_of_people_who_are_compared():
     np.testing.assert_allclose(task.size, [1.6, 2.0, 0.0])
 
 
-def test_the_border_is_the_log_odds_of_the_threshold():
-    assert task_of([1], [0]).border == 0
-    assert task_of([1], [0], threshold=0.75).border == pytest.approx(np.log(3))
-
-
 def test_log_odds_are_finite_and_go_both_ways():
-    scores = log_odds(np.array([0.0, 0.2, 0.75, 1.0]), 0.01)
-    expected = [-np.log(99), -np.log(4), np.log(3), np.log(99)]
-    np.testing.assert_allclose(scores, expected)
-    np.testing.assert_allclose(probability(scores), [0.01, 0.2, 0.75, 0.99])
+    scores = log_odds(np.array([0.0, 0.2, 0.75, 1.0]))
+    most = np.log(1e6 - 1)
+    np.testing.assert_allclose(scores, [-most, -np.log(4), np.log(3), most])
+    np.testing.assert_allclose(probability(scores), [1e-6, 0.2, 0.75, 1 - 1e-6])
 
 
 def test_a_group_of_few_people_does_not_steer():
@@ -51,26 +46,6 @@ def test_a_group_with_one_outcome_does_not_steer(outcome):
 def test_if_only_one_group_could_steer_all_that_have_people_do():
     task = groups_of(40, 10, factor=np.ones(3))
     assert task.steers.tolist() == [True, True, False]
-
-
-def test_a_cut_has_the_share_of_a_groups_weight_above_it():
-    weight = np.array([1.0, 1.0, 2.0, 1.0, 1.0])
-    task = task_of([1] * 5, [0, 0, 0, 1, 1], weight=weight)
-    scores = np.array([3.0, 2.0, 1.0, 8.0, 6.0])
-    # a quarter: the first person; half: the first two
-    assert task.cut(scores, 0, 0.25) == 2.5
-    assert task.cut(scores, 0, 0.5) == 1.5
-    assert task.cut(scores, 1, 0.5) == 7.0
-
-
-def test_only_people_who_are_compared_and_have_weight_make_a_cut():
-    task = task_of(
-        [1] * 4,
-        [0] * 4,
-        weight=np.array([1.0, 1.0, 1.0, 0.0]),
-        compared=np.array([True, True, False, True]),
-    )
-    assert task.cut(np.array([3.0, 2.0, 90.0, 80.0]), 0, 0.5) == 2.5
 
 
 def test_people_of_a_profile_share_its_mean():
@@ -104,20 +79,50 @@ def test_each_round_has_other_folds_and_always_the_same():
     assert 0.2 < np.isin(first, second).mean() < 0.5
 
 
-def test_nobody_is_foretold_by_whom_they_were_learned_from():
-    task = groups_of(9, 9, profile=np.arange(18) // 2)
-    lessons = []
+def test_a_sample_has_its_part_of_each_group_and_outcome():
+    task = groups_of(6000, 2000)
+    rows = task.sample(800)
+    assert len(set(rows.tolist())) == len(rows) == 800
+    cells = np.bincount(2 * task.group[rows] + task.good[rows])
+    np.testing.assert_array_equal(cells, [300, 300, 100, 100])
+    np.testing.assert_array_equal(task.sample(800), rows)
+    np.testing.assert_array_equal(task.sample(8000), task.everybody)
 
-    def foretell(labels, rows, asked):
-        lessons.append((set(rows.tolist()), set(asked.tolist())))
-        return np.column_stack([asked / 20, 1 - asked / 20])
 
-    task = task_of(task.good, task.group, profile=task.profile, foretell=foretell)
-    chances = task.foretold(task.group, 3, 6)
-    assert len(lessons) == 6
-    assert all(not rows & asked for rows, asked in lessons)
-    assert set().union(*(asked for _, asked in lessons)) == set(range(18))
-    # the mean of the profile; a third label, which nobody has, has no chance
-    np.testing.assert_allclose(chances[:2, 0], np.mean([0 / 20, 1 / 20]))
-    np.testing.assert_allclose(chances[:, 0] + chances[:, 1], 1.0)
-    np.testing.assert_array_equal(chances[:, 2], 0.0)
+def test_few_people_have_up_to_their_part_of_half_of_a_sample():
+    # of 400, four cells have up to 50 each, more if that is their part
+    task = groups_of(7800, 120, 80)
+    cells = np.bincount(2 * task.group + task.good)
+    rows = task.sample(600)
+    found = np.bincount(2 * task.group[rows] + task.good[rows])
+    assert cells.tolist() == [3900, 3900, 60, 60, 40, 40]
+    # 3,900 · 600 / 8,000 = 292.5; 600 / 2 / 6 = 50; all 40
+    assert found.tolist() == [293, 293, 50, 50, 40, 40]
+
+
+def test_a_part_stands_for_all_and_asks_its_own_people():
+    asked = []
+
+    def teacher(name):
+        return lambda rows, good, weight: asked.append((name, rows.tolist()))
+
+    weight = np.where(np.arange(400) % 4 == 0, 3.0, 1.0)
+    task = groups_of(
+        300, 100, weight=weight, train=teacher("own"), advise=teacher("ours")
+    )
+    rows = np.sort(np.random.default_rng(0).permutation(400)[:90])
+    part = task.part(rows)
+    # the weight of groups and outcomes is in the same ratio as before
+    cells = [2 * one.group + one.good for one in (task, part)]
+    before = np.bincount(cells[0], task.weight)
+    after = np.bincount(cells[1], part.weight)
+    np.testing.assert_allclose(after / after.sum(), before / before.sum())
+    assert part.weight.mean() == pytest.approx(task.weight.mean())
+    part.train(np.array([0, 5]), None, None)
+    part.advise(np.array([2]), None, None)
+    assert asked == [("own", rows[[0, 5]].tolist()), ("ours", [rows[2]])]
+
+
+def test_the_share_of_all_is_that_of_those_who_are_compared():
+    task = groups_of(30, 10)
+    assert task.overall(np.array([0.6, 0.2])) == pytest.approx(0.5)

@@ -3,11 +3,10 @@
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 
-import numpy as np
 import pytest
 
 from fairmaxent.fit import certificate, estimate, pipeline, student
-from fairmaxent.relabelling import classifier, closed_loop, labellers
+from fairmaxent.relabelling import classifier, closed_loop, labellers, rule
 from people import Quick
 from quiet import Seeded
 
@@ -25,8 +24,8 @@ def quickened() -> Iterator[None]:
         patch.setattr(certificate, "_DRAWS", 40)
         patch.setattr(estimate, "_FEW_PEOPLE", 0)
         patch.setattr(estimate, "ESTIMATE_FOLDS", 2)
-        patch.setattr(closed_loop, "ROUNDS", 1)
-        patch.setattr(closed_loop, "_CUTS", np.linspace(0.1, 0.9, 5))
+        patch.setattr(closed_loop, "_ROUNDS", 1)
+        patch.setattr(rule, "_LEVELS", 5)
         patch.setattr(classifier, "_alone", lambda model: nullcontext())
         patch.setattr(student, "ScikitLabeller", quick_teacher)
         yield

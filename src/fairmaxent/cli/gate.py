@@ -17,7 +17,7 @@ from fairmaxent.cli.reading import (
     check_files,
     reading_options,
 )
-from fairmaxent.errors import FairMaxEntError
+from fairmaxent.errors import FairMaxEntError, StorageError
 from fairmaxent.files.reading import STANDARD
 from fairmaxent.files.write import Staging, write_whole
 from fairmaxent.gate import checking
@@ -40,6 +40,12 @@ from fairmaxent.plain_text import Values
 _DOCUMENTS = "\b\nKinds:\n" + "\n".join(
     f"  {name} ({kind.suffix}): {kind.help}" for name, kind in KINDS.items()
 )
+# what the file of a document holds
+_ABOUT = {
+    "model": "a fit; a raking and an evaluation have reports of their own, and no"
+    " documents",
+    "table": "a table of decisions, which no model file holds",
+}
 
 
 @click.command(cls=options.SectionedCommand, epilog=MEANINGS)
@@ -220,8 +226,12 @@ def document_command(
             )
     check_files([output])
     with Staging([output], force=force, readable=[output]) as staging:
-        if is_about_table:
-            text = audit_of(source, AuditRequest(**asked))
-        else:
-            text = load(source).document(kind, **files)
+        try:
+            if is_about_table:
+                text = audit_of(source, AuditRequest(**asked))
+            else:
+                text = load(source).document(kind, **files)
+        except StorageError as problem:
+            about = _ABOUT[KINDS[kind].about]
+            raise StorageError(problem, f". {kind} is about {about}") from problem
         write_whole(staging.path_for(output), text.encode())

@@ -27,22 +27,16 @@ REACHED = 1e-6  # solvers stop a little short of an exact rate
 SHOWN_GROUPS = 12
 _RATES = 3  # of a small group
 # by the way of a table that was made for a student: what it does to the rows
-_LIKELY = (
-    "Rows count partly for each outcome, by how likely it is: outcomes, and rows to"
-    " add, teach this model less."
-)
 _WAYS = {
     "none": (
         "The table stays as it is: from no other that was tried would this model decide"
         " more equally."
     ),
     "tilt": "Each row keeps its outcome, and weights teach the model.",
-    "soft tilt": _LIKELY,
-    "along": (
-        "Rows count partly for each outcome: weights alone, or rows to add, teach less"
-        " if groups are not seen."
+    "soft": (
+        "Rows count partly for each outcome, by how likely it is: weights alone, or"
+        " rows to add, teach this model less."
     ),
-    "soft along": _LIKELY,
 }
 _FLATTERED = (
     "What is expected may be too favourable: what is likely was learned from the people"
@@ -255,8 +249,7 @@ def beyond_lines(decisions: Decisions | None) -> Iterator[str]:
         f" columns; {need}. Other models, and this one if it sees other columns, may"
         f" decide differently. {_WAYS[decisions.way]}"
     )
-    is_soft = decisions.way in ("soft tilt", "soft along")
-    if decisions.parity == "opportunity" and is_soft:
+    if decisions.parity == "opportunity" and decisions.way == "soft":
         yield _FLATTERED
     for rate in decisions.rates:
         taught = [one for one in decisions.shares if one.grouping == rate.grouping]
@@ -279,7 +272,8 @@ def decision_blocks(decisions: Decisions | None) -> list[Block]:
     whom = " whose outcome is good" if decisions.parity == "opportunity" else ""
     head = (
         f"decisions of {decisions.student} about people{whom} it has not seen: it"
-        f" decides for {percent(decisions.decided)} of them (found in"
+        f" decides for {percent(decisions.decided)} of them"
+        f" ({percent(decisions.before)} before; found in"
         f" {counted(decisions.trainings, 'training')}):"
     )
     rows = [

@@ -5,8 +5,8 @@ beyond it. `Decisions` say what the model decides then about people it has not l
 from, and how certain that is.
 """
 
+import math
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,12 @@ from fairmaxent.fit.problem import HALF_A_ROW, Problem
 from fairmaxent.fit.request import Request
 from fairmaxent.progress import Progress
 from fairmaxent.relabelling.closed_loop import Closed, search
-from fairmaxent.relabelling.labellers import Classroom, ScikitLabeller, Trained
+from fairmaxent.relabelling.labellers import (
+    Classroom,
+    Predict,
+    ScikitLabeller,
+    Trained,
+)
 from fairmaxent.relabelling.lessons import Way
 from fairmaxent.relabelling.people import Inputs, Lesson, weight_of_rows
 from fairmaxent.relabelling.task import FEW, Rows, Task
@@ -78,7 +83,8 @@ class Decisions:
     parity: str
     threshold: float
     decided: float  # share of those people whom it decides for
-    trainings: int
+    before: float  # the same of students of the data as they are
+    trainings: int  # of the student on everybody, in all
     way: Way
     rates: tuple[DecidedRate, ...]
     shares: tuple[DecidedShare, ...]
@@ -163,10 +169,9 @@ def teach(
     if closed.way not in ("none", "tilt"):
         labels = _labels(problem, levels, task, closed)
     taught = taught_table(problem, levels, task, closed)
-    decided = levels.decided(closed.shares, task.mass)
     return Taught(
         table=taught,
-        decisions=_decisions(problem, request, closed, decided, taught, name),
+        decisions=_decisions(problem, request, task, closed, taught, name),
         student=closed.student.learned.model,
         labels=labels,
     )
@@ -213,7 +218,6 @@ def _task(
         hidden=_hidden(request),
         unused=data.left_out,
     )
-    teacher = ScikitLabeller(problem.roles, None, blind=plan.hide_protected, calm=True)
     fair = problem.fair_table().table.reshape(-1, groups).sum(axis=0)
     before = problem.empirical.reshape(-1, groups).sum(axis=0)
     task = Task(
@@ -222,11 +226,15 @@ def _task(
         profile=profile[known],
         weight=weight,
         compared=compared,
+        of_good=plan.parity == "opportunity",
         factor=ratio(fair, before),
         threshold=plan.threshold,
         sees_group=not plan.hide_protected,
         train=classroom.train,
-        foretell=partial(_foretell, teacher, inputs.take(known), weight),
+        advise=Adviser(
+            ScikitLabeller(problem.roles, None, blind=plan.hide_protected, calm=True),
+            inputs.take(known),
+        ).train,
         fair_shares=lambda shares: fair_shares(
             problem, levels.decided(shares, task.mass)
         )[levels.good],
@@ -256,18 +264,30 @@ def _is_compared(problem: Problem) -> Mask:
     return np.any(compared, axis=0)
 
 
-def _foretell(
-    teacher: ScikitLabeller,
-    inputs: Inputs,
-    weight: Reals,
-    labels: Rows,
-    rows: Rows,
-    asked: Rows,
-) -> Reals:
-    """The chance of each label of some people, learned from others."""
-    is_label = np.eye(labels.max() + 1)[labels[rows]]
-    lesson = Lesson(inputs.take(rows), weight[rows, None] * is_label)
-    return teacher.learn(lesson)(inputs.take(asked))
+@dataclass(frozen=True, eq=False)
+class Adviser:
+    """A model of ours, which learns from what is in the table."""
+
+    labeller: ScikitLabeller
+    inputs: Inputs
+
+    def train(self, rows: Rows, good: Mask, weight: Reals) -> "Advice":
+        """Learn who has a label."""
+        labels = weight[:, None] * np.column_stack([~good, good])
+        lesson = Lesson(self.inputs.take(rows), labels)
+        return Advice(self.labeller.learn(lesson), self.inputs)
+
+
+@dataclass(frozen=True, eq=False)
+class Advice:
+    """What it has learned."""
+
+    predict: Predict
+    inputs: Inputs
+
+    def chances(self, rows: Rows) -> Reals:
+        """The chance of the label."""
+        return self.predict(self.inputs.take(rows))[:, 1]
 
 
 def fair_shares(problem: Problem, decided: Reals) -> Reals:
@@ -399,13 +419,14 @@ def certain_size(closed: Closed) -> Reals:
 def _decisions(
     problem: Problem,
     request: Request,
+    task: Task,
     closed: Closed,
-    decided: Reals,
     taught: Reals,
     student: str,
 ) -> Decisions:
     """Take the rates of the decisions, and how certain they are."""
     measure = problem.measure
+    decided = Levels.of(problem).decided(closed.shares, task.mass)
     plan = request.training
     assert plan is not None
     size = certain_size(closed)
@@ -438,8 +459,9 @@ def _decisions(
         hide_protected=plan.hide_protected,
         parity=plan.parity,
         threshold=plan.threshold,
-        decided=float(decided[good].sum() / decided.sum()),
-        trainings=closed.trainings,
+        decided=task.overall(closed.shares),
+        before=task.overall(closed.before),
+        trainings=math.ceil(closed.trainings),
         way=closed.way,
         rates=tuple(rates),
         shares=tuple(shares),

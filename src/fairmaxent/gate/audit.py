@@ -6,7 +6,7 @@ They are counted on the rows of a table of decisions, as the rules of New York C
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, fields
 from functools import cached_property
 from itertools import combinations
 from typing import Any
@@ -109,9 +109,11 @@ class AuditRequest:
     @classmethod
     def of_statement(cls, text: str) -> "AuditRequest":
         """Read what a document states."""
-        asked: dict[str, Any] = parse_qs(text)
+        stated = parse_qs(text)
+        asked: dict[str, Any] = {one.name: stated.get(one.name) for one in fields(cls)}
         for name in ("outcome", "score"):
-            (asked[name],) = asked.get(name, [None])
+            if asked[name] is not None:
+                asked[name] = asked[name][0]
         return cls(**asked)
 
 

@@ -5,12 +5,13 @@ Each fact is a function, found by its name in `papers.toml`.
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from fairmaxent.data.table import Codes, Reals
 from fairmaxent.document import Block, Table
 from fairmaxent.document.words import capital, percent
 from fairmaxent.errors import FairMaxEntError
@@ -30,7 +31,8 @@ _MEANING = (
 )
 _NOISY = (
     "The fit is private: numbers of the data are noisy. The noise (95 %) stands behind"
-    " ±, or as a range; numbers of the result have none."
+    " ±, or as a range; numbers of the result have none, and how far chance may have"
+    " moved a share is not said."
 )
 _HEADS = (
     "Group",
@@ -63,8 +65,8 @@ def _noise(fit: Certified, cells: float, people: float | None = None) -> str:
 def _table(fit: Certified) -> Facts:
     noise = _noise(fit, fit.problem.cells().size)
     yield (
-        f"The table has {fit.certificate.rows:,}{noise} rows and"
-        f" {len(fit.columns)} columns: {', '.join(fit.columns)}."
+        f"The data that the fit was made from have {fit.certificate.rows:,}{noise} rows"
+        f" and {len(fit.columns)} columns: {', '.join(fit.columns)}."
     )
 
 
@@ -94,16 +96,41 @@ def _missing(fit: Certified) -> Facts:
         return
     table = fit.table.collect()
     codes = fit.roles.blocks.unpool(table.codes)
-    for index, column in enumerate(fit.domain.attributes):
-        if column.missing is not None:
-            missing = table.rows[codes[:, index] == column.missing].sum()
-            share = percent(float(missing / table.size))
-            yield f"{column.name} is missing in {missing:,.0f} rows ({share})."
-    yield "No other column has missing values."
+    attributes = fit.domain.attributes
+    with_gaps = [
+        index for index, one in enumerate(attributes) if one.missing is not None
+    ]
+    rows: list[tuple[str, ...]] = []
+    for index in with_gaps:
+        column = attributes[index]
+        lacking = np.where(codes[:, index] == column.missing, table.rows, 0)
+        share = percent(float(lacking.sum() / table.size))
+        yield f"{column.name} is missing in {lacking.sum():,.0f} rows ({share})."
+        among = [one for one in fit.roles.protected if one != index]
+        for group, people, without in _by_group(fit, codes, among, table.rows, lacking):
+            row = (column.name, group, f"{without:,.0f}", percent(without / people))
+            rows.append(row)
+    others = " other" if with_gaps else ""
+    yield f"No{others} column has missing values."
+    if rows:
+        heads = ("Column", "Group", "Missing", "Share of the group")
+        yield Table("Missing values by group", heads, tuple(rows))
     yield (
         f"{table.distinct:,} of {table.size:,} rows are different as they were read,"
         " with numbers in bins; whether equal ones are duplicates is not known."
     )
+
+
+def _by_group(
+    fit: Certified, codes: Codes, among: Sequence[int], rows: Reals, lacking: Reals
+) -> Iterator[tuple[str, float, float]]:
+    """Each group, its people, and how many of them lack a value."""
+    for index in among:
+        people = np.bincount(codes[:, index], rows)
+        without = np.bincount(codes[:, index], lacking)
+        for level in np.flatnonzero(people).tolist():
+            group = fit.domain.attributes[index].describe(level)
+            yield group, float(people[level]), float(without[level])
 
 
 def _rates(fit: Certified) -> Facts:

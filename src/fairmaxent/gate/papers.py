@@ -193,7 +193,7 @@ class Filed:
     path: Name
     text: str
     head: str
-    stamp: Stamp
+    stamp: dict[str, str]
 
     @classmethod
     def read(cls, path: Name) -> "Filed":
@@ -206,7 +206,10 @@ class Filed:
     @property
     def kind(self) -> Kind | None:
         """What kind of document it says it is."""
-        return KINDS.get(self.stamp.get(_WRITTEN, "").partition(",")[0])
+        stated = self.stamp.get(_WRITTEN, "").split(", ")
+        if len(stated) != len(("kind", "date", "version")):
+            return None
+        return KINDS.get(stated[0])
 
     def foreign(self, source: str) -> StorageError:
         """The error for a document about something else."""
@@ -218,10 +221,14 @@ class Filed:
 
     def compared(self, draft: Draft) -> Comparison:
         """The lines that are not as made again, but for what people write."""
+        try:
+            again = draft.sealed()
+        except InputError as problem:  # what it states could not be written
+            raise self.foreign(draft.kind.about) from problem
         return Comparison(
             kind=draft.kind.name,
             written=on_one_line(self.stamp[_WRITTEN]),
-            differences=tuple(_differences(self.text, draft.sealed())),
+            differences=tuple(_differences(self.text, again)),
             unwritten=len(
                 re.findall(rf'^(?:> | *"[^"]+": "){_TO_WRITE}', self.text, re.M)
             ),
@@ -254,7 +261,7 @@ def verify_audit(path: Name, data: Any) -> Comparison:
         raise filed.foreign("table")
     request = AuditRequest.of_statement(filed.stamp.get(_ASKED, ""))
     audited = Audit.of(data, request)
-    stamp = dict(filed.stamp)
+    stamp = filed.stamp | {_ASKED: request.stated}
     if audited.sha256 is not None and "Data" in stamp:
         name = unquote(stamp["Data"].partition(", ")[0])
         stamp["Data"] = _identified(name, audited.sha256)
@@ -403,7 +410,7 @@ def _filled(part: Mapping[str, Any], subject: Any) -> list[Block]:
         fact for name in part.get("facts", ()) for fact in ALL_FACTS[name](subject)
     ]
     blocks: list[Block] = [fact for fact in facts if not isinstance(fact, str)]
-    sentences = [fact for fact in facts if isinstance(fact, str)]
+    sentences = [f"{fact.rstrip('.')}." for fact in facts if isinstance(fact, str)]
     if sentences:
         blocks.insert(0, Listing(tuple(sentences)))
     return blocks

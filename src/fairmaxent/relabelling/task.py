@@ -1,7 +1,7 @@
 """The task of the closed loop: people, a student, and what it is to decide."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
@@ -9,15 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data.table import Mask, Reals, effective_rows, ratio, tally
-from fairmaxent.relabelling.soft_labels import quantile
 
 FOLDS = 3
-ROUNDS = 3
-MOST_TRAININGS = 25  # of students of folds and of everybody, in all rounds
+MOST_TRAININGS = 25  # of students of folds and of everybody, and of models of ours
 FEW = 30.0  # people of a group below which it does not steer the others
 # draws of our own: data that were simulated with a plain seed do not share them
 _STREAM = 20_180_223
-_SMALLEST = 1e-6  # of a student's probabilities whose log-odds are taken
+_SMALLEST = 1e-6  # of probabilities whose log-odds are taken
 
 Rows = NDArray[np.intp]
 
@@ -46,12 +44,12 @@ class Task:
     # the people whose decisions are compared: all of known groups, or those whose
     # outcome is good
     compared: Mask
+    of_good: bool  # the latter
     factor: Reals  # t(z) / e(z), by which the people of each group count
     threshold: float  # τ
     sees_group: bool
     train: Train
-    # labels, rows to learn from, rows to ask -> chance of each label
-    foretell: Callable[[Rows, Rows, Rows], Reals]
+    advise: Train  # a model of ours, which may know better what is likely
     # shares of the groups decided for -> the closest fair ones
     fair_shares: Callable[[Reals], Reals]
     # as many as now, or "best": as many as makes it most accurate
@@ -66,11 +64,6 @@ class Task:
     def groups(self) -> int:
         """Number of groups, some of which may have nobody."""
         return len(self.factor)
-
-    @property
-    def border(self) -> float:
-        """The log-odds from which a student decides for somebody."""
-        return float(np.log(self.threshold / (1 - self.threshold)))
 
     @cached_property
     def mass(self) -> Reals:
@@ -105,20 +98,13 @@ class Task:
         part = self._by_group(weight * decided, rows)
         return ratio(part, total)
 
+    def overall(self, shares: Reals) -> float:
+        """The share of all who are compared, if these are those of the groups."""
+        return float(shares @ self.mass / self.mass.sum())
+
     def _by_group(self, values: Reals, rows: Rows) -> Reals:
         chosen = self.compared[rows]
         return tally(self.group[rows][chosen], values[chosen], self.groups)
-
-    def cut(
-        self,
-        scores: Reals,
-        group: int,
-        above: float,
-    ) -> float:
-        """The log-odds that this share of a group's people is above."""
-        members = (self.group == group) & self.compared & (self.weight > 0)
-        weight = self.weight[members]
-        return quantile(scores[members], weight / weight.sum(), above)
 
     def mean_of_profile(self, values: Reals | Mask) -> Reals:
         """For each person, the mean of all who have the same profile."""
@@ -132,33 +118,60 @@ class Task:
 
         People are dealt like cards, at random within each group and outcome.
         """
-        rng = np.random.default_rng([_STREAM, number])
-        shuffled = rng.permutation(len(self.good))
-        order = np.lexsort((shuffled, self.good, self.group))
-        fold = np.empty(len(order), dtype=int)
-        fold[order] = np.arange(len(order)) % folds
+        fold = np.empty(len(self.good), dtype=int)
+        fold[self._shuffled(number)] = np.arange(len(fold)) % folds
         return [
             (np.flatnonzero(fold != held), np.flatnonzero(fold == held))
             for held in range(folds)
         ]
 
-    def foretold(
-        self,
-        labels: Rows,
-        size: int,
-        folds: int = FOLDS,
-    ) -> Reals:
-        """The chance of each label, by models that have not seen the person."""
-        chances = np.zeros((len(labels), size))
-        for rows, asked in self.folds(ROUNDS + 1, folds):
-            known = self.foretell(labels, rows, asked)
-            chances[asked, : known.shape[1]] = known  # the last groups may have nobody
-        return np.column_stack([self.mean_of_profile(one) for one in chances.T])
+    def sample(self, most: int) -> Rows:
+        """About so many people: of each group and outcome its part, or more if few.
+
+        A group and outcome of few people has up to its part of half of the sample.
+        """
+        cell = 2 * self.group + self.good
+        sizes = np.bincount(cell, minlength=2 * self.groups)
+        fair_part = most / 2 / np.count_nonzero(sizes)
+        wanted = np.maximum(sizes * most / len(cell), np.minimum(sizes, fair_part))
+        shuffled = self._shuffled(0)  # cell by cell
+        first = np.cumsum(sizes) - sizes
+        place = np.arange(len(cell)) - first[cell[shuffled]]
+        return np.sort(shuffled[place < wanted[cell[shuffled]]])
+
+    def _shuffled(self, number: int) -> Rows:
+        """Everybody by group and outcome, and within these at random."""
+        rng = np.random.default_rng([_STREAM, number])
+        return np.lexsort((rng.permutation(len(self.good)), self.good, self.group))
+
+    def part(self, rows: Rows) -> "Task":
+        """The same task of some people, who stand for all of their group and outcome.
+
+        They count 1 on average as all did, so that a penalty is as strong.
+        """
+        cell = 2 * self.group + self.good
+        before = tally(cell, self.weight, 2 * self.groups)
+        after = tally(cell[rows], self.weight[rows], 2 * self.groups)
+        stands_for = ratio(before, after)[cell[rows]] * len(rows) / len(cell)
+
+        def among(train: Train) -> Train:
+            return lambda chosen, good, weight: train(rows[chosen], good, weight)
+
+        return replace(
+            self,
+            good=self.good[rows],
+            group=self.group[rows],
+            profile=self.profile[rows],
+            weight=self.weight[rows] * stands_for,
+            compared=self.compared[rows],
+            train=among(self.train),
+            advise=among(self.advise),
+        )
 
 
-def log_odds(chances: Reals, least: float = _SMALLEST) -> Reals:
+def log_odds(chances: Reals) -> Reals:
     """Log-odds, finite."""
-    kept = np.clip(chances, least, 1 - least)
+    kept = np.clip(chances, _SMALLEST, 1 - _SMALLEST)
     return np.log(kept / (1 - kept))
 
 

@@ -1,0 +1,239 @@
+"""The rule that a table teaches: what is known of people, and what offsets do to it.
+
+The most accurate of all rules with equal decisions decides for x where
+
+    η(x, z) − τ + λ_z                     if it may see the group z,
+    η(x) − τ + Σ_g λ_g·P(g | x)           if it may not,
+    η(x) − τ + Σ_g λ_g·P(g, y = 1 | x)    if it may not, for equal opportunity
+
+is positive (Menon and Williamson 2018). η is the chance of the good outcome. It and P(g
+| x) are told by models that have not seen the person: by students, or by a model of
+ours if that predicts outcomes better than they do.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fairmaxent.data.table import Mask, Reals
+from fairmaxent.relabelling.task import FOLDS, Rows, Task, Train, log_odds, probability
+
+SHARP = 2.0  # how much steeper than likelihood the soft labels turn at the border
+# of the surprise in the outcomes that a model of ours must take away to be asked
+_BETTER = 0.03
+_SURE = 0.01  # of probabilities whose logarithm is taken
+_WIDTH = 0.05  # of the spread of scores, over which a decision turns
+_STEP = 0.5  # of that spread, at most, of each step
+_STEPS = 25  # of Newton's method
+_CLOSE = 1e-3  # to the wanted shares, at which it ends
+_APART = 8  # groups at most that models tell apart from all others
+_LEVELS = 25  # shares that are tried for the most accurate one
+_TINY = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What models tell of everybody, who have not seen them."""
+
+    chances: Reals  # η
+    # (people, groups): what each offset adds to the gain
+    moves: Reals
+    is_own: bool  # told by students, not by a model of ours
+    shares: Reals  # of each group that students of the data decide for
+    trainings: float  # of students, or of models of ours, on everybody
+
+    def of(self, rows: Rows) -> "Known":
+        """What is known of these people."""
+        return replace(self, chances=self.chances[rows], moves=self.moves[rows])
+
+
+def known_of(task: Task, learners: Rows) -> Known:
+    """Ask students and a model of ours about one fold, and the better about all.
+
+    They learn from the learners among the people who are not asked about.
+    """
+    first, *others = folds_of(task, learners, 0)
+    rows, asked = first
+    by_student = told(task, task.train, task.good, first)
+    by_adviser = told(task, task.advise, task.good, first)
+    surprised = surprise(task, by_student, asked)
+    is_own = surprise(task, by_adviser, asked) >= (1 - _BETTER) * surprised
+    train = task.train if is_own else task.advise
+    chances = np.empty(len(task.good))
+    chances[asked] = by_student if is_own else by_adviser
+    for fold in others:
+        chances[fold[1]] = told(task, train, task.good, fold)
+    shares = shares_now(task, chances, by_student, asked)
+
+    chances = task.mean_of_profile(chances)
+    moves, learned = moves_of(task, learners, train, chances)
+    learned += 2 * len(rows) + sum(len(fold[0]) for fold in others)
+    return Known(
+        chances=chances,
+        moves=moves,
+        is_own=is_own,
+        shares=shares,
+        trainings=learned / len(task.good),
+    )
+
+
+def folds_of(
+    task: Task, learners: Rows, number: int, folds: int = FOLDS
+) -> list[tuple[Rows, Rows]]:
+    """Folds of everybody, of whom only the learners are learned from."""
+    return [
+        (np.intersect1d(rows, learners), asked)
+        for rows, asked in task.folds(number, folds)
+    ]
+
+
+def shares_now(task: Task, chances: Reals, by_student: Reals, asked: Rows) -> Reals:
+    """What students of the data decide for: known of some, predicted of others."""
+    decided = chances > task.threshold
+    by_student_more = task.shares(by_student > task.threshold, asked)
+    by_student_more = by_student_more - task.shares(decided[asked], asked)
+    return np.clip(task.shares(decided) + by_student_more, 0.0, 1.0)
+
+
+def moves_of(
+    task: Task, learners: Rows, train: Train, chances: Reals
+) -> tuple[Reals, int]:
+    """What each offset adds to the gain, and how many people were learned from.
+
+    The own group, P(g | x), or P(g, y = 1 | x) = η(x)·P(g | x, y = 1). The largest
+    group, and the smallest of many, are whoever is in no other.
+    """
+    if task.sees_group:
+        return np.eye(task.groups)[task.group], 0
+    if task.of_good:
+        learners = learners[task.compared[learners]]
+    sizes = np.bincount(task.group[learners], minlength=task.groups)
+    present = np.argsort(-sizes)[: np.count_nonzero(sizes)]
+    largest, *smaller = present[: _APART + 1]
+    folds = folds_of(task, learners, 1, FOLDS if len(smaller) == 1 else 2)
+    groups = np.zeros((len(task.good), task.groups))
+    for group in smaller:
+        for fold in folds:
+            groups[fold[1], group] = told(task, train, task.group == group, fold)
+    groups[:, largest] = np.clip(1 - groups.sum(axis=1), 0.0, 1.0)
+    groups = np.column_stack([task.mean_of_profile(one) for one in groups.T])
+    learned = len(smaller) * sum(len(rows) for rows, _ in folds)
+    if task.of_good:
+        groups = chances[:, None] * groups
+    return groups, learned
+
+
+def told(task: Task, train: Train, labels: Mask, fold: tuple[Rows, Rows]) -> Reals:
+    """The chance of a label for the people asked about, learned from the others."""
+    rows, asked = fold
+    learned = labels[rows]
+    if learned.all() or not learned.any():
+        return np.full(len(asked), float(learned.any()))
+    return train(rows, learned, task.weight[rows]).chances(asked)
+
+
+def surprise(task: Task, chances: Reals, rows: Rows) -> float:
+    """−Σ w·log P of the outcomes that happened to these people."""
+    happened = np.where(task.good[rows], chances, 1 - chances)
+    return float(-np.log(happened.clip(_SURE)) @ task.weight[rows])
+
+
+def gain(known: Known, offsets: Reals, threshold: float) -> Reals:
+    """η(x) − τ + Σ_g λ_g·P(g | x): it is decided for x where this is positive."""
+    advantage = known.chances - threshold  # η(x) − τ
+    shift = known.moves @ offsets  # Σ_g λ_g·P(g | x)
+    return advantage + shift
+
+
+# ---------------------------------------------------------------- what offsets do
+
+
+@dataclass(frozen=True, eq=False)
+class Response:
+    """What is decided if offsets move: for whom a score is then positive."""
+
+    task: Task
+    scores: Reals
+    moves: Reals  # (people, groups): what each offset adds to the score
+
+    @property
+    def spread(self) -> float:
+        """The deviation of the scores."""
+        return max(float(self.scores.std()), _TINY)
+
+    def decided(self, step: Reals) -> Reals:
+        """Whether it is decided for each person, smoothed at the border."""
+        scores = (self.scores + self.moves @ step) / (_WIDTH * self.spread)
+        return probability(np.clip(scores, -50, 50))
+
+    def solve(self, missing: Reals) -> Reals:
+        """The step after which this much more of each group is decided for.
+
+        By Newton's method.
+        """
+        step = np.zeros(self.task.groups)
+        wanted = self.task.shares(self.decided(step)) + missing
+        for _ in range(_STEPS):
+            decided = self.decided(step)
+            left = wanted - self.task.shares(decided)
+            if np.abs(left).max() < _CLOSE:
+                break
+            newton = self._newton(decided, left)
+            farthest = max(float(np.abs(newton).max()), _TINY)
+            step = step + newton * min(1.0, _STEP * self.spread / farthest)
+        return step
+
+    def _newton(self, decided: Reals, left: Reals) -> Reals:
+        """Newton's step; groups count by the root of their size."""
+        turning = decided * (1 - decided) / (_WIDTH * self.spread)
+        columns = [self.task.shares(turning * move) for move in self.moves.T]
+        size = self.task.size
+        scale = np.sqrt(size / size.sum())
+        scaled = np.array(columns).T * scale[:, None]  # d share / d offset
+        square = scaled.T @ scaled
+        # An offset that moves all groups alike is hardly known.
+        ridge = 0.002 * np.trace(square) + _TINY
+        matrix = square + ridge * np.eye(len(square))
+        return np.linalg.solve(matrix, scaled.T @ (left * scale))
+
+
+def tilts(task: Task, known: Known) -> bool:
+    """Whether weights of the outcomes teach the offsets, as log-odds of each group.
+
+    Otherwise soft labels do.
+    """
+    return task.sees_group and known.is_own
+
+
+def response(task: Task, known: Known, chances: Reals) -> Response:
+    """What moves of the offsets do to the decisions of a student with these chances."""
+    if tilts(task, known):
+        scores = log_odds(chances) - log_odds(np.array(task.threshold))
+        return Response(task, scores, known.moves)
+    return Response(task, chances - task.threshold, SHARP * known.moves)
+
+
+def first_response(task: Task, known: Known) -> Response:
+    """The same of the rule itself, before a student was taught."""
+    if tilts(task, known):
+        return response(task, known, known.chances)
+    scores = SHARP * gain(known, np.zeros(task.groups), task.threshold)
+    return Response(task, scores, SHARP * known.moves)
+
+
+def most_accurate(task: Task, known: Known) -> Reals:
+    """The fair shares with which the rule judges most people rightly.
+
+    It is the rule that the student may learn, without the group if that is hidden.
+    """
+    rule = first_response(task, known)
+    cuts = np.quantile(known.chances, np.linspace(0.02, 0.98, _LEVELS))
+    wishes = [task.fair_shares(task.shares(known.chances > cut)) for cut in cuts]
+    now = task.shares(rule.decided(np.zeros(task.groups)))
+
+    def accuracy(wish: Reals) -> float:
+        decided = rule.decided(rule.solve(wish - now))
+        right = np.where(task.good, decided, 1 - decided)
+        return float(right @ task.weight)
+
+    return max(wishes, key=accuracy)
