@@ -134,7 +134,7 @@ def saved(epsilon, delta):
 
 
 def test_tighter_accounting_would_hardly_need_less_noise():
-    """Decision 030, in numbers."""
+    """Decision 031, in numbers."""
     assert gaussian_delta(1.0, 0.0) == pytest.approx(2 * norm.cdf(0.5) - 1)
     found = [round(100 * saved(epsilon, 1e-9), 1) for epsilon in (0.5, 1, 4)]
     assert found == [5.1, 4.9, 4.4]

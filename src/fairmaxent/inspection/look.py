@@ -161,9 +161,9 @@ def _check_foreseen(
     weight: object,
 ) -> None:
     """Refuse what is no promise, and what no private fit can have."""
+    check_private(privacy, release=False)
     asked = {"privacy": privacy, "outcome": outcome, "protected": protected}
     refuse_pairs(_REFUSED, {**asked, "weight": weight})
-    check_private(privacy, release=False)
     check_declared(domain)
 
 

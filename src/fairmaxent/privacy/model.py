@@ -50,6 +50,7 @@ from fairmaxent.privacy.measurements import (
 # possible.
 FLOOR = 1e-6
 _ROUNDS = 100
+_LEAST = 1e-200  # in a cell, or margins divided by it could be infinite
 _CLOSE = 1e-7  # of the total, at which margins agree
 # Groups of cells of similar size that are shrunk alike, at most; and cells in each at
 # least, or noise passes for more.
@@ -231,6 +232,7 @@ def three_way(
     other.
     """
     for _ in range(_ROUNDS):
+        table = np.maximum(table, _LEAST)
         if pairs is not None:
             parts = table.reshape(len(pairs), -1, *pairs.shape[1:])
             moved = parts * ratio(pairs, parts.sum(axis=1), 1.0)[:, None]
