@@ -48,6 +48,7 @@ FAILURES = (Exception, pl.exceptions.PanicException)
 DOMAIN = Domain.declare(
     levels=LEVELS, edges=EDGES, missing=["code", "town", "pay", "born", "grade"]
 )
+ASKED = {"favourable": True, "domain": DOMAIN, "estimate": None, "random_state": 0}
 NOON = dt.datetime(2020, 6, 1, 12, 30)
 ZONE = dt.timezone(dt.timedelta(hours=2))
 # What one more person may have in a cell, of whatever type.
@@ -208,10 +209,7 @@ def fitted(frame, mode, folder):
         "hired",
         "sex",
         privacy=Privacy(epsilon=9, undeclared=mode),
-        favourable=True,
-        domain=DOMAIN,
-        estimate=None,
-        random_state=0,
+        **ASKED,
     )
 
 
@@ -267,10 +265,7 @@ def estimator(frame, mode, folder):
     model = sklearn.FairMaxEnt(
         "sex",
         privacy=Privacy(epsilon=9, undeclared=mode),
-        favourable=True,
-        domain=DOMAIN,
-        estimate=None,
-        random_state=0,
+        **ASKED,
     )
     model.fit(frame.drop(columns="hired"), frame["hired"])
 
