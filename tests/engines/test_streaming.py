@@ -2,8 +2,11 @@
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
+import narwhals as nw
 import numpy as np
 import polars as pl
 import pytest
@@ -14,6 +17,7 @@ from clifiles import ROLES, ROWS, biased_table, listing, run
 from fairmaxent import debias
 from fairmaxent.cli import result as cli_result
 from fairmaxent.cli.group import group
+from fairmaxent.engines.lazy_counts import Foreseen, foresee
 from fairmaxent.errors import StorageError
 from fairmaxent.files.formats import read_table
 from fairmaxent.files.parquet import as_lazy, scan_table
@@ -250,3 +254,83 @@ def test_what_cannot_be_resumed_is_refused(folder, args, why):
     result = run("debias", *args, *ROLES, "--resume", code=2)
     assert why in result.stderr
     assert not (folder / "f.csv").exists()
+
+
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory):
+    """A folder of three parts whose rows are nearly all distinct."""
+    rng = np.random.default_rng(0)
+    folder = tmp_path_factory.mktemp("wide")
+    for number in range(3):
+        columns = {f"c{place}": rng.integers(9, size=120_000) for place in range(8)}
+        named = {name: column.astype(str) for name, column in columns.items()}
+        pl.DataFrame(named).write_parquet(folder / f"{number}.parquet")
+    return folder
+
+
+def test_the_distinct_rows_of_a_fit_are_foreseen(wide):
+    found = foresee(nw.from_native(pl.scan_parquet(wide)))
+    distinct = pl.read_parquet(wide).n_unique()
+    assert found.distinct == pytest.approx(distinct, rel=0.1)
+    assert found.sizes == (9,) * 8
+
+
+@pytest.mark.slow
+# Dask's own call of pandas, when it reads Parquet
+@pytest.mark.filterwarnings("ignore:The inplace keyword")
+def test_the_bytes_that_a_fit_reads_are_foreseen(wide):
+    """Dask says of no query how much it read; the system does."""
+    dask = pytest.importorskip("dask", reason="Dask is not installed")
+    counter = Path("/proc/self/io")
+    if not counter.exists():
+        pytest.skip("this system does not say what a process reads")
+
+    def read_so_far():
+        return int(counter.read_text().split()[1])
+
+    frame = pytest.importorskip("dask.dataframe").read_parquet(wide)
+    with dask.config.set(scheduler="synchronous"):
+        debias(frame.partitions[0], "c0", "c1", detail="bins")  # reads modules, too
+        before = read_so_far()
+        debias(frame, "c0", "c1", detail="bins")
+    size = sum(part.stat().st_size for part in wide.iterdir())
+    assert read_so_far() - before == pytest.approx(Foreseen.passes * size, rel=0.3)
+
+
+PEAK = """
+import re, sys
+from pathlib import Path
+import polars
+from fairmaxent import debias
+debias(polars.scan_parquet(sys.argv[1]), "c0", "c1", detail="bins")
+print(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.process
+def test_the_memory_of_a_fit_is_foreseen(wide):
+    if not Path("/proc/self/status").exists():
+        pytest.skip("this system does not say what a process takes")
+    limits = {"POLARS_ROW_GROUP_PREFETCH_SIZE": "4", "OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", PEAK, str(wide)],
+        env=os.environ | limits,
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    found = foresee(nw.from_native(pl.scan_parquet(wide)))
+    assert found.memory == pytest.approx(1024 * int(done.stdout), rel=0.3)
+
+
+def test_inspect_says_of_a_folder_what_a_fit_takes(folder):
+    size = sum(part.stat().st_size for part in Path("parts").rglob("*.parquet"))
+    told = run("inspect", "parts", *ROLES).stdout
+    assert f"reads it twice ({2 * size / 1000:.1f} kB in all)" in told
+    assert "polars on this machine is the cheapest way" in told
+    alone = run("inspect", "data.parquet", *ROLES).stdout
+    assert "reads it" not in alone
+    small = run("inspect", "parts", *ROLES, "--max-memory", "1kB", code=3).stderr
+    assert "reading parts would take about" in small
+    assert "let a Dask cluster do it (--scheduler)" in small

@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import click
+from narwhals import from_native
 
 from fairmaxent.cli.config import domain_text, toml, toml_section
 from fairmaxent.cli.options import (
@@ -30,9 +31,13 @@ from fairmaxent.cli.values import as_typed
 from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import value_text
+from fairmaxent.data.limits import memory_limit, memory_text
+from fairmaxent.data.table import Names
 from fairmaxent.document.text import on_one_line
-from fairmaxent.errors import KEEP_COLUMNS
-from fairmaxent.files.reading import STANDARD, TableForm
+from fairmaxent.engines.lazy_counts import foresee
+from fairmaxent.errors import KEEP_COLUMNS, LimitError
+from fairmaxent.files.parquet import loaded, named_part, parts_of
+from fairmaxent.files.reading import STANDARD, TableFile, TableForm
 from fairmaxent.files.write import Staging, write_whole
 from fairmaxent.fit.option_values import rates_in
 from fairmaxent.inspection import Inspection, inspect
@@ -154,7 +159,7 @@ def inspect_command(
     check_reports(wanted.report, None)
     with Staging(written, force=wanted.force, readable=written) as staging:
         with bar(f"reading {data}"):
-            table = reading.read(data, columns_as.declaration)
+            table, foreseen = _read(data, roles.weight, columns_as, reading)
             roles = roles.checked(table, data)
         with bar("looking"):
             domain = columns_as.domain_of(table.frame, roles.weight)
@@ -177,7 +182,7 @@ def inspect_command(
         if wanted.write_domain is not None:
             draft = domain_draft(table.form, table.frame, roles, domain)
             write_whole(staging.path_for(wanted.write_domain), draft.encode())
-        notes = table.notes_spelled(as_typed)
+        notes = (*table.notes_spelled(as_typed), *foreseen)
         if wanted.report is not None:
             from fairmaxent.report.writer import write_inspection_report
 
@@ -196,6 +201,43 @@ def inspect_command(
         echo(f"wrote {on_one_line(path)}{about}", err=wanted.json)
     if not wanted.json:
         echo(f"\n{_next(ctx, data, inspection, wanted, table.form)}")
+
+
+def _read(
+    data: str,
+    weight: str | None,
+    columns_as: DomainOptions,
+    reading: ReadingOptions,
+) -> tuple[TableFile, Names]:
+    """The table, and if it is in parts, what it takes to make it fair."""
+    parts = parts_of(data)
+    with named_part(data):
+        scanned = None if parts is None else reading.scan(data)
+        if parts is None or scanned is None:
+            return reading.read(data, columns_as.declaration), ()
+        size = sum(part.stat().st_size for part in parts)
+        expected = _foreseen(scanned.frame.drop(weight or (), strict=False), size)
+        try:
+            return replace(scanned, frame=loaded(scanned.frame, data)), (expected,)
+        except LimitError as problem:
+            raise LimitError(*problem.parts, f". {expected}") from problem
+
+
+def _foreseen(lazy: Any, size: int) -> str:
+    """What a fit reads and holds, and who should do it."""
+    found = foresee(from_native(lazy))
+    advice = "polars on this machine is the cheapest way"
+    if found.memory > memory_limit():
+        advice = (
+            "that is more than there is here, so let a Dask cluster do it"
+            " (--scheduler), whose workers share them"
+        )
+    return (
+        "To make the table fair, 'debias' does not load it, but reads it twice"
+        f" ({memory_text(found.passes * size)} in all), and once more for weights. It"
+        f" then holds about {found.distinct:,} distinct rows,"
+        f" which takes about {memory_text(found.memory)}: {advice}"
+    )
 
 
 def inspected(

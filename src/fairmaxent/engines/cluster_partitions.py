@@ -15,12 +15,12 @@ from functools import cached_property, partial
 from operator import attrgetter, methodcaller
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 from numpy.random import Generator
 
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import Choice, largest_remainders
-from fairmaxent.data.frames import load_library
 from fairmaxent.data.table import (
     Axes,
     Blocks,
@@ -296,13 +296,12 @@ def count_on_workers(
     # a shuffle made of plain tasks, which Dask can repeat if a worker is lost. The
     # result has as many partitions as the frame, or fewer if they would be small. The
     # size of the cluster does not matter, so a seed gives the same rows everywhere.
-    from dask import delayed
     from dask.dataframe import from_delayed
 
     coding = Coding.of(domain, blocks, weight, taken=names_of(lazy))
-    counted = [delayed(_as_frame)(part) for part in counted_parts(lazy, coding)]
-    done = watched(client, client.compute(counted), partial(progress, "count"))
-    empty = _as_frame(coding.counted(lazy.to_native()._meta))
+    counted = client.compute(counted_parts(lazy, coding))
+    done = watched(client, counted, partial(progress, "count"))
+    empty = coding.counted(lazy.to_native()._meta)
     rows = from_delayed(done, meta=empty).shuffle(coding.keys, shuffle_method="tasks")
     parts = by_part(rows, partial(_as_table, coding=coding))
     partitions = Partitions.of(client, blocks, client.compute(parts))
@@ -478,12 +477,8 @@ def _with_rows(prior: Prior, rows: Rows) -> Prior:
 # ---------------------------------------------------------------- on the workers
 
 
-def _as_frame(counts: dict[str, Reals]) -> Any:
-    return load_library("pandas").DataFrame(counts)
-
-
 def _as_table(frame: Any, coding: Coding) -> Table:
-    return coding.table({name: frame[name].to_numpy() for name in frame})
+    return coding.table(nw.from_native(coding.joined([frame]), eager_only=True))
 
 
 def _spread(

@@ -221,10 +221,10 @@ def cluster_errors() -> AbstractContextManager[None]:
 
 
 def check_running(client: Client) -> None:
-    """Refuse a client that is closed."""
+    """Refuse a client that is closed, or has lost its scheduler."""
     if client.status != "running":
         raise InputError(
-            "the rows of this fit were on a Dask cluster, and its client is closed; fit"
-            " again, and call fit.collect() or fit.save(path) before you close the"
-            " client"
+            "the rows of this fit were on a Dask cluster that has ended, or its client"
+            " is closed; fit again, and call fit.collect() or fit.save(path) before"
+            " that"
         )

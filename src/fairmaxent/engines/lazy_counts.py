@@ -23,6 +23,7 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import (
     WEIGHT_RANGE,
     WEIGHT_RULE,
+    Frame,
     load_library,
     take,
     to_numbers,
@@ -45,6 +46,7 @@ from fairmaxent.engines.lazy_frame import (
     collect,
     fresh_name,
     is_missing,
+    learn_domain,
     names_of,
     numbers,
 )
@@ -54,9 +56,15 @@ _EPOCH = datetime.datetime(1970, 1, 1)
 _DAY = 86_400_000_000  # microseconds
 # microseconds in those that columns of times may be counted in
 _UNITS = {"ms": 1000, "s": 1_000_000}
-# what is made of the design weights of each distinct row
-_SUMS = {"mass": "sum", "squares": "sum", "most": "max", "least": "min"}
-_MERGE = {"sum": np.add, "max": np.maximum, "min": np.minimum}
+# what is made of the design weights of equal rows
+_DESIGN = {"mass": "sum", "squares": "sum", "most": "max", "least": "min"}
+_ONE_IN = 32  # distinct rows are counted where the number of all is estimated
+# bytes, measured: of an empty process, of a distinct row, and of each of its levels;
+# and of each pair of levels, whose tables decide how columns depend on each other
+_EMPTY = 150e6
+_ROW = 150.0
+_LEVEL = 3.0
+_PAIR = 24.0
 
 
 def key_parts(sizes: Sizes) -> list[range]:
@@ -268,8 +276,7 @@ class Coding:
     blocks: Blocks
     weight: str | None  # the column of design weights
     keys: list[str]  # names of the columns that hold keys
-    rows: str  # that of the number of rows
-    weights: dict[str, str]  # those of design weights, and how these are summed up
+    sums: dict[str, str]  # those of numbers of rows, and how these are summed up
 
     @classmethod
     def of(
@@ -287,8 +294,7 @@ class Coding:
             blocks,
             weight,
             keys=[fresh_name(f"key{number}", taken) for number in parts],
-            rows=fresh_name("rows", taken),
-            weights=design_sums(weight, taken)[1],
+            sums=sums_of(weight, taken),
         )
 
     @property
@@ -309,58 +315,67 @@ class Coding:
             for key, part in self.parts
         }
 
-    def counted(self, frame: Any) -> dict[str, Array]:
+    def counted(self, frame: Any) -> Any:
         """The distinct rows of a part, and how often each occurs."""
-        counts = self.keyed(frame)
-        counts[self.rows] = np.ones(len(frame))
+        columns = self.keyed(frame)
         if self.weight is not None:
             opened = nw.from_native(frame, eager_only=True)
-            design = to_numbers(opened.get_column(self.weight))
-            squares = list(self.weights)[1]
-            counts |= dict.fromkeys(self.weights, design) | {squares: design**2}
-        return self.summed(counts)
+            columns[self.weight] = to_numbers(opened.get_column(self.weight))
+        return self.grouped(nw.from_dict(columns, backend="pandas")).to_native()
 
-    def summed(self, counts: Mapping[str, Array]) -> dict[str, Array]:
-        """Merge equal rows, and put them in order."""
-        keys = [counts[name] for name in self.keys]
-        order = np.lexsort(keys[::-1])
-        ordered = [key[order] for key in keys]
-        is_first = np.arange(len(order)) == 0
-        for key in ordered:
-            is_first[1:] |= key[1:] != key[:-1]
-        first = np.flatnonzero(is_first)
-        merged = {
-            name: key[first] for name, key in zip(self.keys, ordered, strict=True)
-        }
-        for name, how in ({self.rows: "sum"} | self.weights).items():
-            merged[name] = _MERGE[how].reduceat(counts[name][order], first)
-        return merged
+    def grouped(self, coded: Any) -> Any:
+        """Group rows that have keys."""
+        return grouped(coded, self.keys, self.weight, self.sums)
 
-    def table(self, counts: Mapping[str, Array]) -> Table:
-        """The distinct rows in order, from counts in which some may be repeated."""
-        merged = self.summed(counts)
-        codes = unpacked([merged[key] for key in self.keys], self.blocks)
-        rows = merged[self.rows]
-        if not self.weights:
+    def joined(self, parts: Sequence[Any]) -> Any:
+        """Merge the counts of parts."""
+        opened = [nw.from_native(part, eager_only=True) for part in parts]
+        return summed(nw.concat(opened), self.keys, self.sums).to_native()
+
+    def table(self, counts: Frame) -> Table:
+        """The distinct rows, in order."""
+        ordered = counts.sort(*self.keys)
+        keys = [ordered.get_column(key).to_numpy() for key in self.keys]
+        codes = unpacked(keys, self.blocks)
+        rows, *design = (numbers(ordered, name) for name in self.sums)
+        if not design:
             return Table(codes, rows, rows, rows)
-        mass, squares, peaks, _ = (merged[name] for name in self.weights)
+        mass, squares, peaks, _ = design
         return Table(codes, mass, rows, squares, peaks=peaks)
 
 
-def design_sums(
-    weight: str | None, taken: Sequence[str], scale: float = 1.0
-) -> tuple[list[Any], dict[str, str]]:
-    """Design weights and their squares as columns, and how each is summed up.
-
-    These are none without weights. Their names are not ``taken``.
+def sums_of(weight: str | None, taken: Sequence[str]) -> dict[str, str]:
+    """Names that are not ``taken``, for the number of equal rows and for what is made
+    of their design weights, if any; and how each is summed up.
     """
-    if weight is None:
-        return [], {}
-    design = nw.col(weight).cast(nw.Float64) / scale
-    how = {fresh_name(name, taken): kind for name, kind in _SUMS.items()}
-    mass, squares, *others = how
-    columns = [design.alias(name) for name in others]
-    return [design.alias(mass), (design * design).alias(squares), *columns], how
+    sums = {"rows": "sum"}
+    if weight is not None:
+        sums |= _DESIGN
+    return {fresh_name(name, taken): how for name, how in sums.items()}
+
+
+def grouped(
+    frame: Any,
+    by: Sequence[str],
+    weight: str | None,
+    sums: Mapping[str, str],
+    scale: float = 1.0,
+) -> Any:
+    """Merge rows that are equal in some columns; each counts once."""
+    rows, *names = sums
+    columns = [nw.lit(1.0).alias(rows)]
+    if weight is not None:
+        design = nw.col(weight).cast(nw.Float64) / scale
+        _, squares, *_ = names
+        columns += [design.alias(name) for name in names if name != squares]
+        columns.append((design * design).alias(squares))
+    return summed(frame.select(*by, *columns), by, sums)
+
+
+def summed(frame: Any, by: Sequence[str], sums: Mapping[str, str]) -> Any:
+    """Merge equal rows, and sum up what is known of them."""
+    totals = [getattr(nw.col(name), how)() for name, how in sums.items()]
+    return frame.group_by(*by).agg(*totals)
 
 
 def count_rows(
@@ -372,28 +387,46 @@ def count_rows(
     """Encode, merge and count rows inside the engine; only distinct ones come back."""
     coding = Coding.of(domain, blocks, weight, taken=names_of(lazy))
     if lazy.implementation.is_dask():
-        counts = reduced(counted_parts(lazy, coding), joined)
+        counted = reduced(counted_parts(lazy, coding), coding.joined)
+        counts = nw.from_native(counted, eager_only=True)
     else:
-        counts = _counted_by_engine(lazy, coding)
-    if not len(counts[coding.rows]):
-        raise InputError("the table has no rows; pass at least one")
-    return coding.table(counts)
-
-
-def _counted_by_engine(lazy: Lazy, coding: Coding) -> dict[str, Array]:
-    keys = coding.keys
-    weights, how = design_sums(coding.weight, names_of(lazy))
-    totals = [nw.len().alias(coding.rows)]
-    totals += [getattr(nw.col(name), kind)() for name, kind in how.items()]
-    coded = with_keys(lazy, coding).select(*keys, *weights)
-    counts = collect(coded.group_by(*keys).agg(*totals))
-    if any(counts.get_column(key).null_count() for key in keys):
+        counts = collect(coding.grouped(with_keys(lazy, coding)))
+    if any(counts.get_column(key).null_count() for key in coding.keys):
         raise InputError(
             "the engine has rows that belong to no level; convert its columns to"
             " numbers, text or dates"
         )
-    packed = {key: counts.get_column(key).to_numpy() for key in keys}
-    return packed | {name: numbers(counts, name) for name in (coding.rows, *how)}
+    if not len(counts):
+        raise InputError("the table has no rows; pass at least one")
+    return coding.table(counts)
+
+
+@dataclass(frozen=True)
+class Foreseen:
+    """What a fit of a large table is expected to take."""
+
+    distinct: int  # rows
+    sizes: Sizes  # levels of each column
+    passes = 2  # over the table: the values of each column, then the rows
+
+    @property
+    def memory(self) -> float:
+        """Bytes of the process that holds the distinct rows."""
+        by_row = _ROW + _LEVEL * len(self.sizes)
+        return _EMPTY + by_row * self.distinct + _PAIR * sum(self.sizes) ** 2
+
+
+def foresee(lazy: Lazy) -> Foreseen:
+    """Learn the columns, and estimate the number of distinct rows in little memory."""
+    domain, _ = learn_domain(lazy).without_identifiers(())
+    sizes = domain.sizes
+    blocks = Blocks.rooted(sizes, ())
+    coding = Coding.of(domain, blocks, None, taken=names_of(lazy))
+    keys = with_keys(lazy, coding).select(*coding.keys).to_native()
+    hashed = load_library("polars").struct(coding.keys).hash()
+    some = nw.from_native(keys.filter(hashed % _ONE_IN == 0))
+    found = collect(some.group_by(*coding.keys).agg(nw.len().alias("rows")))
+    return Foreseen(_ONE_IN * len(found), sizes)
 
 
 def counted_parts(lazy: Lazy, coding: Coding) -> list[Any]:
@@ -402,11 +435,6 @@ def counted_parts(lazy: Lazy, coding: Coding) -> list[Any]:
     if coding.weight is not None:
         needed.append(coding.weight)
     return by_part(lazy.to_native()[needed], coding.counted)
-
-
-def joined(parts: Sequence[Mapping[str, Array]]) -> dict[str, Array]:
-    """Put the counts of parts one below the other."""
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
 def unpacked(keys: list[Codes], blocks: Blocks) -> Codes:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 
 from fairmaxent.data import frames
@@ -28,13 +27,12 @@ from fairmaxent.data.table import (
     highest,
     tally,
 )
-from fairmaxent.engines.lazy_counts import average_weight, design_sums
+from fairmaxent.engines.lazy_counts import average_weight, grouped, sums_of
 from fairmaxent.engines.lazy_frame import (
     Lazy,
     check_column,
     collect,
     engine_errors,
-    fresh_name,
     numbers,
     open_lazy,
 )
@@ -198,17 +196,13 @@ def _cell_sums(
     These are its rows, their design weights, the squares of these, the largest and the
     smallest of them.
     """
-    rows = fresh_name("rows", columns)
-    weights, how = design_sums(weight, columns, scale)
-    totals = [nw.len().alias(rows)]
-    totals += [getattr(nw.col(name), kind)() for name, kind in how.items()]
-    chosen = lazy.select(*columns, *weights)
-    counted = collect(chosen.group_by(*columns).agg(*totals))
+    sums = sums_of(weight, columns)
+    counted = collect(grouped(lazy, columns, weight, sums, scale))
     if not len(counted):
         raise InputError("the table has no rows; pass at least one")
-    of_cells = numbers(counted, rows)
-    if weight is not None:
-        return counted, [of_cells, *(numbers(counted, name) for name in how)]
+    of_cells, *design = (numbers(counted, name) for name in sums)
+    if design:
+        return counted, [of_cells, *design]
     ones = np.ones(len(counted))
     return counted, [of_cells, of_cells, of_cells, ones, ones]
 
