@@ -183,6 +183,18 @@ def test_the_sentence_names_both_sides_and_sums_the_rest(tmp_path):
         "codes": about(group("1", 0.1, 0.3), group("No", 0.5, 0.4)),
         "nothing": about(group("f", 0.2, 0.201), group("m", 0.2, 0.199)),
         "sizes": about(group("f", 0.1, 0.3, size=50), group("m", 0.5, 0.4, size=30)),
+        "means": about(
+            *(
+                {**group(f"town {one}", 0.5, 0.5), "outcome": cut, "is_apart": apart}
+                for one in range(6)
+                # of the last, too little is known of most outcomes
+                for cut, apart in (("low", True), ("high", one == 5))
+            ),
+            means=[
+                {"group": f"SEX = town {one}", "before": 20.0, "after": 20 + change}
+                for one, change in enumerate((1.5, -2.0, 0.4, -0.3, 0.2, 9.0))
+            ],
+        ),
     }
     told = dict(zip(cases, run(tmp_path, TOLD, [*cases.values()]), strict=True))
     have = "would have “yes” in hired."
@@ -203,6 +215,11 @@ def test_the_sentence_names_both_sides_and_sums_the_rest(tmp_path):
         told["sizes"][0]
         == "30.0\u00a0% of f instead of 10.0\u00a0% and 40.0\u00a0% of m instead of"
         f" 50.0\u00a0% {have}"
+    )
+    assert (
+        told["means"][0]
+        == "On average, hired would be 2.0 less for town 1, 1.5 more for town 0 and"
+        " more for 3 and less for 1 other group."
     )
     assert told["two"][1] == "It costs 3\u00a0% of your data."
 

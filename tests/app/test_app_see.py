@@ -8,6 +8,7 @@ import pytest
 
 import fairmaxent
 from appserver import OPTIONS, downloaded, opened, people, refused, staff
+from fairmaxent.app import shown
 
 RELABELLED = {"model": "logistic", "parity": "probabilities"}
 
@@ -147,6 +148,7 @@ def test_a_curve_has_what_the_page_shows_at_each_rate(client, wished):
             # the other column keeps its wish
             kept = wished[other] if isinstance(wished, dict) else wished
             moved = {column: point["value"], other: kept}
+            shown._quick.clear()  # or it would be the same fit
             there = client.fit(state, **both, statistical_rate=moved)["see"]
             assert point["see"] == there
         client.fit(state, **both, statistical_rate=wished)
@@ -164,6 +166,18 @@ def test_a_curve_has_what_the_page_shows_at_each_rate(client, wished):
             "skipped"
         ]
     )
+
+
+def test_a_hand_that_rests_on_a_curve_needs_no_other_fit(client, monkeypatch):
+    state, _ = opened(client)
+    both = {"protected": ["sex", "region"], "favourable": ["yes"]}
+    client.fit(state, **both, statistical_rate=1)
+    asked = {**client.present(), "kind": "statistical_rate", "column": "sex"}
+    points = client.done("/api/curve", asked)["curve"]["points"]
+    monkeypatch.setattr(shown, "fit_rows", None)
+    for point in points[::5]:
+        rates = {"sex": point["value"], "region": 1}
+        assert client.fit(state, **both, statistical_rate=rates)["see"] == point["see"]
 
 
 def test_pins_have_names_and_none_is_lost(client):

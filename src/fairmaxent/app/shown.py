@@ -5,6 +5,7 @@ which knows all but copies of rows.
 """
 
 import math
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -90,6 +91,11 @@ _COSTS = attrgetter(
 _LEAST = 5  # percent, where a curve begins at least
 # summed once, while rates move
 _cells: WeakKeyDictionary[Reading, Reading] = WeakKeyDictionary()
+# The newest fits of the cells: a hand that rests on a curve asks for one of its points.
+_KEPT = 100
+_quick: WeakKeyDictionary[Reading, deque[tuple[Request, Certified]]] = (
+    WeakKeyDictionary()
+)
 
 
 def look_at(opened: OpenedTable, asked: Values) -> Values:
@@ -398,13 +404,18 @@ def quick_fit(
     cells: Reading, request: Request, progress: Progress = silent
 ) -> Certified:
     """A fit of the cells, which says nothing about copies of rows."""
+    known = _quick.setdefault(cells, deque(maxlen=_KEPT))
+    for asked, fit in tuple(known):
+        if asked == request:
+            return fit
     fit = fit_rows(cells, request, progress)
     costs = fit.certificate.costs
     assert costs is not None
     groups = tuple(replace(group, most_copies=0.0) for group in costs.groups)
-    return replace(
-        fit, certificate=replace(fit.certificate, costs=replace(costs, groups=groups))
-    )
+    costs = replace(costs, groups=groups)
+    quick = replace(fit, certificate=replace(fit.certificate, costs=costs))
+    known.append((request, quick))
+    return quick
 
 
 def says_all(fit: Certified) -> bool:

@@ -19,7 +19,7 @@ from fairmaxent.report.source import Source, reading_lines
 
 # What can be taken: what the page calls it, and the end of its file's name.
 _WHATS = {
-    "rows": ("New rows, to train on", "fair"),
+    "rows": ("New rows", "fair"),
     "weights": ("Your rows with weights", "fair-weights"),
     "top-up": ("Rows to add to yours", "fair-added"),
 }

@@ -22,7 +22,7 @@ from fairmaxent.data.domain import Domain, bound
 from fairmaxent.data.draws import is_whole
 from fairmaxent.data.levels import cell_text, value_text
 from fairmaxent.data.roles import ColumnNames
-from fairmaxent.data.table import Codes, Mask, Reals
+from fairmaxent.data.table import Codes, Mask, Names, Reals
 from fairmaxent.document.text import table_lines
 from fairmaxent.document.words import percent
 from fairmaxent.errors import InputError, Option, check_choice, unfit
@@ -59,7 +59,7 @@ _HEAD = ("method", "sizes", "outcomes", "accuracy", "decisions", "95% range", "C
 class MethodChoice:
     """The methods that may be chosen, by a rule that favours none of them."""
 
-    methods: tuple[str, ...]
+    methods: Names
     """Those that cannot be told apart, in the order of the alphabet; the raw data may
     be one of them.
     """

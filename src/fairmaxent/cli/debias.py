@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import logging
 import os
-import secrets
 import shlex
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,6 +18,7 @@ import narwhals
 from fairmaxent.cli.options import (
     NEXT,
     SectionedCommand,
+    chosen_seed,
     ledger_beside,
     next_step,
     resolved,
@@ -148,9 +148,8 @@ def debias_command(
 
 def _with_seed(asked: AskedOptions) -> AskedOptions:
     """The same with a seed, so that a report can say how to repeat the draws."""
-    if asked.has("random_state"):
-        return asked
-    return AskedOptions(asked.values | {"random_state": secrets.randbelow(2**32)})
+    seed = chosen_seed(asked.values["random_state"])
+    return AskedOptions(asked.values | {"random_state": seed})
 
 
 def _ledger(
@@ -162,7 +161,7 @@ def _ledger(
     """
     if not asked.has("epsilon"):
         return None
-    ledger: str | None = asked.values["ledger"] or ledger_beside(data)
+    ledger = asked.values["ledger"] or ledger_beside(data)
     if ledger is None:
         return None
     others = [Path(target).resolve() for target in wanted.targets]

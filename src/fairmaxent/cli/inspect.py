@@ -395,7 +395,7 @@ def _next(
             "if levels are only written differently, look again with one name for each",
             ["inspect", data, *typed, *repeated("--levels", _NAMES.typed(merged))],
         )
-    options: Tokens = [*_roles(ctx, inspection), *given_options(ctx, _REPEATED)]
+    options = [*_roles(ctx, inspection), *given_options(ctx, _REPEATED)]
     looking = ["inspect", data, *options, *given_options(ctx, {"cluster"})]
     if not inspection.outcome:
         names = _proposed(inspection, "outcome")

@@ -150,8 +150,7 @@ def make_result(
         return _in_batches(fit, source, wanted, staging, progress)
     new_rows = None
     if wanted.mode == "weights":
-        whole = source.frame if source.whole is None else source.whole
-        frame = fit.weigh(whole, weight_name=wanted.weight_name)
+        frame = fit.weigh(source.complete, weight_name=wanted.weight_name)
     elif wanted.mode == "top-up":
         frame = new_rows = fit.top_up()
     else:
@@ -206,8 +205,7 @@ def _on_workers(
     folder = staging.path_for(wanted.output)
     seed = fit.request.random_state
     if wanted.mode == "weights":
-        whole = source.frame if source.whole is None else source.whole
-        weighed = fit.weigh(whole, weight_name=wanted.weight_name)
+        weighed = fit.weigh(source.complete, weight_name=wanted.weight_name)
         # a part for each part of the input, with its rows in their order
         weighed.to_parquet(folder, write_index=False, name_function=part_name)
         made = deliveries.deliver(fit, None, mode="weights", iid=False, seed=None)

@@ -39,6 +39,7 @@ from fairmaxent.data.levels import (
     value_text,
 )
 from fairmaxent.data.table import (
+    NameList,
     Names,
 )
 from fairmaxent.errors import (
@@ -88,7 +89,7 @@ class Declaration:
         cls,
         levels: Lists,
         edges: Lists,
-        missing: Sequence[str],
+        missing: NameList,
         decimal: DecimalMark = ".",
         dates: DateOrder | None = None,
     ) -> "Declaration":

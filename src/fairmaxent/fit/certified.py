@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Self, cast
 
 import numpy as np
+from numpy.random import Generator
 
 from fairmaxent.data import frames
 from fairmaxent.data.draws import (
@@ -16,9 +17,9 @@ from fairmaxent.data.draws import (
     generator,
     shuffled_cells,
 )
-from fairmaxent.data.quotas import quota
+from fairmaxent.data.quotas import divided, quota
 from fairmaxent.data.table import Indices, Names, Reals, Table
-from fairmaxent.document import Block, Heading, Listing, Paragraph
+from fairmaxent.document import Blocks, Heading, Listing, Paragraph
 from fairmaxent.document.html import to_html
 from fairmaxent.document.text import to_text
 from fairmaxent.engines.lazy_frame import open_lazy
@@ -68,7 +69,7 @@ class Certified(Solved):
     def _repr_html_(self) -> str:
         return to_html(self._at_a_glance())
 
-    def _at_a_glance(self) -> Iterator[Block]:
+    def _at_a_glance(self) -> Blocks:
         """What it is about, the headline, and what can be done next."""
         outcomes = ", ".join(self.roles.outcome_names)
         groups = list(self.roles.protected_names)
@@ -148,7 +149,7 @@ class Certified(Solved):
         source, wanted = self._wanted(count, given, rng, iid=iid)
         return (
             self._complete(source.draw(shuffled_cells(share, rng), rng, spread=not iid))
-            for share in _shares(wanted, most, rng)
+            for share in divided(wanted, most, rng)
         )
 
     def weights(self) -> Reals:
@@ -325,7 +326,7 @@ class Certified(Solved):
         self,
         cells: Indices,
         folder: Path,
-        rng: np.random.Generator,
+        rng: Generator,
         *,
         source: Distribution | None = None,
         size: int = PART,
@@ -380,7 +381,7 @@ class Certified(Solved):
         check_flag("iid", iid)
         rng = self._generator(random_state)
         source, wanted = self._wanted(check_count(n), given, rng, iid=iid)
-        shares = list(_shares(wanted, BATCH, rng))
+        shares = list(divided(wanted, BATCH, rng))
         draw = partial(
             _drawn_share,
             source,
@@ -435,7 +436,7 @@ class Certified(Solved):
         self,
         count: int,
         given: Evidence | None,
-        rng: np.random.Generator,
+        rng: Generator,
         *,
         iid: bool,
     ) -> tuple[Distribution, Indices]:
@@ -449,7 +450,7 @@ class Certified(Solved):
             return source, rng.multinomial(count, chances).reshape(fair.shape)
         return source, quota(fair, count, rng, sums=self.certificate.measure.sums)
 
-    def _generator(self, random_state: RandomState) -> np.random.Generator:
+    def _generator(self, random_state: RandomState) -> Generator:
         """The generator asked for, or else one with the seed of the request."""
         return generator(
             self.request.random_state if random_state is None else random_state
@@ -460,15 +461,6 @@ class Certified(Solved):
         if self.weight_column is None and self.columns == self.domain.names:
             return frame
         return frames.arrange(frame, self.columns, self.weight_column)
-
-
-def _shares(wanted: Indices, size: int, rng: np.random.Generator) -> Iterator[Indices]:
-    """Divide the rows of each cell into shares of ``size`` rows, by quota."""
-    while wanted.sum() > size:
-        share = quota(wanted, size, rng, sums=())
-        wanted = wanted - share
-        yield share
-    yield wanted
 
 
 def _drawn_share(

@@ -438,7 +438,7 @@ def _rate_bound(solved: Solved, achieved: Reals) -> dict[str, float]:
 
 def _grouping_bound(
     solved: Solved, tables: list[Reals], grouping: Grouping
-) -> tuple[float, float] | None:
+) -> Range | None:
     """The bound and δ, from the tables of p*, of the prior q, and of its base."""
     measure = solved.problem.measure
     by_group = [group_table(table, grouping) for table in tables]

@@ -46,6 +46,7 @@ _BEFORE = "#8a94a3"
 _AFTER = "#1f5fa8"
 # names come from data: a dollar sign is no formula, a backslash no TeX
 _PLAIN = {"parse_math": False, "usetex": False}
+Changes = Sequence["GroupChange"]
 
 
 @dataclass(frozen=True)
@@ -217,7 +218,7 @@ def group_label(fit: Solved, axes: Grouping, group: tuple[int, ...]) -> str:
     )
 
 
-def summary_frame(fit: Solved, changes: Sequence[GroupChange]) -> Any:
+def summary_frame(fit: Solved, changes: Changes) -> Any:
     """The changes as a frame of the library that the data came in, one row each."""
     backend = fit.domain.attributes[0].values.implementation
     columns = {}
@@ -238,7 +239,7 @@ def summary_frame(fit: Solved, changes: Sequence[GroupChange]) -> Any:
 
 def draw_groups(
     fit: Solved,
-    changes: Sequence[GroupChange],
+    changes: Changes,
     what: Plotted,
     ax: Any,
 ) -> Any:
@@ -271,7 +272,7 @@ def draw_groups(
 
 
 def _lines(
-    fit: Solved, changes: Sequence[GroupChange], what: Plotted
+    fit: Solved, changes: Changes, what: Plotted
 ) -> tuple[str, dict[tuple[str, str], GroupChange]]:
     """The title, and a line for each group, by its columns and its label."""
     if what == "shares":

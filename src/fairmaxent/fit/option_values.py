@@ -18,11 +18,12 @@ from fairmaxent.errors import (
     TargetError,
     did_you_mean,
     shown,
+    unfit,
 )
 from fairmaxent.fairness.rates import check_rate
 from fairmaxent.fit import refused
 from fairmaxent.maxent.forbidden import Rule
-from fairmaxent.maxent.priors.bases import BASES
+from fairmaxent.maxent.priors.bases import BASES, is_own
 from fairmaxent.options import Settings, documented, option
 from fairmaxent.options.refusals import refuse
 from fairmaxent.relabelling.labellers import STUDENTS, StudentName, check_model
@@ -236,6 +237,26 @@ class PaperRequest:
 
 
 # ---------------------------------------------------------------- checks at the door
+
+
+def check_base(
+    option: str,
+    value: object,
+    *,
+    others: Sequence[str] = (),
+    forbid: object = None,
+) -> None:
+    """Refuse the name of a base that is neither ours nor registered."""
+    known = (*others, *BASES)
+    if not isinstance(value, str) or value not in known:
+        raise unfit(option, value, did_you_mean(value, known))
+    if forbid and is_own(value):
+        raise InputError(
+            Option(option),
+            f" is {value!r}, your own, which cannot know what is impossible; leave out"
+            " ",
+            Option("forbid"),
+        )
 
 
 def checked_rates(name: str, option: RateOption) -> RateOption:

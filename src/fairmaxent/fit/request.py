@@ -35,7 +35,6 @@ from fairmaxent.progress import Progress
 
 _CHOICES = {
     "groups": GroupsOption,
-    "base": BaseKind,
     "detail": DetailOption,
 }
 
@@ -232,7 +231,7 @@ class Request:
             " before."
         ),
     )
-    base: BaseKind = option(
+    base: str = option(  # or the name of one that was registered
         "tree",
         choices=get_args(BaseKind),
         label="New combinations come from",
@@ -403,6 +402,7 @@ class Request:
             value = getattr(self, name)
             if value is not getattr(Request, name):  # some are None by default
                 check_choice(name, value, choice)
+        values.check_base("base", self.base, forbid=self.forbid)
         self._set(
             base_share=values.check_share("base_share", self.base_share),
             largest_weight=values.checked_largest(self.largest_weight),

@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self
@@ -26,6 +27,7 @@ from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import (
     Blocks,
     Mask,
+    Names,
     Positions,
     Reals,
     Table,
@@ -56,11 +58,12 @@ from fairmaxent.fit.solved import Solved
 from fairmaxent.maxent.dual import Dual
 from fairmaxent.maxent.features import cell_features
 from fairmaxent.maxent.optimum import Optimum
-from fairmaxent.maxent.priors.bases import unpack_base
+from fairmaxent.maxent.priors.bases import check_registered, pack_base, unpack_base
 from fairmaxent.maxent.priors.mixture import Mixture
 from fairmaxent.maxent.priors.protocol import Prior
 from fairmaxent.maxent.priors.rows import Rows
 from fairmaxent.maxent.solvers import Solution, Status
+from fairmaxent.plain_text import Values
 
 FORMAT = "fairmaxent model"
 VERSION = 1
@@ -81,7 +84,7 @@ class _Model:
     """What cannot be made again; fields named as those of `Solved` are the same."""
 
     request: Request
-    columns: tuple[str, ...]
+    columns: Names
     domain: Domain
     table: Table
     soft: Reals | None
@@ -102,12 +105,12 @@ class _Read:
 
     asked: str
     parts: int
-    columns: tuple[str, ...]
+    columns: Names
     domain: Domain
     weight_column: frames.Column | None
     redrawn: RedrawnValues | None
     weight_scale: float
-    left_out: tuple[str, ...]
+    left_out: Names
 
 
 @dataclass(frozen=True)
@@ -126,15 +129,14 @@ class KeptCounts:
 
     def keep(self, data: Reading) -> None:
         """Write what was read, completely or not at all."""
-        stored = _Read(
-            asked=self.asked,
-            domain=data.roles.domain,
-            **_same_fields(data, _Read),
-            parts=len(data.table.pieces),
-        )
         with Staging([], folders=[self.folder]) as staging:
             folder = staging.path_for(self.folder)
-            data.table.each_piece(_write, self._paths(folder, stored.parts))
+            stored = _Read(
+                asked=self.asked,
+                domain=data.roles.domain,
+                **_same_fields(data, _Read),
+                parts=data.table.each_piece(_write, partial(_part_of, folder)),
+            )
             _write(stored, folder / _KEPT)
 
     def reading(self, request: ReadingRequest) -> Reading | None:
@@ -150,13 +152,13 @@ class KeptCounts:
             )
         roles = request.roles(stored.domain)
         same = _same_fields(stored, Reading)
-        paths = self._paths(self.folder, stored.parts)
+        paths = [_part_of(self.folder, number) for number in range(stored.parts)]
         table = read_pieces(paths, _read_counts, roles.blocks)
         return Reading(**same, roles=roles, table=table, design=None)
 
-    @staticmethod
-    def _paths(folder: Path, parts: int) -> list[str]:
-        return [str(folder / f"part-{number:05}") for number in range(parts)]
+
+def _part_of(folder: Path, number: int) -> str:
+    return str(folder / f"part-{number:05}")
 
 
 def _write(part: _Read | Table, path: str | PathLike[str]) -> None:
@@ -194,7 +196,7 @@ def save(
     write_archive(path, record, arrays, readable=readable)
 
 
-def _same_fields(record: Any, kind: Any) -> dict[str, Any]:
+def _same_fields(record: Any, kind: Any) -> Values:
     """The fields of a record that one of another kind has, too."""
     return {
         field.name: getattr(record, field.name)
@@ -212,7 +214,7 @@ def _packed(fit: Solved) -> tuple[Record, Arrays]:
         made_of: Any = prior
         if isinstance(prior, Mixture) and fit.request.C < 1:
             made_of = prior.parts[0]
-        base = made_of.pack()
+        base = pack_base(made_of)
     elif prior.rows != np.count_nonzero(weighted.counts):
         every_row = Rows.of(fit.roles.blocks, weighted)
         in_use = match_rows(prior.codes, every_row.codes, prior.blocks.levels) >= 0
@@ -247,6 +249,7 @@ def load(
             " again"
         )
 
+    check_registered(path, record.get("request"))
     try:
         with np.errstate(all="ignore"):  # of numbers that are refused below
             stated = record.pop("certificate")
@@ -284,7 +287,7 @@ def _restored(stored: _Model) -> Solved:
     prior: Prior = rows
     share = stored.request.C
     if share:
-        base = unpack_base(blocks, stored.base)
+        base = unpack_base(stored.request.base, blocks, stored.base)
         prior = Mixture.of((share, 1 - share), (base, rows))
     elif stored.rows_in_use is not None:
         prior = rows.only(sound(stored.rows_in_use, "b", (rows.rows,)))

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from os import PathLike
 
+from fairmaxent.data.levels import Notes
 from fairmaxent.files.content import file_sha256
 from fairmaxent.fit.certificate import Certificate
 from fairmaxent.fit.records import MOST_BYTES
@@ -30,7 +31,7 @@ class Verification:
     sha256: str  # of the whole file, to compare with one that was written down
     version: int  # of the file format
     holds: str  # which rows of people
-    unverified: tuple[str, ...]  # what the file alone cannot show
+    unverified: Notes  # what the file alone cannot show
     certificate: Certificate
 
     def __str__(self) -> str:

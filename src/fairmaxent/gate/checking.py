@@ -249,9 +249,10 @@ def _telling(
     tables: Sequence[GroupedTable], size: float, sure: float, limit: float
 ) -> float:
     """The share of tables with so many people that tell whether a limit is kept."""
+    rng = np.random.default_rng(0)  # one for all: strata vary apart from each other
     comparisons = []
     for table in tables:
-        drawn = table.drawn(_times(table, size), _TABLES)
+        drawn = table.drawn(_times(table, size), _TABLES, rng)
         for number, groups in table.peers:
             fewest = np.argsort(table.people[groups])[:_MOST_GROUPS]
             comparisons.append(drawn.compare(number, groups[fewest], sure))

@@ -21,7 +21,7 @@ from fairmaxent.data.roles import (
     read_columns,
     read_within,
 )
-from fairmaxent.data.table import Codes, Reals, tally
+from fairmaxent.data.table import Codes, NameList, Reals, tally
 from fairmaxent.fairness.small_groups import SmallestGroupOption
 from fairmaxent.inspection.findings import ColumnSummary, GroupingRates, Inspection
 from fairmaxent.inspection.hints import column_hints, proxies, role_hints
@@ -185,8 +185,8 @@ def _proposals(
     rows: int,
     outcome: str | None,
     favourable: object,
-    given: Sequence[str],
-    others: Sequence[str],
+    given: NameList,
+    others: NameList,
 ) -> list[Proposal]:
     """Propose what is not given; the ``others`` have another role."""
     proposals: list[Proposal] = []

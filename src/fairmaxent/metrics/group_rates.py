@@ -148,7 +148,7 @@ class Rate(Number):
     @property
     def difference(self) -> float:
         """The largest difference between two groups' rates of the same outcome."""
-        compared: dict[tuple[object, ...], list[float]] = {}
+        compared: dict[Label, list[float]] = {}
         for group in self.groups:
             among = (group.columns, group.outcome, group.stratum)
             compared.setdefault(among, []).append(group.rate)
@@ -420,7 +420,7 @@ class GroupedTable:
         """What rows tell in intervals of a confidence, as independent people."""
         if self.dependence is None:
             return self.effective
-        deviate = intervals.normal_quantile((1 + confidence) / 2)
+        deviate = intervals.deviate_of(confidence)
         return self.dependence.reduced(self.effective, deviate)
 
     def comparisons(self, confidence: float) -> Iterator[intervals.Compared]:
@@ -443,12 +443,13 @@ class GroupedTable:
             return self.surpluses.compared(counts, (outcomes, groups))
         return intervals.Compared(counts, self.are_shares)
 
-    def drawn(self, times: Reals, tables: int) -> "GroupedTable":
+    def drawn(
+        self, times: Reals, tables: int, rng: np.random.Generator
+    ) -> "GroupedTable":
         """Tables drawn at these rates (first axis), with so many times the people.
 
         That is, of each group; only `compare` knows of the new axis.
         """
-        rng = np.random.default_rng(0)
         factors = np.ones(self.rates.shape)
         surpluses = self.surpluses
         if surpluses is not None:

@@ -1,6 +1,6 @@
 """What was delivered, rows or weights: its rates, copies of real rows, and costs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -15,6 +15,7 @@ from fairmaxent.data.shareable import shareable
 from fairmaxent.data.table import (
     Axes,
     Codes,
+    NameList,
     Reals,
     highest,
     ratio,
@@ -43,6 +44,7 @@ from fairmaxent.fit.facts import OutcomeShare, outcome_shares
 from fairmaxent.relabelling.people import root_shape
 
 Mode = Literal["rows", "weights", "top-up"]
+MostCopies = tuple[Reals, Reals]  # of one person, by cell and by group
 _SEED = 0  # for a fit that has none, so that a report can be repeated
 
 
@@ -341,9 +343,7 @@ def _check_rows(fit: Certified, rows: int) -> None:
         )
 
 
-def _numbered(
-    data: Any, sample: Any, names: Sequence[str]
-) -> tuple[Codes, Codes, Reals]:
+def _numbered(data: Any, sample: Any, names: NameList) -> tuple[Codes, Codes, Reals]:
     """Number the rows of both tables by their raw values, and count the real ones."""
     real = frames.open_frame(data)
     new = frames.open_frame(sample)
@@ -470,7 +470,7 @@ def costs_of(fit: Certified, delivered: Delivered | None, data: Any) -> Delivere
 
 
 def _delivered_groups(
-    fit: Certified, table: Reals, most: tuple[Reals, Reals] | None
+    fit: Certified, table: Reals, most: MostCopies | None
 ) -> Iterator[tuple[str, tuple[float, float | None]]]:
     """By the name of a cell or group: its share, and the most copies of one person."""
     every = tuple(range(table.ndim))
@@ -488,9 +488,7 @@ def _delivered_groups(
             yield fit.roles.describe_group(axes, group), (float(shares[group]), times)
 
 
-def _most_copies(
-    fit: Certified, delivered: Delivered, data: Any
-) -> tuple[Reals, Reals] | None:
+def _most_copies(fit: Certified, delivered: Delivered, data: Any) -> MostCopies | None:
     """The most copies of one person in each cell (y, z) and each group z.
 
     None: they cannot be counted.

@@ -13,6 +13,7 @@ import numpy as np
 from fairmaxent.data.levels import Notes
 from fairmaxent.document import (
     Block,
+    Blocks,
     Document,
     Listing,
     Note,
@@ -30,7 +31,7 @@ from fairmaxent.document.words import (
     shortened,
 )
 from fairmaxent.errors import cut
-from fairmaxent.fit.groups import GroupChange
+from fairmaxent.fit.groups import Changes
 from fairmaxent.fit.statements import (
     FEWEST_KINDS,
     cost_blocks,
@@ -192,7 +193,7 @@ def _about_groups(report: Report) -> str:
     return f"Before: in the data. After: in the {rows}. {sure}"
 
 
-def _in_people(groups: Sequence[GroupChange]) -> str:
+def _in_people(groups: Changes) -> str:
     """Say how many of a hundred people of the two largest groups have the outcome.
 
     Say it of a thousand people, or of more, if that is less than one.
@@ -225,7 +226,7 @@ def _in_people(groups: Sequence[GroupChange]) -> str:
     return ""
 
 
-def _reached(report: Report) -> Iterator[Block]:
+def _reached(report: Report) -> Blocks:
     """The rates asked for, the ones not met first; all rates if none was asked for."""
     yield Paragraph(report.verdict())
     asked = [rate for rate in report.rates if rate.wanted is not None]
@@ -271,7 +272,7 @@ def rates_table(
     )
 
 
-def _costs(report: Report) -> Iterator[Block]:
+def _costs(report: Report) -> Blocks:
     costs = report.costs
     yield Listing(tuple(_cost_lines(report)))
     yield from cost_blocks(
@@ -290,7 +291,7 @@ def _cost_lines(report: Report) -> Iterator[str]:
         yield "What the result costs each group is not known for this fit."
 
 
-def _model(report: Report) -> Iterator[Block]:
+def _model(report: Report) -> Blocks:
     certificate = report.certificate
     if certificate.estimate is not None:
         yield from estimate_blocks(certificate.estimate, kinds=FEWEST_KINDS)

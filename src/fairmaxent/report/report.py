@@ -146,8 +146,7 @@ class Report:
             "source": self.source.to_dict(),
             "certificate": self.certificate.to_dict(),
         }
-        plain: Values = plain_json(values)
-        return plain
+        return plain_json(values)
 
     @property
     def delivered_name(self) -> str:

@@ -66,24 +66,26 @@ export function alongside(see, all, grouping) {
       `${together(sizes.map(({ text }) => text))} would be in the table.`),
     all.filter((other) => other !== grouping).map(line),
     aboutModel(see).map((text) => h("li", { key: text }, text)),
-    apartOf(see));
+    apartOf(all));
 }
 
 // For which model a table is made, and whose decisions would stay unequal.
 function aboutModel(see) {
   const made = madeFor(see);
   if (!made) return [];
-  return [`${made.split(". ")[0]}.`, ...see.notes.filter((text) => text.startsWith("the decisions"))];
+  const decisions = see.notes.filter((text) => text.startsWith("the decisions"));
+  return [`${made.split(". ")[0]}.`, ...decisions];
 }
 
 // Groups that are too small to be part of the headline.
-function apartOf(see) {
-  const names = [...new Set(see.groups.filter((one) => one.is_apart).map((one) => one.name))];
+function apartOf(all) {
+  const compared = all.flatMap(({ groups, means }) => (means.length ? means : groups));
+  const names = compared.filter((one) => one.is_apart).map((one) => one.name);
   if (!names.length) return null;
-  const more = names.length - MOST_APART;
-  const shown = [...names.slice(0, MOST_APART), ...(more > 0 ? [`${more} more groups`] : [])];
-  return h("li", { id: "set-apart", key: "apart" },
-    `Too small to compare: ${together(shown.map((name) => short(name)))}.`);
+  const shown = names.slice(0, names.length > MOST_APART + 1 ? MOST_APART : names.length);
+  const more = names.length - shown.length;
+  const texts = [...shown.map((name) => short(name)), ...(more ? [`${more} more groups`] : [])];
+  return h("li", { id: "set-apart", key: "apart" }, `Too small to compare: ${together(texts)}.`);
 }
 
 // ---------------------------------------------------------------- the people

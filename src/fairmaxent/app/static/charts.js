@@ -75,15 +75,17 @@ export const dotsKey = (outcome) => h("p", { class: "soft key" },
 
 // ---------------------------------------------------------------- arrows from before to after
 
-const LINE = 26, NAMES = 0.3, FIGURES = 150;
+const LINE = 26, NAMES = 0.3, FIGURES = 150, TICK = 64;
 
 // One arrow for each of some groups, on one axis; `shown` writes a number of it.
 export function arrows(groups, { width, label, shown, of = "rate" }) {
   const ends = groups.map((group) => [group[`${of}_before`], group[`${of}_after`]]);
-  const known = ends.flat().filter((one) => one !== null), { ticks, low, high } = scale(known);
+  const known = ends.flat().filter((one) => one !== null);
   const left = Math.min(220, NAMES * width), right = Math.min(FIGURES, NAMES * width);
+  const room = Math.max(2, Math.min(5, Math.floor((width - left - right) / TICK)));
+  const { ticks, low, high } = scale(known, room);
   const x = (value) => left + (width - left - right) * ((value - low) / (high - low || 1));
-  const bottom = LINE * groups.length + 4, most = Math.floor(left / 7.5);
+  const bottom = LINE * groups.length + 4, most = Math.floor((left - 12) / 7.5);
   const line = (group, index) => {
     const [before, after] = ends[index], y = LINE * index + LINE / 2;
     if (before === null || after === null) return null;

@@ -37,8 +37,10 @@ export function groupings(see) {
     const sizes = see.rates.find((one) =>
       one.kind === "representation_rate" && one.columns === outcomes?.columns);
     const means = see.means.flatMap(({ group: named, before, after }) => {
-      const group = all.find((one) => one.name === named);
-      return group ? [{ ...group, before, after }] : [];
+      const own = all.filter((one) => one.name === named);
+      // A mean is of all outcomes: too little is known about it if that is so of most of them.
+      const isApart = own.filter((one) => one.is_apart).length > own.length / 2;
+      return own.length ? [{ ...own[0], is_apart: isApart, before, after }] : [];
     });
     const groups = mostUnequal(all);
     const others = new Set(all.map((group) => group.outcome)).size - 1;
@@ -80,7 +82,7 @@ const bySize = (one, other) =>
 
 // The largest changes, always one of each side, and the rest in one piece with its sums. Groups
 // that are too small to be compared are never named beside others.
-function pieces(changes, say, sumOf) {
+function pieces(changes, say, sayRest) {
   const all = changes.filter(({ change }) => change !== 0).sort(bySize);
   const large = all.filter(({ group }) => !group.is_apart), known = large.length ? large : all;
   const firsts = [1, -1].map((sign) => known.find(({ change }) => sign * change > 0))
@@ -89,14 +91,15 @@ function pieces(changes, say, sumOf) {
   const isLast = all.length === TOLD + 1 && known.length === all.length;
   const told = [...firsts, ...next].slice(0, isLast ? TOLD + 1 : TOLD).sort(bySize);
   const rest = all.filter((one) => !told.includes(one));
-  const sums = [1, -1].map((sign) => rest.filter(({ change }) => sign * change > 0))
-    .filter((ones) => ones.length > 0).map(sumOf);
-  const where = `${rest.length} other group${rest.length === 1 ? "" : "s"}`;
+  const sides = [1, -1].map((sign) => rest.filter(({ change }) => sign * change > 0))
+    .filter((ones) => ones.length > 0);
   return [
     ...told.map((one) => ({ kind: side(one.change), text: say(one) })),
-    ...(rest.length ? [{ kind: "rest", text: `${together(sums)} in ${where}` }] : []),
+    ...(rest.length ? [{ kind: "rest", text: sayRest(sides) }] : []),
   ];
 }
+
+const groupsOf = (count) => `${count} other group${count === 1 ? "" : "s"}`;
 
 const sum = (ones) => ones.reduce((total, one) => total + one.change, 0);
 const people = (change) => `${whole(Math.abs(change))} ${change > 0 ? "more" : "fewer"}`;
@@ -106,7 +109,15 @@ const of = (group) =>
 
 const inPeople = (groups, what = "with") => pieces(counted(groups, what),
   ({ group, change }) => `${people(change)} ${of(group)}`,
-  (ones) => people(sum(ones)));
+  (sides) => `${together(sides.map((ones) => people(sum(ones))))} in ` +
+    groupsOf(sides.flat().length));
+
+// Rates and means have no sum: of how many groups they rise and fall.
+const counts = (rises, falls) => (sides) => {
+  const last = sides.length - 1, way = (ones) => (ones[0].change > 0 ? rises : falls);
+  return together(sides.map((ones, index) =>
+    `${way(ones)} ${index === last ? groupsOf(ones.length) : ones.length}`));
+};
 
 // How much a rate changes, in the digits that are shown.
 export const rise = ({ rate_before: before, rate_after: after }) =>
@@ -115,15 +126,15 @@ export const rise = ({ rate_before: before, rate_after: after }) =>
 const inRates = (groups) => pieces(groups.map((group) => ({ group, change: rise(group) })),
   ({ group }) =>
     `${percent(group.rate_after)} of ${groupName(group)} instead of ${percent(group.rate_before)}`,
-  (ones) => `${sum(ones) > 0 ? "more" : "less"} often`);
+  counts("more often in", "less often in"));
 
 function inMeans(means) {
-  const shown = amounts(means.flatMap(({ before, after }) => [before, after]));
   const changes = means.map((group) => ({ group, change: group.after - group.before }));
+  const shown = amounts([0, ...changes.map(({ change }) => Math.abs(change))]);
   return pieces(changes,
     ({ group, change }) => `${shown(Math.abs(change))} ${change > 0 ? "more" : "less"} ` +
       `for ${groupName(group)}`,
-    (ones) => (sum(ones) > 0 ? "more" : "less"));
+    counts("more for", "less for"));
 }
 
 // What happens to the groups of a column, as pieces, and the words around them.

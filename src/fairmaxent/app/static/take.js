@@ -69,16 +69,22 @@ function uses() {
 
 // What each file is for.
 const FOR = {
+  "New rows": { train: "to train on, instead of yours", publish: "to publish" },
+  "Your rows with weights": "weigh them in every table",
   "Saved fit": "more rows and reports, whenever you want",
   Report: "explains it to others",
   "Report as PDF": "explains it on paper",
   "Public values": "what you declared",
 };
 
-const listFiles = (files) => files.length > 0 && h("ul", { class: "files" }, files.map((file) =>
-  h("li", null, h("a", { href: fileAddress(file.folder, file.name), download: "" },
-    `${file.what}: ${file.name}`),
-  h("span", { class: "soft" }, [FOR[file.what], size(file.bytes)].filter(Boolean).join(", ")))));
+function listFiles(files) {
+  const use = useOf(store.options) ?? "";
+  const purpose = (what) => (typeof FOR[what] === "string" ? FOR[what] : FOR[what]?.[use]);
+  const line = ({ what, name, folder, bytes }) => h("li", null,
+    h("a", { href: fileAddress(folder, name), download: "" }, `${what}: ${name}`),
+    h("span", { class: "soft" }, [purpose(what), size(bytes)].filter(Boolean).join(", ")));
+  return files.length > 0 && h("ul", { class: "files" }, files.map(line));
+}
 
 export function actions() {
   const { answer, refitting, files, sent } = store, off = isMissing();
