@@ -40,6 +40,7 @@ _WIDTH = 80
 # What only one of the methods can be asked for, and why not.
 _ONE_OUTCOME = "methods are compared by the rates of a single outcome"
 _REFUSED = {
+    "likely": "the other methods need a column of groups",
     "weight": "the other methods do not support design weights",
     "also": _ONE_OUTCOME,
     "equal_means": _ONE_OUTCOME,

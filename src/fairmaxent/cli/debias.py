@@ -33,10 +33,11 @@ from fairmaxent.cli.reading import (
     unchanged,
 )
 from fairmaxent.cli.request import (
+    ROLES,
     AskedOptions,
     RoleOptions,
+    if_known,
     request_options,
-    role_options,
 )
 from fairmaxent.cli.terminal import bar, echo, json_record
 from fairmaxent.cli.values import FILE
@@ -72,7 +73,7 @@ _NO_LEDGER = (
 
 
 @table_command(
-    role_options,
+    taking(RoleOptions, "roles", map(if_known, ROLES)),
     request_options,
     taking(OutputOptions, "wanted"),
     cls=SectionedCommand,
@@ -97,6 +98,7 @@ def debias_command(
     """
     from fairmaxent.cli import result as told
 
+    _need_groups(ctx, roles, asked)
     if asked.has("epsilon"):
         wanted = wanted.keeping_fit()
     if wanted.mode != "weights":
@@ -144,6 +146,13 @@ def debias_command(
         else:
             text = told.result_text(result, wanted, following)
     echo(text, err=wanted.output == STANDARD)
+
+
+def _need_groups(ctx: click.Context, roles: RoleOptions, asked: AskedOptions) -> None:
+    """Refuse a call without groups to compare."""
+    if not (roles.protected or asked.has("likely")):
+        params = {param.name: param for param in ctx.command.params}
+        raise click.MissingParameter(ctx=ctx, param=params["protected"])
 
 
 def _with_seed(asked: AskedOptions) -> AskedOptions:
@@ -255,6 +264,7 @@ def _opened(
         return reading.without_dropped(_on_cluster(data)), True
     # A model learns from each row, and rows to share depend on how rare each value is.
     whole = asked.has("model") or (asked.has("release") and columns_as.domain is None)
+    whole |= asked.has("likely")  # the probabilities are those of each row
     with named_part(data):
         scanned = reading.scan(data, whole=whole)
     if wanted.resume and (whole or scanned is None):

@@ -29,6 +29,7 @@ from fairmaxent.fit.facts import (
     UnderivedFacts,
     facts_of,
 )
+from fairmaxent.fit.likely import likely_blocks
 from fairmaxent.fit.solved import Solved
 from fairmaxent.fit.statements import (
     REACHED,
@@ -84,7 +85,7 @@ class Certificate(Facts):
         measure = self.measure
         check_confidence(confidence)
         rng = np.random.default_rng(0)
-        if iid:
+        if iid or self.likely is not None:  # of a group nobody counts a quota
             tables = rng.multinomial(
                 count, self.table.ravel() / self.table.sum(), size=_DRAWS
             )
@@ -153,8 +154,11 @@ class Certificate(Facts):
     def rate_lines(self) -> Iterator[RateLine]:
         """Each rate wanted, before and achieved."""
         for kind, name in self.rates_shown:
+            label = self.measure.rate_name(kind, name)
+            if self.likely is not None and self.likely.is_about(name):
+                label += " (as assumed)"
             yield RateLine(
-                self.measure.rate_name(kind, name),
+                label,
                 wanted=self.wanted[kind][name],
                 before=self.before[kind][name],
                 reached=self.achieved[kind][name],
@@ -165,6 +169,7 @@ class Certificate(Facts):
         """The first of it: for whom it is, what it promises, and what to beware of."""
         yield from map(Paragraph, statements.beyond_lines(self.decisions))
         yield from map(Paragraph, statements.privacy_lines(self.privacy))
+        yield from likely_blocks(self.likely)
         yield from statements.warnings_about(self._spelled(cost_remarks(self)))
 
     def rates(self) -> Blocks:
@@ -209,7 +214,7 @@ class Certificate(Facts):
         )
         if self.copied_share:
             drawn = f"About {percent(self.copied_share)} of drawn rows"
-            yield Paragraph(statements.copies_sentence(drawn, self.redrawn))
+            yield Paragraph(statements.copies_sentence(drawn, self))
 
     def _spelled(self, remarks: Iterable[Remark]) -> Iterator[str]:
         return (spelled(remark, str) for remark in remarks)

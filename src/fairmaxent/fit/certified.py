@@ -25,6 +25,7 @@ from fairmaxent.document.text import to_text
 from fairmaxent.engines.lazy_frame import open_lazy
 from fairmaxent.engines.rows import in_memory, row_prior
 from fairmaxent.errors import InputError, Option, check_flag
+from fairmaxent.fairness.rates import Grouping
 from fairmaxent.fit import storage
 from fairmaxent.fit.certificate import Certificate
 from fairmaxent.fit.distribution import Distribution, Evidence
@@ -45,10 +46,11 @@ from fairmaxent.progress import Progress, silent
 BATCH = 1 << 18
 PART = 1 << 20  # rows of one file of many
 # what can be done with a fit: the call, and what it gives
+_TOP_UP = "fit.top_up(): rows to add"
 _NEXT = (
     "fit.sample(n): new rows",
     "fit.weigh(table): your rows with their weights",
-    "fit.top_up(): rows to add",
+    _TOP_UP,
     "fit.summary(): group by group",
     "fit.plot(): a picture",
     'fit.report("report.html"): a report to file',
@@ -81,6 +83,8 @@ class Certified(Solved):
         calls = list(_NEXT)
         if self.certificate.privacy is not None:
             del calls[_NEXT_WITH_ROWS]
+        elif self.weighed is not None:
+            calls.remove(_TOP_UP)
         yield Listing(tuple(calls))
 
     @property
@@ -91,7 +95,7 @@ class Certified(Solved):
     @property
     def distribution_of_data(self) -> Distribution:
         """The table of the data as a distribution, wherever its rows are."""
-        blocks = self.roles.blocks
+        blocks = self.blocks
         nothing = np.zeros(blocks.width)
         return Distribution(self.domain, blocks, row_prior(blocks, self.table), nothing)
 
@@ -160,9 +164,10 @@ class Certified(Solved):
         1 on average. :meth:`weigh` lays them out for training.
         """
         refuse(self.request, mode="weights")
-        return with_design(
-            self._distinct_weights[self.distinct_rows.inverse], self.design_weights
-        )
+        rows = self.distinct_rows.inverse
+        if self.weighed is not None:
+            return self.weighed.weights
+        return with_design(self._distinct_weights[rows], self.design_weights)
 
     def weigh(self, frame: Any, *, weight_name: str = "fair_weight") -> Any:
         """Return the fitted table with a column of :meth:`weights`, to train on.
@@ -173,6 +178,11 @@ class Certified(Solved):
         """
         refuse(self.request, mode="weights")
         lazy = open_lazy(frame)
+        if lazy is not None and self.weighed is not None:
+            raise InputError(
+                "weights depend on the probabilities of each row, so rows are weighed"
+                " in memory only; pass the collected table"
+            )
         if lazy is None:
             return weigh_rows(
                 self, self._distinct_weights, frames.open_frame(frame), weight_name
@@ -182,6 +192,14 @@ class Certified(Solved):
             self._distinct_weights if isinstance(self.table, Table) else None,
             lazy,
             weight_name,
+        )
+
+    @property
+    def _sums(self) -> frozenset[Grouping]:
+        """The totals that drawn rows have up to one row."""
+        # nobody knows who is in which group if these are probabilities
+        return (
+            frozenset() if self.weighed is not None else self.certificate.measure.sums
         )
 
     @cached_property
@@ -448,7 +466,7 @@ class Certified(Solved):
         if iid:
             chances = fair.ravel() / fair.sum()
             return source, rng.multinomial(count, chances).reshape(fair.shape)
-        return source, quota(fair, count, rng, sums=self.certificate.measure.sums)
+        return source, quota(fair, count, rng, sums=self._sums)
 
     def _generator(self, random_state: RandomState) -> Generator:
         """The generator asked for, or else one with the seed of the request."""

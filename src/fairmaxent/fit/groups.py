@@ -99,7 +99,7 @@ def group_changes(
     measure = measure or fit.problem.judged
     cells = fit.problem.cells
     tables = [cells(), cells("squares"), cells("rows")]
-    fair = fit.distribution.root_table
+    fair = fit.root_table
     changes = []
     both = tables[0], fair if after is None else after
     for name, axes in measure.named_groupings:
@@ -182,6 +182,9 @@ def _intervals(
         group_table(measure.outcomes_compared(table, axes), axes) for table in tables
     ]
     shape = (2, *compared[0].shape)
+    if fit.weighed is not None:
+        return fit.weighed.rate_ends(measure, axes, confidence)
+
     # the noise in its counts is no part of them: they would be far too short
     if fit.request.privacy is not None:
         return np.full(shape, np.nan)

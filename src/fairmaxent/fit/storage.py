@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from fairmaxent.data import frames
 from fairmaxent.data.columns import Arrays, Record
 from fairmaxent.data.domain import Domain
+from fairmaxent.data.likely import Chances, are_of_rows
 from fairmaxent.data.limits import masses, sound
 from fairmaxent.data.reading import Reading, ReadingRequest, RedrawnValues
 from fairmaxent.data.roles import Roles
@@ -97,6 +98,7 @@ class _Model:
     design_weights: Reals | None
     weight_column: frames.Column | None
     weight_scale: float
+    chances: Chances | None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -216,7 +218,7 @@ def _packed(fit: Solved) -> tuple[Record, Arrays]:
             made_of = prior.parts[0]
         base = pack_base(made_of)
     elif prior.rows != np.count_nonzero(weighted.counts):
-        every_row = Rows.of(fit.roles.blocks, weighted)
+        every_row = Rows.of(fit.blocks, weighted)
         in_use = match_rows(prior.codes, every_row.codes, prior.blocks.levels) >= 0
     positions = fit.distribution.positions or {}
     stored = _Model(
@@ -259,10 +261,8 @@ def load(
             again, arrays_again = _packed(fit)
             # What saving the fit again would not write nobody reads, and it could hold
             # people's rows.
-            require(
-                "it holds arrays that are no part of a model",
-                arrays.keys() == arrays_again.keys(),
-            )
+            same = arrays.keys() == arrays_again.keys()
+            require("it holds arrays that are no part of a model", same)
             same = json.dumps(record) == json.dumps(again)
             require("its header holds something that is no part of a model", same)
             _check_distribution(fit)
@@ -281,6 +281,9 @@ def _restored(stored: _Model) -> Solved:
     problem = Problem.of(stored.request, data)
     target = masses(stored.target, blocks.width)
     weighted = reweigh(_relabelled(stored, problem).counted, target[blocks.slices[0]])
+    weighed = problem.weighed
+    if weighed is not None:
+        weighted = weighed.on(stored.table)
     features = cell_features(blocks, problem.moment_scores, target)
     sound(stored.solution.multipliers, "f", (features.count,))
     rows = Rows.of(blocks, weighted.collect())
@@ -295,7 +298,7 @@ def _restored(stored: _Model) -> Solved:
     distribution = Distribution.of(stored.domain, optimum).detailed(
         data.positions,
         data.table,
-        data.design,
+        data.design if weighed is None else weighed.weights,
         profiles=None if stored.soft is None else problem.profiles,
         by_cell=problem.values is not None,
     )
@@ -316,9 +319,10 @@ def _restored_reading(stored: _Model) -> Reading:
     roles = Roles.of(
         domain,
         request.outcome,
-        request.protected_names,
+        request.recorded_names,
         request.within_names,
         request.also_names,
+        likely=request.likely is not None,
     )
     named = [*domain.names]
     if request.weight is not None:
@@ -333,6 +337,8 @@ def _restored_reading(stored: _Model) -> Reading:
     )
     _check_weights(stored)
     _check_table(stored, roles.blocks)
+    fits = are_of_rows(stored.chances, request.likely, stored.table)
+    require("probabilities and rows do not fit together", fits)
     return Reading(
         columns=stored.columns,
         roles=roles,
@@ -340,6 +346,7 @@ def _restored_reading(stored: _Model) -> Reading:
         design=stored.design_weights,
         weight_column=stored.weight_column,
         positions=_restored_positions(stored, roles.blocks),
+        chances=stored.chances,
     )
 
 
@@ -444,7 +451,7 @@ def _relabelled(stored: _Model, problem: Problem) -> Problem:
 
 def _check_distribution(fit: Solved) -> None:
     """Refuse probabilities or priors that are none, and multipliers off the target."""
-    blocks = fit.roles.blocks
+    blocks = fit.blocks
     tilted = fit.distribution.tilted
     for levels in (tilted.levels, fit.target):
         for part in blocks.split(levels):
@@ -507,14 +514,10 @@ def _check_told(fit: Solved, told: UnderivedFacts) -> None:
     )
     redrawn = told.redrawn is None or told.redrawn.columns == binned
     require("the certificate redraws other columns than have bins", redrawn)
-    empty = (
-        fit.target[problem.blocks.slices[0]].reshape(problem.empirical.shape) <= 0
-    ) & (problem.empirical > 0)
+    empty = (fit.root_table <= 0) & (problem.empirical > 0)
     names = {problem.roles.describe_cell(cell) for cell in np.argwhere(empty).tolist()}
-    require(
-        "the certificate names cells that are not empty",
-        set(told.emptied_cells) <= names,
-    )
+    are_empty = names.issuperset(told.emptied_cells)
+    require("the certificate names cells that are not empty", are_empty)
     same = (None if ledger is None else ledger.privacy) == fit.request.privacy
     require("the ledger is about another privacy budget", same)
     if ledger is not None:

@@ -127,7 +127,7 @@ def measure_uncertainty(
     problem = fit.problem
     cells = _cells(problem)
     before = [problem.data_table]
-    after = [fit.distribution.root_table]
+    after = [fit.root_table]
     for masses in _replicated_masses(cells, problem, count, rng):
         replicate = replace(problem, table=replace(cells, counts=masses))
         try:

@@ -13,6 +13,7 @@ from fairmaxent.plain_text import visible
 # what a file alone cannot show; see `verify`
 _UNVERIFIED = (
     "the estimate for a trained model, which would have to be trained again",
+    "what is expected by the true groups, which was simulated",
     "the decisions of the table's own model, which would have to be trained again",
     "that the counts have the noise that the ledger states, which only the table would"
     " show",
@@ -68,6 +69,7 @@ def verify(path: str | PathLike[str], *, max_bytes: int = MOST_BYTES) -> Verific
     binned = [column for column in fit.domain.attributes if not column.is_value_coded]
     stated = (
         certificate.estimate,
+        certificate.likely,
         certificate.decisions,
         certificate.privacy,
         certificate.left_out_columns or None,

@@ -12,6 +12,7 @@ from fairmaxent.document import Block, Blocks, Note, Paragraph, Section, Table
 from fairmaxent.document.text import sections_text, table_lines
 from fairmaxent.document.words import counted, percent
 from fairmaxent.errors import Option, Spell, cut, spelled
+from fairmaxent.fit.likely import LikelyFacts, likely_blocks, likely_headlines
 from fairmaxent.inspection.hints import NOTABLE, Hint, Proxy
 from fairmaxent.inspection.proposals import Proposal, Role
 from fairmaxent.inspection.verdict import Verdict
@@ -94,6 +95,7 @@ class Inspection:
     within: Names = ()  # whose strata groups are compared within
     cluster: str | None = None  # the column that says who belongs together
     private: Worth | None = None  # what a private fit would be worth, if that was asked
+    likely: LikelyFacts | None = None  # of groups that are probabilities
 
     @property
     def identifiers(self) -> Names:
@@ -191,6 +193,7 @@ def inspection_text(
 def answers(inspection: Inspection, spell: Spell) -> list[str]:
     """Whether the table is fair, and what has to be known to say so."""
     told = [verdict.headline or verdict.details for verdict in inspection.verdicts]
+    told += likely_headlines(inspection.likely)
     return [*told, *_questions(inspection, spell)] or ["No two groups can be compared."]
 
 
@@ -202,6 +205,9 @@ def inspection_sections(
     ``room`` is that of a column's levels (None: as a terminal has).
     """
     seen: list[tuple[str, tuple[Block, ...]]] = []
+    likely = tuple(likely_blocks(inspection.likely))
+    if likely:
+        seen.append(("Groups that nobody wrote down", likely))
     for one in inspection.groupings:
         blocks: tuple[Block, ...] = (_rates(one),)
         if one.strata:
@@ -314,7 +320,7 @@ def _questions(inspection: Inspection, spell: Spell) -> Iterator[str]:
             f"Which outcome is the good one ({', '.join(names)})? Choose it with"
             f" {spell(Option('favourable'))}; until then, every outcome is compared."
         )
-    if not inspection.protected:
+    if not (inspection.protected or inspection.likely):
         yield (
             "Which groups are compared? No column stands out: choose one with"
             f" {spell(Option('protected'))}."

@@ -10,6 +10,7 @@ import numpy as np
 from fairmaxent.data import frames
 from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.domain import Domain
+from fairmaxent.data.likely import Likely
 from fairmaxent.data.reading import encode_table
 from fairmaxent.data.roles import (
     ColumnNames,
@@ -23,6 +24,7 @@ from fairmaxent.data.roles import (
 )
 from fairmaxent.data.table import Codes, NameList, Reals, tally
 from fairmaxent.fairness.small_groups import SmallestGroupOption
+from fairmaxent.fit.pipeline import likely_rates
 from fairmaxent.inspection.findings import ColumnSummary, GroupingRates, Inspection
 from fairmaxent.inspection.hints import column_hints, proxies, role_hints
 from fairmaxent.inspection.proposals import (
@@ -40,6 +42,7 @@ from fairmaxent.privacy.budget import Privacy
 from fairmaxent.privacy.model import Worth
 from fairmaxent.privacy.refusals import check_declared, check_private
 
+ProtectedOption = ColumnNames | Likely | Sequence[str | Likely] | None
 _REFUSED = (
     Refused(
         "cluster",
@@ -51,13 +54,16 @@ _REFUSED = (
         Refused("privacy", role, "a private fit proposes nothing", beside=MISSING)
         for role in ("outcome", "protected")
     ),
+    Refused("privacy", "likely", "a private fit has no groups that are only likely"),
+    Refused("cluster", "likely", "its ranges assume that people are independent"),
+    Refused("reference", "likely", "its lowest rate is compared with its highest"),
 )
 
 
 def inspect(
     frame: Any,
     outcome: str | None = None,
-    protected: ColumnNames | None = None,
+    protected: ProtectedOption = None,
     *,
     favourable: object = None,
     groups: GroupsOption = "each",
@@ -90,6 +96,9 @@ def inspect(
     fit would be. This is known from what is declared and the number of rows, and spends
     nothing.
 
+    Of groups that are probabilities (:class:`fairmaxent.Likely`), it says what rates
+    are expected, whether the data contradict what is assumed, and bounds.
+
     Proxies are measured by mutual information I(column; protected) / H(protected). From
     both, the average for independent columns is subtracted: (r − 1)(c − 1) / 2N nats
     for r and c levels in N rows.
@@ -101,21 +110,20 @@ def inspect(
     >>> look.outcome, look.favourable, look.protected
     ('hired', ('yes',), ('sex',))
     """
-    refuse_pairs(_REFUSED, {"cluster": cluster, "within": within})
-    if privacy is not None:
-        _check_foreseen(privacy, domain, outcome, protected, weight)
-    given = [] if protected is None else read_columns("protected", protected)
+    given, likely = _apart(protected)
+    _check_foreseen(privacy, domain)
+    asked: Any = {"cluster": cluster, "within": within, "reference": reference}
+    asked |= {"outcome": outcome, "protected": protected, "weight": weight}
+    refuse_pairs(_REFUSED, {**asked, "likely": likely or None, "privacy": privacy})
     check_roles("" if outcome is None else outcome, given, weight)
     opened = frames.open_frame(frame)
     strata = tuple(read_within(within))
-    others = [name for name in (*strata, cluster) if name is not None]
-    for name in others:
-        frames.column(opened, name)  # or the error that says which there are
+    others = _existing(opened, [*strata, cluster])
     design = _design(opened, weight)
     encoded = encode_table(opened, domain, weight=weight, weights=design)
     domain = encoded.domain
-    codes = encoded.codes
-    proposals = _proposals(domain, len(opened), outcome, favourable, given, others)
+    named = [*given, *(one.name for one in likely)]
+    proposals = _proposals(domain, len(opened), outcome, favourable, named, others)
     outcome = outcome or next(map(str, _chosen(proposals, "outcome")), None)
     good = favourable
     if favourable is None:
@@ -128,43 +136,57 @@ def inspect(
         outcome=outcome,
         favourable=() if good is None else tuple(listed(good)),
         protected=tuple(names),
-        columns=tuple(_summaries(domain, codes, identifiers)),
+        columns=tuple(_summaries(domain, encoded.codes, identifiers)),
         notes=domain.without(identifiers).notes,
         proposals=tuple(proposals),
         hints=tuple(column_hints(opened, domain, taken, weight)),
         within=strata,
         cluster=cluster,
     )
-    if outcome is None or not names:
+    if outcome is None or not (names or likely):
         return found
 
+    how: Any = {"groups": groups, "weight": weight, "favourable": good}
+    how |= {"within": within, "domain": domain, "smallest_group": smallest_group}
+    if likely:
+        rates = likely_rates(frame, outcome, [*names, *likely], **how)
+        found = replace(found, likely=rates)
+    if not names:
+        return found
     roles = Roles.of(domain, outcome, names)
-    how: Any = {"outcome": outcome, "favourable": good, "within": within}
-    how |= {"domain": domain, "reference": reference, "cluster": cluster}
-    how |= {"smallest_group": smallest_group, "compare_missing": False}
-    compared = Comparison(names, groups, weight, **how)
+    how |= {"outcome": outcome, "reference": reference, "cluster": cluster}
+    compared = Comparison(names, **how, compare_missing=False)
+    rates_of_groups = _groupings(frame, compared, confidence)
+    worth = _worth(roles, strata, privacy, found.rows, confidence)
+    found = replace(found, groupings=rates_of_groups, private=worth)
+    return _with_roles(found, roles, encoded.codes, design)
+
+
+def _existing(frame: frames.Frame, names: Sequence[str | None]) -> list[str]:
+    """Those that are named, or the error that says which columns there are."""
+    named = [name for name in names if name is not None]
+    for name in named:
+        frames.column(frame, name)
+    return named
+
+
+def _with_roles(
+    found: Inspection, roles: Roles, codes: Codes, design: Reals | None
+) -> Inspection:
+    """The same with what there is to say about these roles."""
     return replace(
         found,
         hints=(*found.hints, *role_hints(roles, codes, design)),
-        groupings=_groupings(frame, compared, confidence),
         proxies=tuple(proxies(roles, codes, design)),
         empty_cells=tuple(_empty_cells(roles, codes)),
-        private=_worth(roles, strata, privacy, found.rows, confidence),
     )
 
 
-def _check_foreseen(
-    privacy: Privacy,
-    domain: object,
-    outcome: object,
-    protected: object,
-    weight: object,
-) -> None:
-    """Refuse what is no promise, and what no private fit can have."""
-    check_private(privacy, release=False)
-    asked = {"privacy": privacy, "outcome": outcome, "protected": protected}
-    refuse_pairs(_REFUSED, {**asked, "weight": weight})
-    check_declared(domain)
+def _check_foreseen(privacy: Privacy | None, domain: object) -> None:
+    """Refuse what is no promise, and a domain that no private fit can have."""
+    if privacy is not None:
+        check_private(privacy, release=False)
+        check_declared(domain)
 
 
 def _worth(
@@ -178,6 +200,17 @@ def _worth(
         return None
     measured = replace(roles, strata=tuple(map(roles.domain.index, strata)))
     return Worth.of(measured, privacy, rows, confidence)
+
+
+def _apart(protected: ProtectedOption) -> tuple[list[str], list[Likely]]:
+    """Columns of groups, and groups that are probabilities."""
+    if protected is None:
+        return [], []
+    likely = [one for one in listed(protected) if isinstance(one, Likely)]
+    columns: Any = protected
+    if likely:
+        columns = [one for one in listed(protected) if not isinstance(one, Likely)]
+    return read_columns("protected", columns), likely
 
 
 def _proposals(

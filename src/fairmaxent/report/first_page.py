@@ -32,6 +32,7 @@ from fairmaxent.document.words import (
 )
 from fairmaxent.errors import cut
 from fairmaxent.fit.groups import Changes
+from fairmaxent.fit.likely import likely_blocks
 from fairmaxent.fit.statements import (
     FEWEST_KINDS,
     cost_blocks,
@@ -86,6 +87,9 @@ def first_page(report: Report) -> Document:
         ),
         _answer("not-for", "Do not use this", [Listing(tuple(_prohibitions(report)))]),
     ]
+    likely = tuple(likely_blocks(report.certificate.likely))
+    if likely:
+        answers.insert(1, _answer("likely", "Groups that nobody wrote down", likely))
     if report.alerts:
         warning = Note("This result rests on very few people:", report.alerts)
         answers.insert(1, _answer("warning", "Warning", [warning]))
@@ -297,6 +301,8 @@ def _model(report: Report) -> Blocks:
         yield from estimate_blocks(certificate.estimate, kinds=FEWEST_KINDS)
     elif certificate.decisions is not None:
         yield from decision_blocks(certificate.decisions)
+    elif certificate.likely is not None:
+        yield Paragraph("It was not estimated, because nobody's group is known.")
     else:
         how = "use"
         if report.promise is not None:

@@ -87,8 +87,8 @@ def trade_off(fit: Certified, *, spell: Spell = str) -> TradeOff:
         return TradeOff(
             (), "the fit is one of the paper's configurations, which have other options"
         )
-    size = fit.table.distinct * len(fit.roles.blocks.levels)
-    width = fit.roles.blocks.width
+    size = fit.table.distinct * len(fit.blocks.levels)
+    width = fit.blocks.width
     if size > LARGEST_TABLE or width > LARGEST_WIDTH:
         return TradeOff(
             (),
@@ -118,7 +118,7 @@ def trade_off(fit: Certified, *, spell: Spell = str) -> TradeOff:
 
 
 def _cases(request: Request) -> Iterator[tuple[str, float, Request]]:
-    if request.privacy is None and not request.release:
+    if request.privacy is None and not (request.release or request.likely):
         for share in sorted({*SHARES, float(request.base_share)}):
             yield "base_share", share, replace(request, base_share=share)
     options = (request.representation_rate, request.statistical_rate)

@@ -64,7 +64,7 @@ class Marginal:
 def marginals(fit: Certified) -> tuple[Marginal, ...]:
     """Every column: outcome and protected ones first, then those that changed most."""
     data = fit.distribution_of_data
-    roles = fit.roles
+    roles = fit.recorded
     columns = []
     for index, attribute in enumerate(fit.domain.attributes):
         before = data.joint([index])
@@ -144,11 +144,11 @@ def associations(fit: Certified) -> Associations:
 
 def _chosen(fit: Certified, data: Distribution) -> list[int]:
     """Outcome and protected columns, then those most strongly related to them."""
-    root = list(fit.roles.root)[:LARGEST_MAP]
+    root = list(fit.recorded.root)[:LARGEST_MAP]
     small = [
         index for index, size in enumerate(fit.domain.sizes) if size <= MOST_LEVELS
     ]
-    others = [index for index in small if index not in fit.roles.root]
+    others = [index for index in small if index not in fit.recorded.root]
     room = LARGEST_MAP - len(root)
     if len(others) > room:
         strength = [
