@@ -83,7 +83,7 @@ _DAY_LENGTH = 10  # of 2025-02-01
 _FIRST_TIME = number_of(datetime.date.min) or 0.0
 _LAST_TIME = number_of(datetime.date.max) or 0.0
 # Types of columns whose values have one type.
-_DTYPES: dict[type, Any] = {
+_DTYPES: dict[type | None, Any] = {
     bool: nw.Boolean,
     str: nw.String,
     datetime.date: nw.Date,
@@ -508,10 +508,7 @@ def _column(name: str, values: list[Any], library: str) -> Column:
     # The type of the table's column is no guide, because rows decide it: a single 33.5
     # in a CSV file makes all of its whole numbers floats, and everybody could see that
     # in the rows drawn.
-    kinds = {type(value) for value in values if value is not None}
-    if kinds == {int, float}:
-        kinds = {float}
-    dtype = _DTYPES.get(kinds.pop()) if len(kinds) == 1 else None
+    dtype = _DTYPES.get(one_type(values))
     backend = load_library(library)
     try:
         # Pandas has no whole numbers or truth values with gaps, and no days.
@@ -535,6 +532,14 @@ def _column(name: str, values: list[Any], library: str) -> Column:
             f" {library}; declare values of one type: numbers, text, truth values or"
             " dates"
         ) from problem
+
+
+def one_type(values: Iterable[object]) -> type | None:
+    """The type of all values but missing ones; None: they have several, or none."""
+    kinds = {type(value) for value in values if value is not None}
+    if kinds == {int, float}:
+        return float
+    return kinds.pop() if len(kinds) == 1 else None
 
 
 def plain_value(value: Any) -> Any:
