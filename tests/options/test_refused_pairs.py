@@ -10,6 +10,7 @@ import subprocess
 import sys
 from importlib.resources import files
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -513,7 +514,8 @@ def test_the_reference_page_prints_every_row_of_every_record():
     assert {Request, Model, Privacy, Policy, OutputOptions} <= {*records}
     shown = {row for rows in hooks.REFUSED.values() for row in rows}
     assert {*EVALUATION}.union(*(record.REFUSED for record in records)) == shown
-    page = hooks.on_page_markdown(hooks.TABLE, None)
+    here = SimpleNamespace(file=SimpleNamespace(src_uri="reference/refused.md"))
+    page = hooks.on_page_markdown(hooks.TABLE, here)
     lines = [line for line in page.splitlines() if line.startswith("| `")]
     assert len(lines) == len(shown)
     assert "| `budget` | no `ledger` | it is about all fits together | add it |" in page

@@ -21,7 +21,7 @@ from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain, bound
 from fairmaxent.data.draws import is_whole
 from fairmaxent.data.levels import cell_text, value_text
-from fairmaxent.data.roles import ColumnNames
+from fairmaxent.data.roles import ColumnNames, listed
 from fairmaxent.data.table import Codes, Mask, Names, Reals
 from fairmaxent.document.text import table_lines
 from fairmaxent.document.words import percent
@@ -89,10 +89,10 @@ class MethodChoice:
         if len(known) == 1:
             yield from self._praise(self.methods[0])
             return
-        listed = ", ".join(map(repr, self.methods))
+        names = ", ".join(map(repr, self.methods))
         rates = [one.predicted_rate or 0.0 for one in known]
         yield (
-            f"These cannot be told apart: {listed}. The decisions of models trained on"
+            f"These cannot be told apart: {names}. The decisions of models trained on"
             f" them have the statistical rate {min(rates):.2f} to"
             f" {max(rates):.2f}{self._beside_raw}."
         )
@@ -412,10 +412,10 @@ def methods_table(results: Sequence[TriedMethod]) -> str:
 def _reading_aid(comparison: MethodComparison) -> Iterator[str]:
     """What the numbers mean."""
     request = comparison.request
-    if request.favourable is None:
-        about = f"any {request.outcome}"
-    else:
-        about = f"{request.outcome} = {_named_levels(request.favourable)}"
+    about = f"any {request.outcome}"
+    if request.favourable is not None:
+        levels = map(value_text, listed(request.favourable))
+        about = f"{request.outcome} = {' or '.join(levels)}"
     yield "How to read it: 1 means that all groups are equal, 0 that one has nothing."
     yield (
         "Sizes: the smallest over the largest group. Outcomes: the lowest over the"
@@ -445,12 +445,6 @@ def _reading_aid(comparison: MethodComparison) -> Iterator[str]:
         )
     if any(one.predicted_rate is None for one in scores):
         yield "– means that it gave the outcome to nobody."
-
-
-def _named_levels(favourable: object) -> str:
-    if isinstance(favourable, list | tuple):
-        return " or ".join(value_text(level) for level in favourable)
-    return value_text(favourable)
 
 
 def _wrapped(text: str, indent: str = "") -> str:

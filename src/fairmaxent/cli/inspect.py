@@ -126,10 +126,12 @@ class InspectOptions:
     @property
     def targets(self) -> list[str]:
         """Every file to be written; refuse stdout, where the answer goes."""
-        if self.write_config == STANDARD:
-            raise click.UsageError("--write-config needs the name of a file, not -")
-        if self.write_domain == STANDARD:
-            raise click.UsageError("--write-domain needs the name of a file, not -")
+        files = {"config": self.write_config, "domain": self.write_domain}
+        for what, path in files.items():
+            if path == STANDARD:
+                raise click.UsageError(
+                    f"--write-{what} needs the name of a file, not -"
+                )
         paths = (self.write_config, self.write_domain, self.report)
         return [path for path in paths if path is not None]
 

@@ -60,7 +60,7 @@ UndeclaredOption = Literal["refuse", "missing", "drop"]
 VALUES_PER_BIN = 64
 _KINDS: dict[str, Kind] = {"truth": "boolean", "number": "numeric", "time": "date"}
 # Types of columns whose values have one type.
-_DTYPES: dict[type, Any] = {
+_DTYPES: dict[type | None, Any] = {
     bool: nw.Boolean,
     str: nw.String,
     datetime.date: nw.Date,
@@ -329,10 +329,7 @@ def column_of(name: str, values: list[Any], library: str) -> Column:
     # The type of the table's column is no guide, because rows decide it: a single 33.5
     # in a CSV file makes all of its whole numbers floats, and everybody could see that
     # in the rows drawn.
-    kinds = {type(value) for value in values if value is not None}
-    if kinds == {int, float}:
-        kinds = {float}
-    dtype = _DTYPES.get(kinds.pop()) if len(kinds) == 1 else None
+    dtype = _DTYPES.get(one_type(values))
     backend = load_library(library)
     try:
         # Pandas has no whole numbers or truth values with gaps, and no days.
@@ -356,3 +353,11 @@ def column_of(name: str, values: list[Any], library: str) -> Column:
             f" {library}; declare values of one type: numbers, text, truth values or"
             " dates"
         ) from problem
+
+
+def one_type(values: Iterable[object]) -> type | None:
+    """The type of all values but missing ones; None: they have several, or none."""
+    kinds = {type(value) for value in values if value is not None}
+    if kinds == {int, float}:
+        return float
+    return kinds.pop() if len(kinds) == 1 else None

@@ -223,14 +223,13 @@ class Roles:
             favourable = favourable.get(attribute.name)
         if favourable is None:
             return tuple(range(attribute.size))
-        if not isinstance(favourable, list | tuple | set | frozenset):
-            return (attribute.exact_level(favourable),)
-        if not favourable:
+        wanted = listed(favourable)
+        if not wanted:
             raise LevelError(
                 Option("favourable"),
                 " is empty; name an outcome level, or leave it out for every level",
             )
-        return tuple(sorted({attribute.exact_level(value) for value in favourable}))
+        return tuple(sorted({attribute.exact_level(value) for value in wanted}))
 
 
 def _check_names(outcomes: NameList, protected: NameList, within: NameList) -> None:

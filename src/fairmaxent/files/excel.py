@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 from xml.parsers import expat
 
-from fairmaxent.data.declaration import at_midnight
+from fairmaxent.data.declaration import at_midnight, one_type
 from fairmaxent.data.frames import library_errors, load_library
 from fairmaxent.document.words import counted
 from fairmaxent.errors import (
@@ -510,11 +510,8 @@ def _column(name: str, values: Sequence[Any]) -> Any | None:
         kinds = {type(value) for value in values if value is not None}
     if kinds == {dt.date, dt.datetime}:
         values = [at_midnight(value) for value in values]
-        kinds = {dt.datetime}
 
-    if kinds == {int, float}:
-        kinds = {float}
-    types = {
+    types: dict[type | None, Any] = {
         int: polars.Int64,
         bool: polars.Boolean,
         float: polars.Float64,
@@ -522,7 +519,7 @@ def _column(name: str, values: Sequence[Any]) -> Any | None:
         dt.date: polars.Date,
         dt.datetime: polars.Datetime("us"),
     }
-    dtype = types.get(kinds.pop()) if len(kinds) == 1 else None
+    dtype = types.get(one_type(values))
     if dtype is None:
         return None
     return polars.Series(

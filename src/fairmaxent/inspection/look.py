@@ -253,16 +253,15 @@ def _summaries(
     domain: Domain, codes: Codes, identifiers: Collection[str]
 ) -> Iterator[ColumnSummary]:
     for attribute, column in zip(domain.attributes, codes.T, strict=True):
-        has_gaps = attribute.missing is not None
         missing = 0
-        if has_gaps:
+        if attribute.missing is not None:
             missing = int(np.count_nonzero(column == attribute.missing))
         is_identifier = attribute.name in identifiers
         yield ColumnSummary(
             name=attribute.name,
             kind=attribute.kind,
             levels=attribute.size,
-            values=len(attribute.counts) - has_gaps,
+            values=attribute.present,
             missing=missing,
             shown=() if is_identifier else attribute.labels,
             identifier=is_identifier,

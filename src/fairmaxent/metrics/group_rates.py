@@ -464,7 +464,7 @@ class GroupedTable:
         if self.are_shares:
             rest = np.maximum(1 - shares.sum(), 0.0)
             people = rng.multinomial(many.max(), np.append(shares, rest), tables)
-            positives = people[:, None, :-1]
+            positives = np.maximum(people[:, None, :-1], _TINY)  # a ratio needs some
         else:
             positives = rng.binomial(many, shares, (tables, *shares.shape))
         if self.is_two_sided and len(self.outcomes) == 2:
