@@ -355,6 +355,20 @@ def _public() -> list[str]:
     return [*names, *(f"fairmaxent.baselines.{name}" for name in baselines.__all__)]
 
 
+@pytest.mark.parametrize("page", pages.SITE)
+def test_what_a_page_imports_is_in_the_reference(page):
+    text = (pages.DOCS / page).read_text(encoding="utf-8")
+    reference = "".join(
+        path.read_text(encoding="utf-8")
+        for path in (pages.DOCS / "reference").glob("*.md")
+    )
+    modules = {f"fairmaxent.{name}" for name in fairmaxent.__all__}
+    for module, names in re.findall(r"from (fairmaxent[\w.]*) import ([\w, ]+)", text):
+        for name in names.split(", "):
+            full = f"{module}.{name}"
+            assert full in modules or full in reference, f"{page} imports {full}"
+
+
 def test_every_metric_has_an_entry_in_the_reference():
     reference = (pages.DOCS / "reference" / "python.md").read_text(encoding="utf-8")
     for name in fairmaxent.metrics.__all__:

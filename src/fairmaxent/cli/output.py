@@ -119,7 +119,7 @@ class FilingOptions:
         None,
         label="Purpose",
         heading=_REPORT,
-        help="What the result is for. On the law: docs/questions/law.md.",
+        help="What the result is for. The documentation has a page on the law.",
     )
     pdf: str | None = option(
         None,

@@ -104,8 +104,8 @@ def first_page(report: Report) -> Document:
         footer=(
             f"{report.rows:,} rows, {report.distinct_rows:,} of them distinct as"
             f" combinations of levels, {report.columns} columns, {report.points:.3g}"
-            " possible combinations. Written by fairmaxent. What such rates are"
-            " evidence of, in law: docs/questions/law.md."
+            " possible combinations. Written by fairmaxent, whose documentation has a"
+            " page on what such rates are evidence of, in law."
         ),
     )
     return replace(page, print_size=_print_size(page, answers))
