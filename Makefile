@@ -112,7 +112,7 @@ bench: $(VENV)/contributors
 
 # The paper's experiments: a quick version, and the whole, which repeats Table 2 as often as the paper does.
 reproduce: $(VENV)/contributors
-	$(BIN)/python -m reproduction --quick
+	$(BIN)/python -m reproduction --quick $(if $(DATA),--data $(DATA)) $(if $(METHODS),--methods $(METHODS))
 
 reproduce-all: $(VENV)/contributors
 	$(BIN)/python -m reproduction

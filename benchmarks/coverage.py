@@ -26,7 +26,7 @@ from fairmaxent.metrics.intervals import (
     exact_interval,
     ratio_ends,
 )
-from fairmaxent.metrics.surpluses import ScoredRows, compared_surpluses
+from fairmaxent.metrics.surpluses import ScoredRows, surpluses_of
 
 Array = NDArray[Any]
 
@@ -290,7 +290,7 @@ def _calibration(cell: Cell, runs: int, rng: np.random.Generator) -> Simulated:
         )
     ]
     counts = _counts_of_scored(scored)
-    compared = compared_surpluses(counts, scored)
+    compared = surpluses_of(counts, scored).compared(counts)
     low, high = (
         end - compared.expected for end in exact_interval(counts, CONFIDENCE**0.5)
     )

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from fairmaxent.errors import FairMaxEntError
-from reproduction.reproduce import reproduce
+from reproduction.reproduce import reproduce, table_2_rows
 
 OUT = Path(__file__).with_name("out")
 INTERRUPTED = 130
@@ -23,6 +23,9 @@ def main(arguments: list[str] | None = None) -> None:
     """Read the command, run the experiments, and say where the page is."""
     asked = _parser().parse_args(arguments)
     try:
+        if asked.data is not None:
+            _print_rows(asked)
+            return
         page, left_out = reproduce(
             asked.out,
             quick=asked.quick,
@@ -42,6 +45,20 @@ def main(arguments: list[str] | None = None) -> None:
     for reason in left_out:
         print(f"Left out: {reason}", file=sys.stderr)
     print(f"Wrote {page}; open it in a browser")
+
+
+def _print_rows(asked: argparse.Namespace) -> None:
+    """Print some rows of Table 2 beside the paper's."""
+    methods = [name for name in asked.methods.split(",") if name]
+    rows = table_2_rows(
+        asked.out,
+        asked.data,
+        methods,
+        quick=asked.quick,
+        workers=asked.workers,
+        progress=_show,
+    )
+    print(rows.to_string(index=False, float_format="{:.3f}".format, na_rep=""))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -66,6 +83,15 @@ def _parser() -> argparse.ArgumentParser:
         "--download",
         action="store_true",
         help="fetch the files of COMPAS large, which is not shipped",
+    )
+    parser.add_argument(
+        "--data",
+        help="only rows of Table 2 of this data set, which are printed",
+    )
+    parser.add_argument(
+        "--methods",
+        default="",
+        help="of these methods, with commas between, e.g. raw,maxent_theta_w",
     )
     return parser
 

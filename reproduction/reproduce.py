@@ -7,13 +7,13 @@ import importlib.util
 import multiprocessing
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
-from fairmaxent.errors import DependencyError, StorageError
+from fairmaxent.errors import DependencyError, InputError, StorageError, did_you_mean
 from fairmaxent.files.write import write_whole
 from reproduction import cells as stored
 from reproduction import datasets
@@ -28,7 +28,7 @@ from reproduction.cells import (
     Method,
 )
 from reproduction.figures import write_figures
-from reproduction.page import render_page
+from reproduction.page import load_published, render_page
 
 _TABLE_2_NAMES = {method: name for name, method in TABLE_2_METHODS.items()}
 
@@ -151,6 +151,42 @@ def _summary(
     summary = grouped["value"].agg(mean="mean", sd="std")
     summary["error"] = grouped["variance"].mean() ** 0.5 / grouped.size() ** 0.5
     return summary.reset_index()
+
+
+def table_2_rows(
+    folder: Path,
+    data: str,
+    methods: Sequence[str] = (),
+    *,
+    quick: bool = False,
+    workers: int | None = None,
+    progress: Callable[[float], None] = lambda share: None,
+) -> Any:
+    """Some rows of Table 2, beside the numbers in print and of the authors' code.
+
+    Finished cells are kept in the folder, and are those of the whole reproduction.
+    """
+    _check_known("data", [data], dict(TABLE_2_BLOCKS))
+    _check_known("methods", methods, TABLE_2_METHODS)
+    plan = QUICK if quick else FULL
+    blocks = [block for block in TABLE_2_BLOCKS if block[0] == data]
+    chosen = methods or tuple(TABLE_2_METHODS)
+    cells = [
+        cell for cell in plan.table_2(blocks) if _TABLE_2_NAMES[cell.method] in chosen
+    ]
+    (folder / "cells").mkdir(parents=True, exist_ok=True)
+    for done, _ in enumerate(run(cells, folder / "cells", workers=workers), start=1):
+        progress(done / len(cells))
+    measured = table_2(cells, folder / "cells").drop(columns="error")
+    keys = ["dataset", "protected", "method", "metric"]
+    return measured.merge(load_published(), on=keys, how="left")
+
+
+def _check_known(option: str, names: Iterable[str], known: Iterable[str]) -> None:
+    listed = list(known)
+    for name in names:
+        if name not in listed:
+            raise InputError(f"--{option} {name}: {did_you_mean(name, listed)}")
 
 
 def reproduce(

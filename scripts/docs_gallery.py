@@ -42,15 +42,7 @@ BROWSERS = (
     "google-chrome-stable",
     "chrome",
 )
-_SIZE = 1380, 1140
-
-# A page of a screen and a page of a phone, side by side.
-_FRAMES = """<!doctype html><style>
-body { margin: 0; padding: 20px; background: #dfe3e8; display: flex; gap: 20px; }
-iframe { border: 0; height: 1100px; background: white; box-shadow: 0 1px 6px #0005; }
-</style>
-<iframe src="REPORT" width="890"></iframe><iframe src="REPORT" width="430"></iframe>
-"""
+_SIZE = 900, 1000  # as wide as a page of the site shows it, so that it can be read
 
 log = logging.getLogger("mkdocs.hooks.gallery")
 
@@ -127,10 +119,7 @@ class _Gallery:
         if picture is None:
             return f"{link}.\n"
         self.made[f"{path}.webp"] = picture
-        return (
-            f"{link}. Its beginning, on a screen and on a phone:\n\n![The"
-            f" report]({self.root}{path}.webp)\n"
-        )
+        return f"{link}. Its beginning:\n\n![The report]({self.root}{path}.webp)\n"
 
 
 def svg_of(figure: Any) -> str:
@@ -154,8 +143,7 @@ def photograph(folder: Path, name: str) -> bytes | None:
     if browser is None:
         log.info("no Chromium here: the gallery has no picture of the report")
         return None
-    frames, picture = folder / "frames.html", folder / "report.webp"
-    frames.write_text(_FRAMES.replace("REPORT", name), encoding="utf-8")
+    picture = folder / "report.webp"
     options = ["--headless=new", "--no-sandbox", "--hide-scrollbars", "--disable-gpu"]
     size = f"--window-size={_SIZE[0]},{_SIZE[1]}"
     command = [
@@ -164,7 +152,7 @@ def photograph(folder: Path, name: str) -> bytes | None:
         size,
         f"--user-data-dir={folder / 'profile'}",
         f"--screenshot={picture}",
-        frames.as_uri(),
+        (folder / name).as_uri(),
     ]
     try:
         subprocess.run(command, capture_output=True, timeout=60, check=True)

@@ -76,6 +76,7 @@ FRONT_PAGE |= {"FairClassifier", "FairMaxEnt", "Domain", "Privacy"}
 BESIDE_IT = {
     "Model",
     "Estimate",
+    "Likely",
     "FairMaxEntError",
     "InputError",
     "InfeasibleError",

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from fairmaxent import aif360, baselines, datasets, errors, metrics, paper, report
     from fairmaxent.baselines.comparison import compare
     from fairmaxent.data.domain import Domain
+    from fairmaxent.data.likely import Likely
     from fairmaxent.debiasing import debias, load
     from fairmaxent.errors import FairMaxEntError, InfeasibleError, InputError
     from fairmaxent.estimator import FairMaxEnt
@@ -33,6 +34,7 @@ __all__ = [
     "FairMaxEntError",
     "InfeasibleError",
     "InputError",
+    "Likely",
     "Model",
     "Privacy",
 ]
@@ -54,6 +56,7 @@ _MODULES = ("aif360", "baselines", "datasets", "errors", "metrics", "paper", "re
 _NAMES = {
     "baselines.comparison": ("compare",),
     "data.domain": ("Domain",),
+    "data.likely": ("Likely",),
     "debiasing": ("debias", "load"),
     "errors": ("FairMaxEntError", "InfeasibleError", "InputError"),
     "estimator": ("FairMaxEnt",),

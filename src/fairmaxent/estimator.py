@@ -81,6 +81,7 @@ class DebiasingEstimator(BaseEstimator):  # type: ignore[misc]
     """What estimators do with X, y and sensitive features: join them to one table."""
 
     privacy: Any = None
+    likely: Any = None
     protected: Any
     _fitting = "fit"  # the method that takes sensitive features in a pipeline
     _x_form: "InputForm"
@@ -153,7 +154,7 @@ class DebiasingEstimator(BaseEstimator):  # type: ignore[misc]
         self, features: Sequence[str], extra: Sequence[str]
     ) -> list[str]:
         """The protected columns by name; positions in X are looked up."""
-        if self.protected is None and not extra:
+        if self.protected is None and self.likely is None and not extra:
             raise InputError(
                 "no protected column; name columns of X, e.g. protected='sex' or"
                 " protected=0, or pass sensitive_features. In a pipeline they arrive"

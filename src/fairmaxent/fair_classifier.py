@@ -11,6 +11,7 @@ import numpy as np
 from fairmaxent.data import frames
 from fairmaxent.data.table import Reals
 from fairmaxent.debiasing import Fit, debias
+from fairmaxent.engines.lazy_frame import fresh_name
 from fairmaxent.errors import ColumnError, InputError
 from fairmaxent.estimator import (
     SENSITIVE,
@@ -297,9 +298,7 @@ def _weighted(joined: Joined, weight: Any) -> tuple[Any, str | None]:
     """The table of the fit, with a column of sample weights if there are any."""
     if weight is None:
         return frames.build(joined.columns), None
-    name = _WEIGHT
-    while name in joined.columns:
-        name += "_"
+    name = fresh_name(_WEIGHT, list(joined.columns))
     outcome = joined.columns[joined.outcome]
     check_consistent_length(outcome, weight)
     numbers = np.asarray(weight, dtype=float)

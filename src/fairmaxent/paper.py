@@ -4,8 +4,9 @@ Celis, Keswani, Vishnoi, "Data preprocessing to mitigate bias: a maximum entropy
 approach", ICML 2020.
 """
 
-from collections.abc import Sequence
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -14,28 +15,57 @@ from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.reading import encode_table
 from fairmaxent.data.roles import ColumnNames, Roles, read_columns
-from fairmaxent.data.table import Counted, Reals
+from fairmaxent.data.table import Counted, Reals, marginal
 from fairmaxent.debiasing import Fit
-from fairmaxent.errors import ColumnError, InfeasibleError, LevelError, check_choice
+from fairmaxent.errors import (
+    ColumnError,
+    InfeasibleError,
+    InputError,
+    LevelError,
+    Option,
+    check_choice,
+)
 from fairmaxent.fairness.fair_table import algorithm_1, reweigh
 from fairmaxent.fairness.rates import Measure, check_rate
 from fairmaxent.fit.certificate import certify
 from fairmaxent.fit.distribution import Distribution, level_means
 from fairmaxent.fit.facts import UnderivedFacts
-from fairmaxent.fit.option_values import PaperRequest, check_share
+from fairmaxent.fit.option_values import PaperRequest, check_base, check_share
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.solved import Solved
 from fairmaxent.maxent.features import attribute_features
 from fairmaxent.maxent.optimum import maximise_entropy
-from fairmaxent.maxent.priors.bases import build_base
+from fairmaxent.maxent.priors.bases import build_base, register_base
 from fairmaxent.maxent.priors.mixture import Mixture
-from fairmaxent.maxent.priors.protocol import Prior
+from fairmaxent.maxent.priors.protocol import (
+    Drawn,
+    Prior,
+    Tabular,
+    Tilted,
+    check_prior,
+)
 from fairmaxent.maxent.priors.rows import Rows
 from fairmaxent.maxent.solvers import Newton, NewtonCG, Solver
 
 PriorName = Literal["w", "d"]
 ThetaName = Literal["d", "b", "w"]
 SolverName = Literal["newton", "newton-cg"]
+# the share of each level of columns; or of all of them, as `feature_names` has them
+Theta = Mapping[str, Mapping[object, float]] | Sequence[float] | Reals
+
+__all__ = [
+    "Drawn",
+    "Prior",
+    "Tabular",
+    "Tilted",
+    "check_prior",
+    "divergence_from_raw",
+    "feature_names",
+    "fit",
+    "register_base",
+]
+_OWN = "own"  # θ, in words
+_SLACK = 1e-6  # how far shares may be from summing to 1
 
 
 def fit(
@@ -44,8 +74,8 @@ def fit(
     outcome: str,
     protected: str,
     C: float = 0.5,
-    prior: PriorName = "w",
-    theta: ThetaName = "w",
+    prior: str = "w",
+    theta: ThetaName | Theta = "w",
     tau: float = 1.0,
     solver: SolverName | Solver = "newton",
     favourable: object = None,
@@ -53,6 +83,11 @@ def fit(
     keep_columns: ColumnNames | None = None,
 ) -> Fit:
     """Fit p* for the prior q_C^w or q_C^d and the expectation θ^d, θ^b or θ^w.
+
+    ``prior`` may also be the name of a base, one of `register_base` too, in place of
+    the uniform one in q_C^w: with C=1 it is the whole prior. ``theta`` may be your own:
+    the shares of the levels of some columns, ``{"sex": {"f": 0.5, "m": 0.5}}``, beside
+    θ^w of the others, or an array with one share for each of `feature_names`.
 
     Every attribute enters by its own marginal, so the statistical rate only has the
     bound of Theorem 4.5; :func:`fairmaxent.debias` meets it exactly. ``tau`` is the one
@@ -62,8 +97,11 @@ def fit(
     """
     _check_column("outcome", outcome)
     _check_column("protected", protected)
-    check_choice("prior", prior, PriorName)
-    check_choice("theta", theta, ThetaName)
+    check_base("prior", prior, others=get_args(PriorName))
+    named_theta = _OWN
+    if isinstance(theta, str):
+        check_choice("theta", theta, ThetaName)
+        named_theta = theta
     check_rate("tau", tau)
     share = check_share("C", C)
     method = _solver(solver)
@@ -80,7 +118,8 @@ def fit(
         "d": None,
         "b": 1.0,
         "w": tau,
-    }[theta]
+        _OWN: None,
+    }[named_theta]
     measure = Measure.of(roles, favourable=favourable)
     table = roles.compress(encoded.codes)
     # The statistical rate is that of Algorithm 1's weights, whatever τ (Lemma 7.2).
@@ -91,12 +130,15 @@ def fit(
         protected,
         C=C,
         prior=prior,
-        theta=theta,
+        theta=named_theta,
         tau=tau,
         solver=str(solver),
         favourable=favourable,
     )
-    solved = _solved(problem, request, share, method, opened.columns)
+    own = None
+    if not isinstance(theta, str):
+        own = _own_shares(theta, domain)
+    solved = _solved(problem, request, share, own, method, opened.columns)
     underived = UnderivedFacts(left_out_columns=left_out)
     return Fit(**vars(solved), certificate=certify(solved, underived))
 
@@ -105,6 +147,7 @@ def _solved(
     problem: Problem,
     request: PaperRequest,
     share: float,
+    own: Mapping[int, Reals] | None,
     solver: Solver,
     columns: Sequence[str],
 ) -> Solved:
@@ -112,12 +155,15 @@ def _solved(
     table = problem.table
     fair = algorithm_1(problem.empirical, request.tau).ravel()
     weighted = reweigh(table, fair)
-    levels = _expectation(request.theta, problem, weighted)
+    if own is None:
+        levels = _expectation(request.theta, problem, weighted)
+    else:
+        levels = _own_expectation(own, problem, weighted)
     if request.prior == "d":
         equal = np.full(problem.blocks.levels[0], 1 / table.total)
         weighted = table.reweighed(equal)
     optimum = maximise_entropy(
-        _prior(problem, weighted, fair, share),
+        _prior(request.prior, problem, weighted, fair, share),
         attribute_features(problem.blocks, problem.moment_scores, levels),
         levels,
         describe=problem.roles.describe_level,
@@ -136,15 +182,19 @@ def _solved(
 
 
 def _prior(
+    name: str,
     problem: Problem,
     weighted: Counted,
     fair: Reals,
     share: float,
 ) -> Prior:
-    """q_C: the uniform base, with share C, and the weighted rows."""
+    """q_C: the base, with share C, and the weighted rows."""
     blocks = problem.blocks
+    kind = name
+    if name in get_args(PriorName):
+        kind = "uniform"
     base = build_base(
-        "uniform",
+        kind,
         blocks,
         problem.table,
         weighted,
@@ -215,3 +265,63 @@ def _expectation(theta: str, problem: Problem, weighted: Counted) -> Reals:
         shares = levels[blocks.slices[0]].reshape(outcomes, groups).sum(axis=1)
         levels[blocks.slices[0]] = np.repeat(shares / groups, groups)
     return levels
+
+
+# ---------------------------------------------------------------- θ of one's own
+
+
+def feature_names(domain: Domain) -> list[str]:
+    """The order of an array for θ: every level of every column, as ``column=level``."""
+    return [
+        f"{attribute.name}={label}"
+        for attribute in domain.attributes
+        for label in attribute.labels
+    ]
+
+
+def _own_shares(theta: Theta, domain: Domain) -> dict[int, Reals]:
+    """The shares of the levels of columns, by the number of the column."""
+    shares: dict[int, Reals] = {}
+    if isinstance(theta, Mapping):
+        for name, wanted in theta.items():
+            attribute = domain.attribute(name)
+            levels = np.zeros(attribute.size)
+            for value, share in wanted.items():
+                levels[attribute.level(value)] = share
+            shares[domain.index(name)] = levels
+    else:
+        array = np.asarray(theta, dtype=float)
+        ends = np.cumsum(domain.sizes)
+        if array.shape != (ends[-1],):
+            raise InputError(
+                Option("theta"),
+                f" has the shape {array.shape}, but there are {ends[-1]} levels; it"
+                " must have a share for each of fairmaxent.paper.feature_names(domain)",
+            )
+        shares = dict(enumerate(np.split(array, ends[:-1])))
+    for index, levels in shares.items():
+        if not (levels > 0).all() or abs(levels.sum() - 1) > _SLACK:
+            raise InputError(
+                Option("theta", column=domain.names[index]),
+                " needs a positive share for each level, and they must sum to 1",
+            )
+    return shares
+
+
+def _own_expectation(
+    own: Mapping[int, Reals], problem: Problem, weighted: Counted
+) -> Reals:
+    """The wanted share of each level; that of θ^w where nothing is said.
+
+    Attributes enter by their own marginals, so those of the root can be independent.
+    """
+    blocks = problem.blocks
+    theta_w = blocks.split(level_means(blocks, weighted))
+    for number, members in enumerate(blocks.members):
+        table = theta_w[number].reshape(blocks.shape(number))
+        margins = [
+            own.get(index, marginal(table, [axis]))
+            for axis, index in enumerate(members)
+        ]
+        theta_w[number] = reduce(np.multiply.outer, margins).ravel()
+    return np.concatenate(theta_w)

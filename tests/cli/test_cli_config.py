@@ -32,6 +32,11 @@ class Case:
     beside: dict[str, Any] = field(default_factory=dict)
 
 
+GROUPS = {"origin": {"near": "p", "far": "q"}}
+GROUPS_TYPED = "origin: near=p, far=q"
+OF_LIKELY = {"likely", "told_by", "known_groups", "slack"}
+
+
 # The options that say how labels change and whether a model is estimated, in one place.
 ABOUT_MODELS = {
     "model": Case("logistic", "--model logistic", {"favourable": ">50K"}),
@@ -83,6 +88,10 @@ CASES = ABOUT_MODELS | {
     "ledger": Case("people.json", "--ledger people.json"),
     "budget": Case(2.5, "--budget 2.5"),
     "undeclared": Case("drop", "--undeclared drop"),
+    "likely": Case(GROUPS, f"--likely '{GROUPS_TYPED}'", {"told_by": "names"}),
+    "told_by": Case("columns", "--told-by columns", {"likely": GROUPS}),
+    "known_groups": Case("truth", "--known-groups truth", {"likely": GROUPS, "told_by": "names"}),
+    "slack": Case(0.01, "--slack 0.01", {"likely": GROUPS, "told_by": "names"}),
     # what is written
     "output_format": Case("jsonl", "--output-format jsonl"),
     "like_input": Case(True, "--like-input"),
@@ -111,6 +120,8 @@ CASES = ABOUT_MODELS | {
     "columns": Case(["sex", "race", "job", "age", "weight", "income"], "--columns sex,race,job,age,weight,income"),
     "drop": Case(["age"], "--drop age"),
 }  # fmt: skip
+OWN_TABLES = {"columns", "decimal", "keep_columns", "like_input", "date_order"}
+OWN_TABLES |= OF_LIKELY
 PLAIN: dict[tuple[str, str], tuple[int, bytes, str]] = {}
 EACH_TIME = {  # never in a file
     *("max_memory", "readable_by_others", "resume", "scheduler"),
@@ -163,6 +174,15 @@ def write_table(key):
         table().with_columns(
             person=pl.Series([f"p{row}" for row in range(ROWS)])
         ).write_csv("data.csv")
+    elif key in OF_LIKELY:
+        rng = np.random.default_rng(1)
+        chance = rng.random(ROWS)
+        truth = np.where(rng.random(ROWS) < chance, "near", "far").astype(object)
+        truth[::2] = None
+        # a little off, so that it is scaled or refused
+        other = 1 - chance + 0.001 * (key == "slack")
+        columns = {"p": chance, "q": other, "truth": pl.Series(list(truth))}
+        table().with_columns(**columns).write_csv("data.csv")
     else:
         table().write_csv("data.csv")
 
@@ -205,11 +225,7 @@ def run(folder, options, typed=""):
 def plain_run(folder, key, beside):
     """What comes without the key: the same for many keys."""
     asked = (
-        (
-            key
-            if key in ("columns", "decimal", "keep_columns", "like_input", "date_order")
-            else "any"
-        ),
+        key if key in OWN_TABLES else "any",
         repr(beside),
     )
     if asked not in PLAIN:

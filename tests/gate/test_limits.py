@@ -225,6 +225,15 @@ def test_sizes_on_their_limit_seldom_fail(size):
     assert failing(size, 1 / 4) >= 0.7
 
 
+def test_groups_that_a_drawn_table_has_nobody_of_do_not_matter():
+    """The number of people needed is found by drawing tables, some with gaps."""
+    table = pd.DataFrame({"race": np.repeat(["A", "B", "C", "D"], [2, 9, 8, 20])})
+    asked = {"representation_rate": 0.3, "confident": True}
+    (found,) = check(table.assign(y="yes"), "y", "race", **asked).findings
+    assert found.answer == "cannot tell"
+    assert {*found.needed} == {"A", "B", "C", "D"}
+
+
 # Of the table below: which groups need more people, if not only F, and its strata.
 NEEDING = {
     "representation_rate": {"F", "M"},

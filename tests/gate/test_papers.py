@@ -17,8 +17,7 @@ import clifiles
 import fairmaxent
 from clifiles import biased_table
 from fairmaxent.debiasing import Fit
-from fairmaxent.gate.kinds import KINDS
-from fairmaxent.gate.papers import ALL_FACTS
+from fairmaxent.gate.papers import ALL_FACTS, KINDS
 
 # An interpreter that has mlcroissant and huggingface_hub, which the library itself does
 # not need.

@@ -9,7 +9,7 @@ from sklearn.calibration import calibration_curve
 
 from fairmaxent.metrics import calibration
 from fairmaxent.metrics.effective_counts import EffectiveCounts
-from fairmaxent.metrics.surpluses import compared_surpluses, quantile_bins
+from fairmaxent.metrics.surpluses import quantile_bins, surpluses_of
 
 # Observed minus promised: F 0.5 − 0.4, M 0.75 − 0.85.
 COLUMNS = {
@@ -139,7 +139,7 @@ def test_probabilities_that_say_nothing_add_a_variance_that_is_widened_like_stud
     chance = np.random.default_rng(5).random(9)
     happened = np.arange(9) % 2 > 0
     counts = EffectiveCounts.of_rates(np.array([4 / 9]), np.array([9.0]))
-    added = compared_surpluses(counts, [(happened, chance, np.ones(9))]).added
+    added = surpluses_of(counts, [(happened, chance, np.ones(9))]).added
     alone = (np.var(happened - chance) - np.var(happened)) / 9
     assert added == pytest.approx(alone * (8 + 1) / (8 - 2))  # eight degrees of freedom
 
@@ -187,6 +187,7 @@ def test_probabilities_that_vary_for_no_reason_add_their_variance():
     happened = np.array([True, False, True, False] * 5)
     chance = np.array([0.2, 0.2, 0.8, 0.8] * 5)  # of 0.5, whatever happened
     counts = EffectiveCounts.of_rates(np.array([0.5]), np.array([20.0]))
-    compared = compared_surpluses(counts, [(happened, chance, np.ones(20))])
+    surpluses = surpluses_of(counts, [(happened, chance, np.ones(20))])
+    compared = surpluses.compared(counts)
     # Σ (c − c̄)² / n², times n / (n − 3)
     np.testing.assert_allclose(compared.added, [20 * 0.3**2 / 20**2 * 20 / 17])

@@ -24,7 +24,10 @@ from fairmaxent.report.report import ReportRequest
 from fairmaxent.report.source import Filing
 
 # What each command does, as Python has it.
-FITTED = [fairmaxent.debias, fairmaxent.Privacy, fairmaxent.Domain.infer]
+FITTED = [
+    *(fairmaxent.debias, fairmaxent.Privacy, fairmaxent.Likely),
+    fairmaxent.Domain.infer,
+]
 PYTHON = {
     "inspect": [fairmaxent.inspect, fairmaxent.Domain.infer, write_inspection_report],
     "debias": [*FITTED, fairmaxent.Model, Fit.sample, Fit.weigh, ReportRequest],

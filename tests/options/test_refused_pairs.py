@@ -10,6 +10,7 @@ import subprocess
 import sys
 from importlib.resources import files
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -63,6 +64,7 @@ VALUES = {
     "iid": True,
     "keep_columns": "name",
     "largest_weight": 3.0,
+    "likely": fairmaxent.Likely("race", {"a": "p", "b": "q"}, told_by="names"),
     "equal_means": True,
     "mode": "weights",
     "model": "logistic",
@@ -98,6 +100,7 @@ TYPED = {
     "keep_columns": "--keep-columns name",
     "largest_weight": "--largest-weight 3",
     "like_input": "--like-input",
+    "likely": "--likely race:a=p,b=q --told-by names",
     "max_levels": "--max-levels 9",
     "equal_means": "--equal-means",
     "mode": "--mode weights",
@@ -127,6 +130,7 @@ TYPED = {
 SPECIAL = {
     ("target", "largest_weight"): {"target": {"age": None}},
     ("target", "mode"): {"target": {"age": None}},
+    ("target", "likely"): {"target": {"age": None}},
     ("model", "statistical_rate"): {"statistical_rate": None},
     ("representation_rate", "groups"): {"representation_rate": {"sex": 0.9}},
     ("estimate", "privacy"): {"estimate": "weights"},
@@ -135,6 +139,7 @@ SPECIAL = {
 SPECIALLY_TYPED = {
     ("target", "largest_weight"): {"target": "--target age:keep"},
     ("target", "mode"): {"target": "--target age:keep"},
+    ("target", "likely"): {"target": "--target age:keep"},
     ("model", "statistical_rate"): {"statistical_rate": "--statistical-rate none"},
     ("representation_rate", "groups"): {
         "representation_rate": "--representation-rate sex=0.9"
@@ -142,6 +147,7 @@ SPECIALLY_TYPED = {
     ("estimate", "privacy"): {"estimate": "--estimate weights"},
     ("estimate", "release"): {"estimate": "--estimate weights"},
     ("json", "output"): {"output": "-o -"},
+    ("resume", "likely"): {"resume": "--resume -o fair.parquet"},
     ("like_input", "privacy"): {"like_input": "--like-input -o fair.csv"},
     ("parity", "model"): {"parity": "--parity probabilities"},
     ("resume", "model"): {"resume": "--resume -o f.csv"},
@@ -189,8 +195,9 @@ def asked(row):
     output = {name: pair.pop(name) for name in ("mode",) if name in pair}
     in_report = {"iid", "evaluate", "data"} & {row.option, row.other}
     if in_report:
-        private = {name: pair.pop(name) for name in ("privacy",) if name in pair}
-        refuse(ReportRequest(**output, **pair), **private)
+        own = {"privacy", "likely"} & pair.keys()
+        of_fit = {name: pair.pop(name) for name in own}
+        refuse(ReportRequest(**output, **pair), **of_fit)
         return
     in_model = {"hide_protected", "threshold", "decided", "estimator"}
     if row.option in in_model:
@@ -374,7 +381,7 @@ def test_an_option_of_a_record_needs_the_record(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     roles = ["--outcome", "hired", "--protected", "sex"]
     parts = [source for source in typed_options(Request) if source.owner is not None]
-    assert {source.owner for source in parts} == {"model", "privacy"}
+    assert {source.owner for source in parts} == {"likely", "model", "privacy"}
     values = {"delta": "1e-6", "undeclared": "drop", "decided": "keep"}
     for source in parts:
         if source.field.name == "epsilon":
@@ -507,7 +514,8 @@ def test_the_reference_page_prints_every_row_of_every_record():
     assert {Request, Model, Privacy, Policy, OutputOptions} <= {*records}
     shown = {row for rows in hooks.REFUSED.values() for row in rows}
     assert {*EVALUATION}.union(*(record.REFUSED for record in records)) == shown
-    page = hooks.on_page_markdown(hooks.TABLE, None)
+    here = SimpleNamespace(file=SimpleNamespace(src_uri="reference/refused.md"))
+    page = hooks.on_page_markdown(hooks.TABLE, here)
     lines = [line for line in page.splitlines() if line.startswith("| `")]
     assert len(lines) == len(shown)
     assert "| `budget` | no `ledger` | it is about all fits together | add it |" in page

@@ -114,3 +114,29 @@ def test_a_run_that_is_stopped_says_that_it_can_go_on(monkeypatch, capsys):
         __main__.main([])
     assert ended.value.code == 130
     assert "the same command continues" in capsys.readouterr().err
+
+
+def test_one_row_of_table_2_is_printed_beside_the_papers(small_plan, tmp_path, capsys):
+    asked = ["--quick", "--out", str(tmp_path), "--workers", "1"]
+    row = ["--data", "compas-small", "--methods", "maxent_theta_w"]
+    __main__.main([*asked, *row])
+    lines = capsys.readouterr().out.splitlines()
+    (divergence,) = [line.split() for line in lines if "kl_plugin" in line]
+    assert divergence[:4] == ["compas-small", "sex", "maxent_theta_w", "kl_plugin"]
+    # one fold of five; 0.35 over all of them
+    assert 0.3 < float(divergence[4]) < 0.45
+    assert divergence[-3:] == ["0.350", "0.010", "0.357"]
+    assert not any("kamiran" in line for line in lines)
+    assert len(list((tmp_path / "cells").iterdir())) == 1
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (["--data", "compas"], "--data compas: did you mean 'compas-small'"),
+        (["--data", "compas-small", "--methods", "rew"], "--methods rew: did you mean"),
+    ],
+)
+def test_a_row_that_is_not_in_table_2_is_refused(row, message, tmp_path):
+    with pytest.raises(SystemExit, match=message):
+        __main__.main(["--out", str(tmp_path), *row])

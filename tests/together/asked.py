@@ -20,7 +20,7 @@ UNKNOWN = "missing"  # what a missing value is called, by certificates too
 
 def has_categories(column: pd.Series) -> bool:
     """Whether a column has few values, which rows share."""
-    return column.dtype != float and column.name not in (MASS, "name")
+    return column.dtype != float and column.name not in (MASS, "name", "origin_known")
 
 
 @dataclass(frozen=True)

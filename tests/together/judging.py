@@ -15,7 +15,7 @@ import pandas as pd
 from asked import MASS, Asked, Delivered
 from wishes import PROMISES, WISHES, Wish
 
-from fairmaxent import Estimate, Model, Privacy, debias, load
+from fairmaxent import Estimate, Likely, Model, Privacy, debias, load
 from fairmaxent.errors import FairMaxEntError
 from people import GOOD, declared, people
 
@@ -23,6 +23,7 @@ ROWS = 900  # that are drawn
 EPSILON = 50.0  # of private fits: little noise, so that the rows are still there
 PLAIN = {"outcome": "hired", "protected": ["sex"]}
 RECORDS = {"model": Model, "estimate": Estimate, "privacy": Privacy}
+RECORDS["likely"] = Likely
 OUTPUTS = ("weights", "rows", "top-up")
 PAPERS = ("file", "report", "document")
 # how a refusal may name an output
@@ -131,6 +132,8 @@ def asked_by(wishes: Side, folder: Path) -> Asked:
 def columns_used(options: dict[str, Any]) -> list[str]:
     """The columns that options name, and an identifier where they are about such."""
     names = [options[name] for name in ("outcome", "also", "weight") if name in options]
+    if "likely" in options:
+        names += [*options["likely"]["columns"].values(), "origin_known"]
     is_declared = "domain" in options  # which would name everybody
     if "keep_columns" in options or ("release" in options and not is_declared):
         names.append("name")

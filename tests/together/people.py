@@ -23,7 +23,7 @@ def everybody() -> pd.DataFrame:
     Outcomes differ between the groups of ``sex`` and ``race``, and between towns.
     ``grade`` is an outcome in numbers, ``race`` has missing values, ``name`` looks like
     an identifier, and ``design`` holds design weights that are about 1. People of one
-    ``branch`` are alike.
+    ``branch`` are alike. ``p_near`` and ``p_far`` say how likely an origin is.
     """
     rng = np.random.default_rng(43)
     sex = rng.choice(["f", "m"], ROWS, p=[0.4, 0.6])
@@ -51,6 +51,12 @@ def everybody() -> pd.DataFrame:
         }
     )
     table.loc[rng.choice(ROWS, 40, replace=False), "race"] = None
+    chance = rng.beta(0.6, 0.8, ROWS)  # of an origin that is written down of few
+    table["p_near"] = chance
+    table["p_far"] = 1 - chance
+    origin = np.where(rng.random(ROWS) < chance, "near", "far").astype(object)
+    origin[rng.random(ROWS) < 0.8] = None
+    table["origin_known"] = origin
     alike = table.sort_values(["sex", "race", "drive", "hired", "promoted", "grade"])
     table.loc[alike.index, "branch"] = np.arange(ROWS) // IN_A_BRANCH
     return table

@@ -9,7 +9,7 @@ import pytest
 from quickened import quickened
 from wishes import WISHES
 
-from fairmaxent import Estimate, Model, Privacy
+from fairmaxent import Estimate, Likely, Model, Privacy
 from fairmaxent.fit.request import Request
 from judging import OUTPUTS, PAPERS, joined_pairs, judge, sides, single_pairs
 
@@ -31,6 +31,8 @@ def test_every_option_has_a_wish():
     options |= options_of(Model, "model.")
     options |= options_of(Estimate, "estimate.")
     options |= options_of(Privacy, "privacy.")
+    named = {"likely.name", "likely.columns"}  # every value needs them
+    options |= options_of(Likely, "likely.") - named
     assert {wish.option for wish in WISHES} == options
 
 

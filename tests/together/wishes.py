@@ -133,6 +133,8 @@ def rates_of_groups_stay(asked: Asked, delivered: Delivered) -> None:
     """Where only sizes are asked for, each group keeps its own outcomes."""
     if asked["groups"] != "joint" and len(asked.protected) > 1:
         return  # several columns share their people, so only all of them together stay
+    if "likely" in asked:
+        return  # which is another column
     slack = NOISE if asked.is_private else 0.0
     (grouping,) = asked.groupings
     before = tables_by_stratum(asked, asked.before, grouping, asked["outcome"])
@@ -161,6 +163,10 @@ def stated_rates_are_true(asked: Asked, fit: Any, delivered: Delivered) -> None:
         return
     certificate = fit.certificate
     names = list(certificate.achieved["statistical_rate"])
+    if "likely" in asked:  # seen by `likely_groups_are_equal`
+        if asked["groups"] == "joint":
+            return
+        names = [name for name in names if asked["likely"]["name"] not in name]
     numbered = [
         (outcome, grouping)
         for outcome in asked.outcomes
@@ -311,7 +317,8 @@ def weights_follow_the_design(asked: Asked, fit: Any, delivered: Delivered) -> N
     if delivered.kind != "weights":
         assert (delivered.added[asked["weight"]] == 1).all()
         return
-    if asked.relabels or not asked.target.keys() <= set(asked.root):
+    others = not asked.target.keys() <= set(asked.root)
+    if asked.relabels or others or "likely" in asked:
         return  # then rows of a cell count differently
     factors = delivered.table.assign(factor=delivered.table[MASS] / asked.masses)
     factors = factors[~asked.forbidden(factors)].fillna("unknown")
@@ -373,6 +380,55 @@ def progress_is_told(asked: Asked, fit: Any, delivered: Delivered) -> None:
     assert ("train" in stages) == asked.decides
     assert ("estimate" in stages) == ("estimate" in asked)
     assert ("measure" in stages) == asked.is_private
+
+
+# ---------------------------------------------------------------- likely groups
+
+
+def chances_of(asked: Asked) -> pd.DataFrame:
+    """How likely each person is in each group: by the columns, or for certain."""
+    likely = asked["likely"]
+    chances = asked.data[list(likely["columns"].values())]
+    chances = chances.div(chances.sum(axis=1), axis=0)
+    chances.columns = list(likely["columns"])
+    if "known_groups" in likely:
+        known = asked.data[likely["known_groups"]]
+        for group in chances:
+            is_known = known.notna()
+            chances.loc[is_known, group] = (known[is_known] == group).astype(float)
+    return chances
+
+
+def likely_groups_are_equal(asked: Asked, fit: Any, delivered: Delivered) -> None:
+    """People count in each group as far as they are likely to be in it."""
+    likely = asked["likely"]
+    stated = fit.certificate.likely
+    assert (stated.name, stated.told_by) == (likely["name"], likely["told_by"])
+    new = delivered.added
+    if new is not None:
+        kept = {*likely["columns"].values()} & {*new.columns}
+        assert not kept or asked["keep_columns"]
+    is_limited = "largest_weight" in asked or "smallest_group" in asked
+    if delivered.kind != "weights" or asked.statistical is None or is_limited:
+        return
+    for rate in stated.after:
+        assert getattr(rate, likely["told_by"]) >= asked.statistical - REACHED
+        low, high = rate.bounds
+        assert low - REACHED <= rate.expected <= high + REACHED
+    if likely["told_by"] == "names":
+        return
+    chances = chances_of(asked)
+    masses = delivered.table[MASS].to_numpy()
+    apart = [*asked.strata]
+    for _, part in asked.data.groupby(apart) if apart else [("", asked.data)]:
+        here = part.index
+        shares = chances.loc[here].to_numpy() * masses[here, None]
+        has = pd.get_dummies(part[asked["outcome"]])[asked.levels_of(asked["outcome"])]
+        rates = has.to_numpy().T @ shares / shares.sum(axis=0)
+        reached = (rates.min(axis=1) / rates.max(axis=1)).min()
+        # of intersections, some may be of a missing value, which are not compared
+        if asked["groups"] != "joint":
+            assert reached >= asked.statistical - REACHED
 
 
 # ---------------------------------------------------------------- models
@@ -529,6 +585,12 @@ BOTH = {"protected": ["sex", "race"]}
 PRIVATE = {"domain": "declared"}
 A_MODEL = {"favourable": "good", "model": {"estimator": Quick()}}
 AN_ESTIMATE = {"model": Quick()}
+ORIGIN = {
+    "name": "origin",
+    "columns": {"near": "p_near", "far": "p_far"},
+    "told_by": "columns",
+}
+A_LIKELY = {"likely": ORIGIN, "favourable": "good"}
 OF_PRIVACY = ("private fit", "privacy", "private", "epsilon")
 OF_RELEASE = ("rows to share", "release")
 LEDGER = "a file"  # that the test names
@@ -715,6 +777,35 @@ WISHES = (
         estimate_is_there,
         needs={"estimate": AN_ESTIMATE},
         names=("estimate",),
+    ),
+    Wish(
+        "likely",
+        {"likely": {}},
+        likely_groups_are_equal,
+        needs=A_LIKELY,
+        says=("Nobody's origin is known for certain",),
+    ),
+    Wish(
+        "likely.told_by",
+        {"likely": {"told_by": "names"}},
+        likely_groups_are_equal,
+        needs=A_LIKELY,
+        says=("names or addresses tell the group",),
+        names=("likely",),
+    ),
+    Wish(
+        "likely.known_groups",
+        {"likely": {"known_groups": "origin_known"}},
+        likely_groups_are_equal,
+        needs=A_LIKELY,
+        names=("likely",),
+    ),
+    Wish(
+        "likely.slack",
+        {"likely": {"slack": 0.1}},
+        likely_groups_are_equal,
+        needs=A_LIKELY,
+        names=("likely",),
     ),
     Wish("detail", {"detail": "bins"}, numbers_are_redrawn),
     Wish(

@@ -21,8 +21,8 @@ from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain, bound
 from fairmaxent.data.draws import is_whole
 from fairmaxent.data.levels import cell_text, value_text
-from fairmaxent.data.roles import ColumnNames
-from fairmaxent.data.table import Codes, Mask, Reals
+from fairmaxent.data.roles import ColumnNames, listed
+from fairmaxent.data.table import Codes, Mask, Names, Reals
 from fairmaxent.document.text import table_lines
 from fairmaxent.document.words import percent
 from fairmaxent.errors import InputError, Option, check_choice, unfit
@@ -40,6 +40,7 @@ _WIDTH = 80
 # What only one of the methods can be asked for, and why not.
 _ONE_OUTCOME = "methods are compared by the rates of a single outcome"
 _REFUSED = {
+    "likely": "the other methods need a column of groups",
     "weight": "the other methods do not support design weights",
     "also": _ONE_OUTCOME,
     "equal_means": _ONE_OUTCOME,
@@ -59,7 +60,7 @@ _HEAD = ("method", "sizes", "outcomes", "accuracy", "decisions", "95% range", "C
 class MethodChoice:
     """The methods that may be chosen, by a rule that favours none of them."""
 
-    methods: tuple[str, ...]
+    methods: Names
     """Those that cannot be told apart, in the order of the alphabet; the raw data may
     be one of them.
     """
@@ -88,10 +89,10 @@ class MethodChoice:
         if len(known) == 1:
             yield from self._praise(self.methods[0])
             return
-        listed = ", ".join(map(repr, self.methods))
+        names = ", ".join(map(repr, self.methods))
         rates = [one.predicted_rate or 0.0 for one in known]
         yield (
-            f"These cannot be told apart: {listed}. The decisions of models trained on"
+            f"These cannot be told apart: {names}. The decisions of models trained on"
             f" them have the statistical rate {min(rates):.2f} to"
             f" {max(rates):.2f}{self._beside_raw}."
         )
@@ -411,10 +412,10 @@ def methods_table(results: Sequence[TriedMethod]) -> str:
 def _reading_aid(comparison: MethodComparison) -> Iterator[str]:
     """What the numbers mean."""
     request = comparison.request
-    if request.favourable is None:
-        about = f"any {request.outcome}"
-    else:
-        about = f"{request.outcome} = {_named_levels(request.favourable)}"
+    about = f"any {request.outcome}"
+    if request.favourable is not None:
+        levels = map(value_text, listed(request.favourable))
+        about = f"{request.outcome} = {' or '.join(levels)}"
     yield "How to read it: 1 means that all groups are equal, 0 that one has nothing."
     yield (
         "Sizes: the smallest over the largest group. Outcomes: the lowest over the"
@@ -444,12 +445,6 @@ def _reading_aid(comparison: MethodComparison) -> Iterator[str]:
         )
     if any(one.predicted_rate is None for one in scores):
         yield "– means that it gave the outcome to nobody."
-
-
-def _named_levels(favourable: object) -> str:
-    if isinstance(favourable, list | tuple):
-        return " or ".join(value_text(level) for level in favourable)
-    return value_text(favourable)
 
 
 def _wrapped(text: str, indent: str = "") -> str:

@@ -3,7 +3,6 @@
 Rates are those of the data that they make, and of a classifier trained on them.
 """
 
-import importlib.util
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,6 +28,7 @@ from fairmaxent.fit.request import Request
 from fairmaxent.metrics.definitions import representation_rate, statistical_rate
 from fairmaxent.metrics.group_rates import Rate
 from fairmaxent.metrics.intervals import Interval
+from fairmaxent.plain_text import Values
 from fairmaxent.progress import Progress, silent
 
 ClassifierName = Literal["tree", "logistic"]
@@ -150,7 +150,7 @@ class CrossValidation:
 
         None without scikit-learn.
         """
-        if not importlib.util.find_spec("sklearn"):
+        if not frames.has_library("sklearn"):
             return None
         from sklearn.preprocessing import FunctionTransformer
 
@@ -172,7 +172,7 @@ class CrossValidation:
             return _Fold(*rates, time.process_time() - began, tested, decided)
         rows, weights = method(train, self.request, self.seed + fold)
         seconds = time.process_time() - began
-        if importlib.util.find_spec("sklearn"):
+        if frames.has_library("sklearn"):
             own = self._coded(rows, test, fold)
             own.classifier.fit(own.columns, own.outcomes, **{own.weight_name: weights})
             decided = np.asarray(own.classifier.predict(own.others), dtype=int)
@@ -287,7 +287,7 @@ class CrossValidation:
         rates = self._measure.rates(table.astype(float))["statistical_rate"]
         return float(np.fmin.reduce(np.array([*rates.values()], dtype=float)))
 
-    def _rates(self, rows: Any, weights: Any) -> tuple[float, float]:
+    def _rates(self, rows: Any, weights: Any) -> Interval:
         """Both rates of what a method made."""
         representation = representation_rate(
             rows,
@@ -331,7 +331,7 @@ def methods(model: Model | None = None) -> dict[str, Method | str]:
 
     The table of one is made for ``model``.
     """
-    ours: dict[str, Any] = {
+    ours: Values = {
         "fairmaxent, rows": _rows,
         "fairmaxent, weights": _weights,
         "relabel, probabilities": partial(_weights, model=_EQUAL_PROBABILITIES),

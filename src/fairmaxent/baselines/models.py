@@ -6,7 +6,6 @@ Massaging changes outcomes; fairlearn's methods train the classifier itself.
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any, Unpack
 
 import numpy as np
@@ -14,8 +13,8 @@ import numpy as np
 from fairmaxent.baselines.data import CodedData, MethodOptions, WeightedRows, raw
 from fairmaxent.data import frames
 from fairmaxent.data.roles import ColumnNames
-from fairmaxent.data.table import Codes, Mask, Reals
-from fairmaxent.errors import DependencyError, InputError, first_line
+from fairmaxent.data.table import Axes, Codes, Mask, Reals
+from fairmaxent.errors import InputError, first_line
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,8 +25,8 @@ class CodedFold:
     columns: Codes  # all but the outcome
     outcomes: Codes
     others: Codes  # columns of the people to decide about
-    protected: tuple[int, ...]  # places of the protected columns
-    sizes: tuple[int, ...]  # levels of each column
+    protected: Axes  # places of the protected columns
+    sizes: Axes  # levels of each column
     seed: int
 
     def groups(self, columns: Codes) -> Codes:
@@ -68,7 +67,7 @@ def exponentiated_gradient(fold: CodedFold) -> Codes:
 
     They were trained under a constraint.
     """
-    library = _library("fairlearn.reductions")
+    library = frames.load_library("fairlearn.reductions")
     model = library.ExponentiatedGradient(
         fold.classifier,
         library.DemographicParity(),
@@ -79,7 +78,7 @@ def exponentiated_gradient(fold: CodedFold) -> Codes:
 
 def threshold_optimizer(fold: CodedFold) -> Codes:
     """Hardt et al. 2016: thresholds for each group, which must be known to decide."""
-    model = _library("fairlearn.postprocessing").ThresholdOptimizer(
+    model = frames.load_library("fairlearn.postprocessing").ThresholdOptimizer(
         estimator=fold.classifier,
         constraints="demographic_parity",
         predict_method="predict_proba",
@@ -94,13 +93,13 @@ def correlation_remover(fold: CodedFold) -> Codes:
     """
     column_of_indicator = np.repeat(np.arange(len(fold.sizes)), fold.sizes)
     hidden = np.flatnonzero(np.isin(column_of_indicator, fold.protected))
-    indicators = _library("sklearn.preprocessing").OneHotEncoder(
+    indicators = frames.load_library("sklearn.preprocessing").OneHotEncoder(
         categories=[np.arange(size) for size in fold.sizes], sparse_output=False
     )
-    remover = _library("fairlearn.preprocessing").CorrelationRemover(
+    remover = frames.load_library("fairlearn.preprocessing").CorrelationRemover(
         sensitive_feature_ids=hidden.tolist()
     )
-    model = _library("sklearn.pipeline").make_pipeline(
+    model = frames.load_library("sklearn.pipeline").make_pipeline(
         indicators, remover, fold.classifier.steps[-1][1]
     )
     model.fit(fold.columns, fold.outcomes)
@@ -123,8 +122,9 @@ def massaging(
     Calders, "Classifying without discriminating", 2009. People are ranked by
     scikit-learn's logistic regression of the same rows; there must be two outcomes.
     """
-    encoder = _library("sklearn.preprocessing").OneHotEncoder()
-    ranker = _library("sklearn.linear_model").LogisticRegression(max_iter=1000)
+    encoder = frames.load_library("sklearn.preprocessing").OneHotEncoder()
+    linear = frames.load_library("sklearn.linear_model")
+    ranker = linear.LogisticRegression(max_iter=1000)
     data = CodedData.read(frame, outcome, protected, **options)
     outcomes, groups = np.divmod(data.cells, data.empirical.shape[1])
     good = outcomes == two_levels(outcomes)[1]
@@ -172,13 +172,3 @@ def two_levels(outcomes: Codes) -> tuple[int, int]:
             f"it needs an outcome of two levels, and here there are {len(levels)}"
         )
     return int(levels[0]), int(levels[1])
-
-
-def _library(module: str) -> Any:
-    library = module.split(".")[0]
-    if not frames.has_library(library):
-        name = "scikit-learn" if library == "sklearn" else library
-        raise DependencyError(
-            f"it needs {name}, which is not installed; pip install {name}"
-        )
-    return import_module(module)

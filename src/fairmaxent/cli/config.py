@@ -4,7 +4,7 @@ import datetime
 import json
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -15,6 +15,7 @@ import click
 from fairmaxent.cli.options import CONFIG, RecordOption
 from fairmaxent.cli.values import FILE, TypedValue
 from fairmaxent.data.declaration import Declaration
+from fairmaxent.data.table import NameList
 from fairmaxent.errors import InputError, StorageError, did_you_mean
 from fairmaxent.files.content import reason_of
 from fairmaxent.options import option_hint
@@ -201,7 +202,7 @@ def declared(text: str, path: str) -> Declaration:
         raise InputError(f"{path}: ", problem) from problem
 
 
-def domain_text(declaration: Declaration, left_out: Sequence[str]) -> str:
+def domain_text(declaration: Declaration, left_out: NameList) -> str:
     """A declared domain as TOML, to be edited."""
     lines = [_HEAD]
     if left_out:

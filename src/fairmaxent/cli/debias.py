@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import logging
 import os
-import secrets
 import shlex
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,6 +18,7 @@ import narwhals
 from fairmaxent.cli.options import (
     NEXT,
     SectionedCommand,
+    chosen_seed,
     ledger_beside,
     next_step,
     resolved,
@@ -33,10 +33,11 @@ from fairmaxent.cli.reading import (
     unchanged,
 )
 from fairmaxent.cli.request import (
+    ROLES,
     AskedOptions,
     RoleOptions,
+    if_known,
     request_options,
-    role_options,
 )
 from fairmaxent.cli.terminal import bar, echo, json_record
 from fairmaxent.cli.values import FILE
@@ -72,7 +73,7 @@ _NO_LEDGER = (
 
 
 @table_command(
-    role_options,
+    taking(RoleOptions, "roles", map(if_known, ROLES)),
     request_options,
     taking(OutputOptions, "wanted"),
     cls=SectionedCommand,
@@ -97,6 +98,7 @@ def debias_command(
     """
     from fairmaxent.cli import result as told
 
+    _need_groups(ctx, roles, asked)
     if asked.has("epsilon"):
         wanted = wanted.keeping_fit()
     if wanted.mode != "weights":
@@ -146,11 +148,17 @@ def debias_command(
     echo(text, err=wanted.output == STANDARD)
 
 
+def _need_groups(ctx: click.Context, roles: RoleOptions, asked: AskedOptions) -> None:
+    """Refuse a call without groups to compare."""
+    if not (roles.protected or asked.has("likely")):
+        params = {param.name: param for param in ctx.command.params}
+        raise click.MissingParameter(ctx=ctx, param=params["protected"])
+
+
 def _with_seed(asked: AskedOptions) -> AskedOptions:
     """The same with a seed, so that a report can say how to repeat the draws."""
-    if asked.has("random_state"):
-        return asked
-    return AskedOptions(asked.values | {"random_state": secrets.randbelow(2**32)})
+    seed = chosen_seed(asked.values["random_state"])
+    return AskedOptions(asked.values | {"random_state": seed})
 
 
 def _ledger(
@@ -162,7 +170,7 @@ def _ledger(
     """
     if not asked.has("epsilon"):
         return None
-    ledger: str | None = asked.values["ledger"] or ledger_beside(data)
+    ledger = asked.values["ledger"] or ledger_beside(data)
     if ledger is None:
         return None
     others = [Path(target).resolve() for target in wanted.targets]
@@ -256,6 +264,7 @@ def _opened(
         return reading.without_dropped(_on_cluster(data)), True
     # A model learns from each row, and rows to share depend on how rare each value is.
     whole = asked.has("model") or (asked.has("release") and columns_as.domain is None)
+    whole |= asked.has("likely")  # the probabilities are those of each row
     with named_part(data):
         scanned = reading.scan(data, whole=whole)
     if wanted.resume and (whole or scanned is None):

@@ -22,7 +22,7 @@ from fairmaxent.files.reading import STANDARD
 from fairmaxent.files.write import Staging, write_whole
 from fairmaxent.gate import checking
 from fairmaxent.gate.audit import AuditRequest
-from fairmaxent.gate.kinds import KINDS
+from fairmaxent.gate.papers import KINDS
 from fairmaxent.gate.policy import PROJECT, SECTION, Policy, files_of, read_policies
 from fairmaxent.gate.result import (
     CODES,

@@ -120,7 +120,7 @@ class LazyGroup(click.Group):
         module = importlib.import_module(
             _MODULES.get(cmd_name, f"fairmaxent.cli.{cmd_name}")
         )
-        command: click.Command = getattr(module, f"{cmd_name}_command")
+        command = getattr(module, f"{cmd_name}_command")
         command.context_class = VisibleContext
         return command
 

@@ -116,10 +116,12 @@ class InspectOptions:
     @property
     def targets(self) -> list[str]:
         """Every file to be written; refuse stdout, where the answer goes."""
-        if self.write_config == STANDARD:
-            raise click.UsageError("--write-config needs the name of a file, not -")
-        if self.write_domain == STANDARD:
-            raise click.UsageError("--write-domain needs the name of a file, not -")
+        files = {"config": self.write_config, "domain": self.write_domain}
+        for what, path in files.items():
+            if path == STANDARD:
+                raise click.UsageError(
+                    f"--write-{what} needs the name of a file, not -"
+                )
         paths = (self.write_config, self.write_domain, self.report)
         return [path for path in paths if path is not None]
 
@@ -381,7 +383,7 @@ def _next(
             "if levels are only written differently, look again with one name for each",
             ["inspect", data, *typed, *repeated("--levels", _NAMES.typed(merged))],
         )
-    options: Tokens = [*_roles(ctx, inspection), *given_options(ctx, _REPEATED)]
+    options = [*_roles(ctx, inspection), *given_options(ctx, _REPEATED)]
     looking = ["inspect", data, *options, *given_options(ctx, {"cluster"})]
     if not inspection.outcome:
         names = _proposed(inspection, "outcome")

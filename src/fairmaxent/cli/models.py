@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import secrets
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -11,7 +10,13 @@ from typing import Any, get_args
 import click
 
 from fairmaxent.cli import output as shared
-from fairmaxent.cli.options import after_report, name_for, next_step, taking
+from fairmaxent.cli.options import (
+    after_report,
+    chosen_seed,
+    name_for,
+    next_step,
+    taking,
+)
 from fairmaxent.cli.reading import ReadingOptions, check_files, reading_options
 from fairmaxent.cli.request import typed_level
 from fairmaxent.cli.terminal import bar, echo, json_record
@@ -97,9 +102,7 @@ def sample_command(saved: str, wanted: SampleOptions) -> None:
         with bar(f"reading {saved}"):
             fit = load(saved)
         # Otherwise the seed of the fit would draw the rows of 'debias' again.
-        seed = wanted.random_state
-        if seed is None:
-            seed = secrets.randbelow(2**32)
+        seed = chosen_seed(wanted.random_state)
         with bar(f"drawing {counted(rows, 'row')}") as progress:
             notes = shared.write_drawn(
                 fit,
@@ -187,7 +190,7 @@ def verify_command(*, saved: str, document: str | None, json: bool) -> None:
     from fairmaxent.gate.papers import is_audit, verify_audit
 
     compared = None
-    record: Values = {"table": saved}
+    record = {"table": saved}
     with bar(f"checking {saved}"):
         if document is not None and is_audit(document):
             compared = verify_audit(document, saved)

@@ -1,6 +1,7 @@
 """Options on the command line, made of the fields of records, and back to commands."""
 
 import os
+import secrets
 import shlex
 import shutil
 import sys
@@ -18,7 +19,7 @@ from fairmaxent.files.reading import STANDARD, TableForm
 from fairmaxent.files.write import is_pipe
 from fairmaxent.options import NOTHING, OptionInfo, TypedOption, typed_options
 from fairmaxent.options.values import value_of
-from fairmaxent.plain_text import visible
+from fairmaxent.plain_text import Values, visible
 
 Function = Callable[..., None]  # that click makes a command of
 Decorator = Callable[[Function], Function]
@@ -69,7 +70,7 @@ class RecordOption(click.Option):
 def _click_option(source: TypedOption, *, required: bool) -> Decorator:
     """The option of the command line for a field of a record."""
     info = source.info
-    settings: dict[str, Any] = {
+    settings = {
         "help": info.help,
         "required": required,
         "metavar": info.metavar,
@@ -104,7 +105,7 @@ def _type(info: OptionInfo) -> click.ParamType[Any] | type:
         if info.least is None:
             return int
         return click.IntRange(info.least, info.most)
-    plain: dict[str, Any] = {
+    plain: Values = {
         "number": float,
         "text": str,
         "texts": str,
@@ -171,9 +172,16 @@ class SectionedCommand(click.Command):
                     formatter.write_dl(lines)
 
 
+def chosen_seed(asked: int | None) -> int:
+    """The seed that was asked for, or one that is random, to be shown."""
+    if asked is None:
+        return secrets.randbelow(2**32)
+    return asked
+
+
 def resolved(ctx: click.Context, *, seed: int | None) -> str:
     """What was typed, with the seed."""
-    typed: list[str] = list(ctx.find_root().obj or [ctx.command_path])
+    typed = list(ctx.find_root().obj or [ctx.command_path])
     if (
         seed is not None
         and ctx.get_parameter_source("random_state") is ParameterSource.DEFAULT

@@ -119,7 +119,7 @@ class FilingOptions:
         None,
         label="Purpose",
         heading=_REPORT,
-        help="What the result is for. On the law: docs/questions/law.md.",
+        help="What the result is for. The documentation has a page on the law.",
     )
     pdf: str | None = option(
         None,
@@ -319,10 +319,11 @@ class OutputOptions(FileOptions):
         Refused("weight_name", "mode", "there are no weights", beside=("top-up",)),
         Refused("resume", "output", "counts are kept beside it", beside=MISSING),
         Refused("resume", "model", "its rows are in memory, and counted at once"),
+        Refused("resume", "likely", "its probabilities are those of single rows"),
         Refused("resume", "privacy", "the counts would be kept without noise"),
         *(
             Refused("scheduler", name, _IN_MEMORY)
-            for name in ("privacy", "model", "estimate", "evaluate")
+            for name in ("privacy", "likely", "model", "estimate", "evaluate")
         ),
         *(
             Refused("scheduler", name, "its workers write Parquet", beside=pattern)

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from fairmaxent.cli.options import SectionedCommand, next_step, resolved, taking
+from fairmaxent.cli.options import (
+    SectionedCommand,
+    chosen_seed,
+    next_step,
+    resolved,
+    taking,
+)
 from fairmaxent.cli.output import SEED, FileOptions, source_of
 from fairmaxent.cli.reading import DomainOptions, ReadingOptions, table_command
 from fairmaxent.cli.terminal import bar, echo, json_record
@@ -148,9 +153,7 @@ def rake_command(
     wanted.check()
     seed = None
     if wanted.replicates:
-        seed = wanted.random_state
-        if seed is None:
-            seed = secrets.randbelow(2**32)
+        seed = chosen_seed(wanted.random_state)
         wanted = replace(wanted, random_state=seed)
     repeat = resolved(ctx, seed=seed)
     with Staging(
@@ -175,8 +178,8 @@ def rake_command(
         notes += raking.certificate.notes
         with bar("writing"):
             if wanted.output is not None:
-                whole = source.frame if source.whole is None else source.whole
-                weighed = raking.weigh(whole, weight_name=wanted.weight_name)
+                name = wanted.weight_name
+                weighed = raking.weigh(source.complete, weight_name=name)
                 notes += wanted.write(weighed, source, staging)
             if wanted.reports:
                 origin = source_of(data, columns_as, repeat)

@@ -20,6 +20,7 @@ from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.domain import Domain, bound
 from fairmaxent.data.frames import open_frame, read_weights
 from fairmaxent.data.limits import max_memory
+from fairmaxent.data.table import NameList
 from fairmaxent.errors import ColumnError, StorageError, did_you_mean
 from fairmaxent.files import formats
 from fairmaxent.files.parquet import (
@@ -29,7 +30,7 @@ from fairmaxent.files.parquet import (
     parts_of,
     scan_table,
 )
-from fairmaxent.files.reading import STANDARD, FileReading, TableFile
+from fairmaxent.files.reading import STANDARD, FileReading, Name, TableFile
 from fairmaxent.options import option
 from fairmaxent.options.refusals import Refused, refuse
 from fairmaxent.options.values import comma_hint
@@ -84,9 +85,7 @@ class ReadingOptions(FileReading):
             lazy = loaded(lazy, path)
         return self.without_dropped(TableFile(self.renamed(lazy)))
 
-    def without_dropped(
-        self, table: TableFile, *, beside: Sequence[str] = ()
-    ) -> TableFile:
+    def without_dropped(self, table: TableFile, *, beside: NameList = ()) -> TableFile:
         """Leave out the columns to drop; ``beside`` are those of other tables."""
         if not self.drop:
             return table
@@ -330,7 +329,7 @@ def _files_of(source: str) -> list[Any]:
     return list(parts)
 
 
-def _identity(path: str | os.PathLike[str], standard: int) -> tuple[int, int] | None:
+def _identity(path: Name, standard: int) -> tuple[int, int] | None:
     """Device and inode of a regular file, which the standard stream may be, too."""
     with contextlib.suppress(OSError, ValueError):
         if path == STANDARD:

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from fairmaxent.cli.options import taking
 from fairmaxent.data.declaration import Declaration
+from fairmaxent.data.likely import Likely
 from fairmaxent.data.table import Names
 from fairmaxent.errors import ColumnError, did_you_mean
 from fairmaxent.files.reading import TableFile
@@ -111,8 +112,8 @@ class AskedOptions:
 
     @classmethod
     def of(cls, **values: Any) -> Self:
-        """The options that were typed; a command that tries models has no --model."""
-        return cls({"model": None, **values})
+        """The options that were typed; a command that compares lacks two."""
+        return cls({"model": None, "likely": None, **values})
 
     def has(self, name: str) -> bool:
         """Whether something is asked for."""
@@ -151,6 +152,8 @@ class AskedOptions:
         model = partial(Model, self.values["model"])
         values["model"] = self._part("model", "model", model)
         values["privacy"] = self._part("privacy", "epsilon", Privacy)
+        likely = partial(Likely.typed, self.values["likely"])
+        values["likely"] = self._part("likely", "likely", likely)
         return Request(
             roles.outcome,
             list(roles.protected),
@@ -177,6 +180,12 @@ class AskedOptions:
         return None
 
 
+def if_known(source: TypedOption) -> TypedOption:
+    """A role, if it has a column: with groups that are likely, there may be none."""
+    required = source.info.required and source.name != "protected"
+    return replace(source, info=replace(source.info, required=required))
+
+
 _ROLE_NAMES = [field.name for field in fields(RoleOptions)]
 ROLES = [source for source in typed_options(Request) if source.name in _ROLE_NAMES]
 ASKED = [source for source in typed_options(Request) if source not in ROLES]
@@ -184,7 +193,9 @@ REQUEST_NAMES = [source.name for source in ASKED]
 
 role_options = taking(RoleOptions, "roles", ROLES)
 request_options = taking(AskedOptions.of, "asked", ASKED)
-_COMPARED = [source for source in ASKED if "model" not in (source.name, source.owner)]
+_COMPARED = [
+    source for source in ASKED if not {"model", "likely"} & {source.name, source.owner}
+]
 
 
 def _with_usual_seed(source: TypedOption) -> TypedOption:

@@ -28,6 +28,7 @@ from fairmaxent.fit import statements
 from fairmaxent.fit.certificate import cost_remarks, other_remarks
 from fairmaxent.fit.certified import BATCH, Certified
 from fairmaxent.fit.groups import group_changes
+from fairmaxent.fit.likely import likely_blocks
 from fairmaxent.inspection.hints import LEAKS, leak_hints, proxies
 from fairmaxent.inspection.proposals import known_levels, propose_favourable
 from fairmaxent.plain_text import Values
@@ -109,6 +110,8 @@ def _leaks(result: Result) -> Iterator[str]:
     # If the rows are in memory to look at; rows to share have other levels.
     if not fit.table.keeps_rows or result.private or fit.request.release:
         return
+    if fit.weighed is not None:  # nobody's group gives anything away
+        return
     outcome, *protected = fit.roles.names
     roles = Roles.of(fit.domain, outcome, protected)
     codes = fit.domain.encode(result.source.frame)
@@ -142,7 +145,7 @@ def make_result(
     if wanted.save is not None:
         fit.save(staging.path_for(wanted.save))
     if wanted.output is None:
-        return Result(fit, source, fit.distribution.root_table)
+        return Result(fit, source, fit.root_table)
     is_lazy = source.frame.__class__.__name__ == "LazyFrame"
     if wanted.scheduler is not None:
         return _on_workers(fit, source, wanted, staging, progress)
@@ -150,8 +153,7 @@ def make_result(
         return _in_batches(fit, source, wanted, staging, progress)
     new_rows = None
     if wanted.mode == "weights":
-        whole = source.frame if source.whole is None else source.whole
-        frame = fit.weigh(whole, weight_name=wanted.weight_name)
+        frame = fit.weigh(source.complete, weight_name=wanted.weight_name)
     elif wanted.mode == "top-up":
         frame = new_rows = fit.top_up()
     else:
@@ -206,8 +208,7 @@ def _on_workers(
     folder = staging.path_for(wanted.output)
     seed = fit.request.random_state
     if wanted.mode == "weights":
-        whole = source.frame if source.whole is None else source.whole
-        weighed = fit.weigh(whole, weight_name=wanted.weight_name)
+        weighed = fit.weigh(source.complete, weight_name=wanted.weight_name)
         # a part for each part of the input, with its rows in their order
         weighed.to_parquet(folder, write_index=False, name_function=part_name)
         made = deliveries.deliver(fit, None, mode="weights", iid=False, seed=None)
@@ -336,6 +337,7 @@ def result_text(result: Result, wanted: OutputOptions, following: str) -> str:
     rates = list(_rate_lines(result))
     apart = statements.small_group_lines(certificate.set_apart)
     sections: list[Sequence[Block]] = [
+        [*likely_blocks(certificate.likely)],
         _paragraphs(_sharing(result)),
         _paragraphs(statements.beyond_lines(certificate.decisions)),
         statements.warnings_about(result.alerts),
@@ -384,6 +386,7 @@ def _not_estimated(result: Result, wanted: OutputOptions) -> Iterator[str]:
         and not result.fit.roles.others
         and not result.private
         and result.fit.certificate.decisions is None
+        and result.fit.weighed is None
     )
     if wanted.estimate is None and is_possible:
         yield statements.not_estimated(wanted.mode, as_typed)
@@ -423,7 +426,7 @@ def _sharing(result: Result) -> Iterator[str]:
         if certificate.copied_share and delivered.mode == "rows":
             yield statements.copies_sentence(
                 f"About {copied:,} of the {counted(delivered.rows, 'new row')}",
-                certificate.redrawn,
+                certificate,
                 as_typed,
             )
 

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 
 from fairmaxent.data.frames import (
     Column,
-    Frame,
     column_errors,
     is_missing,
     library_of,
@@ -183,7 +182,7 @@ def _pandas_ranks(native: Any, name: str) -> Codes:
             column=name,
         )
     if isinstance(dtype, pandas.CategoricalDtype):
-        codes: Codes = native.cat.codes.to_numpy()
+        codes = native.cat.codes.to_numpy()
         if dtype.ordered:
             return codes
         return _rank_values(codes, dtype.categories.tolist())
@@ -287,7 +286,7 @@ def _pyarrow_ranks(native: Any, name: str) -> Codes:
         if kind.ordered:
             # By where each value stands first: a dictionary may repeat one, or hold a
             # null.
-            first: dict[Any, int] = {None: -1}
+            first = {None: -1}
             listed = enumerate(array.dictionary.to_pylist())
             ranks = np.array([first.setdefault(value, at) for at, value in listed])
         else:
@@ -375,7 +374,7 @@ def _from_stream(arrays: Arrays, library: str) -> Column:
     else:
         native = namespace.ipc.open_stream(content).read_all()
         native.validate(full=True)
-    frame: Frame = nw.from_native(native, eager_only=True)
+    frame = nw.from_native(native, eager_only=True)
     # Nothing would read the others.
     if frame.columns != ["values"]:
         raise ValueError("a column is stored together with others")

@@ -49,6 +49,7 @@ from fairmaxent.data.levels import (
 )
 from fairmaxent.data.table import (
     Mask,
+    NameList,
     Names,
 )
 from fairmaxent.errors import (
@@ -82,7 +83,7 @@ _DAY_LENGTH = 10  # of 2025-02-01
 _FIRST_TIME = number_of(datetime.date.min) or 0.0
 _LAST_TIME = number_of(datetime.date.max) or 0.0
 # Types of columns whose values have one type.
-_DTYPES: dict[type, Any] = {
+_DTYPES: dict[type | None, Any] = {
     bool: nw.Boolean,
     str: nw.String,
     datetime.date: nw.Date,
@@ -111,7 +112,7 @@ class Declaration:
         cls,
         levels: Lists,
         edges: Lists,
-        missing: Sequence[str],
+        missing: NameList,
         decimal: DecimalMark = ".",
         dates: DateOrder | None = None,
     ) -> "Declaration":
@@ -345,7 +346,7 @@ def declared_rows(
             )
         if declaration.undeclared != "missing" or name not in declaration.missing:
             kept &= ~unknown
-    declared: Frame = nw.from_native(build(columns), eager_only=True)
+    declared = nw.from_native(build(columns), eager_only=True)
     if kept.all():
         return declared
     return declared.filter(kept.tolist())
@@ -363,7 +364,7 @@ def _declared_column(
     has_dates = declaration.has_dates(name)
     is_as_edges = dtype.is_numeric()
     if has_dates:
-        is_as_edges = dtype == nw.Date or dtype == nw.Datetime
+        is_as_edges = dtype in (nw.Date, nw.Datetime)
     if name in declaration.edges and is_as_edges:
         numbers = to_numbers(column)
         # Python has no dates beyond these.
@@ -507,10 +508,7 @@ def _column(name: str, values: list[Any], library: str) -> Column:
     # The type of the table's column is no guide, because rows decide it: a single 33.5
     # in a CSV file makes all of its whole numbers floats, and everybody could see that
     # in the rows drawn.
-    kinds = {type(value) for value in values if value is not None}
-    if kinds == {int, float}:
-        kinds = {float}
-    dtype = _DTYPES.get(kinds.pop()) if len(kinds) == 1 else None
+    dtype = _DTYPES.get(one_type(values))
     backend = load_library(library)
     try:
         # Pandas has no whole numbers or truth values with gaps, and no days.
@@ -534,6 +532,14 @@ def _column(name: str, values: list[Any], library: str) -> Column:
             f" {library}; declare values of one type: numbers, text, truth values or"
             " dates"
         ) from problem
+
+
+def one_type(values: Iterable[object]) -> type | None:
+    """The type of all values but missing ones; None: they have several, or none."""
+    kinds = {type(value) for value in values if value is not None}
+    if kinds == {int, float}:
+        return float
+    return kinds.pop() if len(kinds) == 1 else None
 
 
 def plain_value(value: Any) -> Any:

@@ -27,6 +27,7 @@ from fairmaxent.data.declaration import (
     DateOrder,
     DecimalMark,
     Declaration,
+    Lists,
     plain_value,
 )
 from fairmaxent.data.frames import (
@@ -52,6 +53,7 @@ from fairmaxent.data.limits import check_columns
 from fairmaxent.data.table import (
     Axes,
     Codes,
+    NameList,
     Names,
     Positions,
     Reals,
@@ -96,7 +98,7 @@ class Domain:
         *,
         kinds: Mapping[str, Kind] | None = None,
         bins: int | Mapping[str, Bins] = DEFAULT_BINS,
-        order: Mapping[str, Sequence[Any]] | None = None,
+        order: Lists | None = None,
         features: Mapping[str, FeatureKind] | FeatureKind = "indicator",
         max_levels: int = MAX_LEVELS,
         weight: Any = None,
@@ -135,9 +137,9 @@ class Domain:
     @staticmethod
     def declare(
         *,
-        levels: Mapping[str, Sequence[Any]] | None = None,
-        edges: Mapping[str, Sequence[Any]] | None = None,
-        missing: Sequence[str] = (),
+        levels: Lists | None = None,
+        edges: Lists | None = None,
+        missing: NameList = (),
         decimal: DecimalMark = ".",
         dates: DateOrder | None = None,
     ) -> Declaration:

@@ -19,7 +19,7 @@ import narwhals as nw
 import numpy as np
 
 from fairmaxent import errors
-from fairmaxent.data.table import Codes, Reals
+from fairmaxent.data.table import Codes, NameList, Reals
 from fairmaxent.errors import (
     ColumnError,
     FairMaxEntError,
@@ -156,7 +156,7 @@ def build(columns: Mapping[str, Column]) -> Any:
     return namespace.DataFrame(natives)
 
 
-def arrange(frame: Any, order: Sequence[str], ones: Column | None) -> Any:
+def arrange(frame: Any, order: NameList, ones: Column | None) -> Any:
     """Put the columns of a decoded table in order, with ``ones`` for every row."""
     columns = {column.name: column for column in columns_of(frame, None)}
     if ones is not None:
@@ -193,12 +193,13 @@ def new_frame(columns: Mapping[str, Sequence[Any]], library: str) -> Any:
 
 
 def load_library(library: str) -> Any:
-    """Import a library by name, or raise an error that says what to install."""
+    """Import a library, or a module of one, or say in an error what to install."""
     try:
         return importlib.import_module(library)
     except ImportError as error:
+        name = library.split(".")[0].replace("sklearn", "scikit-learn")
         raise errors.DependencyError(
-            f"this needs {library}, which is not installed; pip install {library}"
+            f"this needs {name}, which is not installed; pip install {name}"
         ) from error
 
 
@@ -303,9 +304,9 @@ def to_numbers(column: Column) -> Reals:
         present = column.drop_nulls().head(1).to_list()
         if present and isinstance(present[0], TIMES):
             return numbers_of(column.to_list())
-    if dtype.is_numeric() or dtype == nw.Boolean or dtype == nw.Object:
+    if dtype.is_numeric() or dtype in (nw.Boolean, nw.Object):
         return _floats(column)
-    if dtype == nw.Date or dtype == nw.Datetime:
+    if dtype in (nw.Date, nw.Datetime):
         return _floats(column.dt.timestamp("us")) / _MICROSECONDS
     if dtype == nw.Duration:
         if library_of(column) != "pandas":
@@ -320,7 +321,7 @@ def to_numbers(column: Column) -> Reals:
 def _floats(column: Column) -> Reals:
     dtype = column.dtype
     # NumPy has no numbers of 128 bits.
-    if dtype == nw.Int128 or dtype == nw.UInt128:
+    if dtype in (nw.Int128, nw.UInt128):
         column = column.cast(nw.Float64)
     numbers = column.to_numpy()
     # pyarrow's cast of Decimal errs in the last digit.
@@ -415,7 +416,7 @@ def read_weights(frame: Frame, weight: str | None) -> Reals | None:
     weights = column(frame, weight)
     kind = weights.dtype
     try:
-        if not (kind.is_numeric() or kind == nw.Boolean or kind == nw.Object):
+        if not (kind.is_numeric() or kind in (nw.Boolean, nw.Object)):
             raise TypeError(kind)
         numbers = to_numbers(weights)
     except (TypeError, ValueError) as problem:  # objects may be anything

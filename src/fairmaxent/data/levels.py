@@ -23,6 +23,7 @@ from fairmaxent.data.frames import (
 from fairmaxent.data.table import (
     Indices,
     Mask,
+    NameList,
     Names,
     Reals,
 )
@@ -69,7 +70,7 @@ _OBJECTS: dict[Kind, tuple[type, ...]] = {
 class ColumnOptions:
     """The user's options for the columns, checked on creation."""
 
-    names: Sequence[str]
+    names: NameList
     kinds: Mapping[str, Kind] = field(default_factory=dict)
     bins: int | Mapping[str, Bins] = DEFAULT_BINS
     order: Mapping[str, Sequence[Any]] = field(default_factory=dict)
@@ -179,7 +180,7 @@ def _natural_kind(column: Column, values: Column) -> Kind:
         return "date"
     if dtype == nw.Boolean:
         return "boolean"
-    if len(values) and (dtype == nw.Object or dtype == nw.Unknown):
+    if len(values) and (dtype in (nw.Object, nw.Unknown)):
         for kind, types in _OBJECTS.items():
             if all(isinstance(value, types) for value in values.to_list()):
                 return kind

@@ -37,7 +37,7 @@ J.-C. Deville, Y. Tillé, "Efficient balanced sampling: the cube method", Biomet
 """
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -94,6 +94,15 @@ def quota(
         rng,
         sums=sums,
     )[0]
+
+
+def divided(wanted: Indices, size: int, rng: Generator) -> Iterator[Indices]:
+    """Divide the rows of each cell into shares of ``size`` rows, each by quota."""
+    while wanted.sum() > size:
+        share = quota(wanted, size, rng, sums=())
+        wanted = wanted - share
+        yield share
+    yield wanted
 
 
 def quotas(

@@ -15,6 +15,7 @@ from fairmaxent.data.declaration import Declaration, declared_rows
 from fairmaxent.data.domain import Domain, EncodedTable, fitting, learn_columns
 from fairmaxent.data.frames import Column, Frame, one_like, open_frame, read_weights
 from fairmaxent.data.levels import ColumnOptions
+from fairmaxent.data.likely import Chances, Likely
 from fairmaxent.data.roles import DetailOption, Roles
 from fairmaxent.data.table import (
     Counted,
@@ -23,7 +24,7 @@ from fairmaxent.data.table import (
     Positions,
     Reals,
 )
-from fairmaxent.errors import InputError, Option
+from fairmaxent.errors import ColumnError, InputError, Option
 from fairmaxent.progress import Progress, silent
 
 
@@ -54,6 +55,7 @@ class Reading:
     weight_scale: float = 1.0
     # columns that look like identifiers and are not to be kept; not among `columns`
     left_out: Names = ()
+    chances: Chances | None = None  # of groups that are probabilities
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +66,7 @@ class ReadingRequest:
     protected: NameList
     within: NameList = ()
     also: NameList = ()  # further outcomes
+    likely: Likely | None = None  # groups that are probabilities
     weight: str | None = None
     domain: Domain | Declaration | None = None  # None: it is learned from the table
     detail: DetailOption | None = None
@@ -78,7 +81,36 @@ class ReadingRequest:
 
     def roles(self, domain: Domain) -> Roles:
         """Look the columns up."""
-        return Roles.of(domain, self.outcome, self.protected, self.within, self.also)
+        return Roles.of(
+            domain,
+            self.outcome,
+            self.protected,
+            self.within,
+            self.also,
+            likely=self.likely is not None,
+        )
+
+    @property
+    def own_domain(self) -> Domain | Declaration | None:
+        """The domain that is given, of the columns that are read."""
+        if self.likely is None or not isinstance(self.domain, Domain):
+            return self.domain
+        read = self.without_chances(self.domain.names)
+        return self.domain.without(set(self.domain.names) - set(read))
+
+    def without_chances(self, names: NameList) -> list[str]:
+        """The columns that are read, without those that hold probabilities."""
+        if self.likely is None:
+            return list(names)
+        kept = [name for name in names if name in (self.keep or ())]
+        read = [name for name in names if name in kept or name not in self.likely.used]
+        if self.likely.name in read:
+            raise ColumnError(
+                f"the table has a column {self.likely.name!r}; give the groups of ",
+                Option("likely"),
+                " another name",
+            )
+        return read
 
 
 def read_table(frame: Any, request: ReadingRequest) -> Reading:
@@ -86,9 +118,13 @@ def read_table(frame: Any, request: ReadingRequest) -> Reading:
     frame = _opened(frame, request)
     request.progress("read", 0.0)
     weights = read_weights(frame, request.weight)
+    shares = None
+    if request.likely is not None:
+        shares = request.likely.read(frame)
+        frame = frame.select(request.without_chances(frame.columns))
     encoded = encode_table(
         frame,
-        request.domain,
+        request.own_domain,
         weight=request.weight,
         weights=weights,
         keep=request.keep,
@@ -105,6 +141,9 @@ def read_table(frame: Any, request: ReadingRequest) -> Reading:
         design = weights / scale
         weight_column = one_like(frame.get_column(request.weight))
     rows = roles.compress(encoded.codes, weights)
+    chances = None
+    if shares is not None:
+        chances = Chances.of_rows(shares, rows.inverse, design)
     return Reading(
         columns=without(encoded.left_out, frame.columns),
         roles=roles,
@@ -115,6 +154,7 @@ def read_table(frame: Any, request: ReadingRequest) -> Reading:
         redrawn=redrawn,
         weight_scale=scale,
         left_out=encoded.left_out,
+        chances=chances,
     )
 
 

@@ -5,7 +5,7 @@ Groups, which are levels of the protected columns, are compared within strata.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain
+from fairmaxent.data.likely import Likely
 from fairmaxent.data.table import (
     Axes,
     Blocks,
@@ -58,9 +59,19 @@ class Roles:
         protected: NameList,
         within: NameList = (),
         also: NameList = (),
+        *,
+        likely: bool = False,
     ) -> "Roles":
-        """Look the columns up, and refuse roles that make no sense."""
+        """Look the columns up, and refuse roles that make no sense.
+
+        ``likely``: there are groups besides, which no column has.
+        """
         outcomes = (outcome, *also)
+        if not (protected or likely):
+            raise ColumnError(
+                "no protected column was named; pass at least one as ",
+                Option("protected"),
+            )
         _check_names(outcomes, protected, within)
         roles = cls(
             domain=domain,
@@ -76,6 +87,17 @@ class Roles:
         ):
             for name in names:
                 _check_levels(role, domain.attribute(name))
+        roles._check_size()
+        return roles
+
+    def with_groups(self, groups: Attribute) -> "Roles":
+        """The same with one more protected column, which the table does not have."""
+        attributes = (*self.domain.attributes, groups)
+        roles = replace(
+            self,
+            domain=replace(self.domain, attributes=attributes),
+            protected=(*self.protected, len(attributes) - 1),
+        )
         roles._check_size()
         return roles
 
@@ -201,22 +223,17 @@ class Roles:
             favourable = favourable.get(attribute.name)
         if favourable is None:
             return tuple(range(attribute.size))
-        if not isinstance(favourable, list | tuple | set | frozenset):
-            return (attribute.exact_level(favourable),)
-        if not favourable:
+        wanted = listed(favourable)
+        if not wanted:
             raise LevelError(
                 Option("favourable"),
                 " is empty; name an outcome level, or leave it out for every level",
             )
-        return tuple(sorted({attribute.exact_level(value) for value in favourable}))
+        return tuple(sorted({attribute.exact_level(value) for value in wanted}))
 
 
 def _check_names(outcomes: NameList, protected: NameList, within: NameList) -> None:
     """Refuse a column in two roles, and one that is named twice."""
-    if not protected:
-        raise ColumnError(
-            "no protected column was named; pass at least one as ", Option("protected")
-        )
     for name in outcomes:
         if name in protected:
             raise ColumnError(
@@ -261,6 +278,12 @@ def read_columns(option: str, names: str | NameList) -> list[str]:
         return [names]
     if isinstance(names, Sequence) and all(isinstance(name, str) for name in names):
         return list(names)
+    if any(isinstance(name, Likely) for name in listed(names)):
+        raise ColumnError(
+            Option(option),
+            " is groups that are probabilities, which only debias can take; pass a"
+            " column that holds groups",
+        )
     shown = f"a {type(names).__name__}"
     if isinstance(names, int | float | tuple | list | set | None):
         shown = repr(names)

@@ -151,7 +151,7 @@ def _replaced(column: Column, distinct: DistinctValues, numbers: Reals) -> Colum
     Whole numbers stay whole, and in its range.
     """
     dtype = column.dtype
-    values: list[float | None] = [*numbers.tolist()]
+    values = [*numbers.tolist()]
     if dtype.is_integer():
         name = str(dtype)  # e.g. Int8 or UInt64
         size = 2 ** int(name.lstrip("UInt"))

@@ -199,14 +199,13 @@ class Counted(Protocol):
     def collect(self) -> Table:
         """Take all rows into memory."""
 
-    @property
-    def pieces(self) -> Sequence[object]:
-        """The tables that it consists of, wherever they are."""
-
     def each_piece(
-        self, do: Callable[[Table, str], None], names: Sequence[str]
-    ) -> None:
-        """Do something with each of them, and the name that it gets."""
+        self, do: Callable[[Table, str], None], name: Callable[[int], str]
+    ) -> int:
+        """Do something with each table that it consists of, where that is.
+
+        Each gets a name by its number. Returns how many they are.
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -309,14 +308,14 @@ class Table(Counted):
         summed = getattr(self, of)
         tables = []
         before: Axes = ()
-        above: Codes = np.zeros(0, dtype=int)
+        above = np.zeros(0, dtype=int)
         cells = np.empty(len(self.codes), dtype=np.int32)  # one buffer for all
         for columns in wanted:
             *most, last = columns
             shape = [sizes[column] for column in columns]
             size = math.prod(shape)
             if not most:
-                found: Codes = self.codes[:, last]
+                found = self.codes[:, last]
             elif size > _NARROW:
                 found = ravel(self.codes[:, list(columns)], shape)
             else:
@@ -366,16 +365,12 @@ class Table(Counted):
         """Return itself: it is in memory."""
         return self
 
-    @property
-    def pieces(self) -> Sequence[object]:
-        """Itself."""
-        return [self]
-
     def each_piece(
-        self, do: Callable[[Table, str], None], names: Sequence[str]
-    ) -> None:
-        """Do something with it, and its name."""
-        do(self, names[0])
+        self, do: Callable[[Table, str], None], name: Callable[[int], str]
+    ) -> int:
+        """Do something with it."""
+        do(self, name(0))
+        return 1
 
 
 def effective_rows(total: ArrayLike, squares: ArrayLike) -> Reals:
@@ -443,8 +438,8 @@ def equal_steps(weights: Reals, count: int) -> Indices:
 
     In sorted rows, neighbours represent each other.
     """
-    running: Reals = np.cumsum(weights)
-    steps: Reals = (np.arange(count) + 0.5) * (running[-1] / count)
+    running = np.cumsum(weights)
+    steps = (np.arange(count) + 0.5) * (running[-1] / count)
     return np.searchsorted(running, steps)
 
 

@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from fairmaxent.data import frames
+from fairmaxent.data.table import Names
 from fairmaxent.errors import StorageError, check_choice
+from fairmaxent.plain_text import Values
 
 DatasetName = Literal["acs", "adult", "german", "compas"]
 Library = Literal["pandas", "polars", "pyarrow"]
@@ -28,7 +30,7 @@ class Dataset:
     description: str
     outcome: str
     """The column to be predicted (Y)."""
-    protected: tuple[str, ...]
+    protected: Names
     """The columns that name the groups (Z)."""
     favourable: object
     """The level of the outcome whose share is compared between the groups."""
@@ -42,7 +44,7 @@ class Dataset:
         name: str,
         columns: Columns,
         library: Library,
-        facts: Mapping[str, Any],
+        facts: Values,
     ) -> "Dataset":
         """Put the columns into a frame, beside what is known about them."""
         roles = {**facts, "protected": tuple(facts["protected"])}
@@ -92,7 +94,7 @@ def _shipped(file: str) -> bytes:
 def _parse(cells: Sequence[str]) -> Column:
     # each is parsed once, and equal cells share one object, which halves the time
     distinct = dict.fromkeys(cells)
-    values: dict[str, Any]
+    values: Values
     try:
         values = {cell: int(cell) for cell in distinct if cell}
     except ValueError:
@@ -102,15 +104,13 @@ def _parse(cells: Sequence[str]) -> Column:
 
 def _build_frame(columns: Columns, library: Library) -> Any:
     """Return the columns as a frame of the given library."""
-    namespace = frames.load_library(library)
-    if library == "pyarrow":
-        return namespace.table(dict(columns))
-    if library == "polars":
-        return namespace.DataFrame(dict(columns))
+    if library != "pandas":
+        return frames.new_frame(columns, library)
+    pandas = frames.load_library(library)
     # Without a dtype, pandas would turn integers with gaps into floats.
     gaps = {
-        name: namespace.array(cells, dtype="Int64")
+        name: pandas.array(cells, dtype="Int64")
         for name, cells in columns.items()
         if None in cells and any(isinstance(cell, int) for cell in cells)
     }
-    return namespace.DataFrame(dict(columns) | gaps)
+    return pandas.DataFrame({**columns, **gaps})

@@ -6,9 +6,12 @@ escapes whatever its format would take for markup. `words` writes numbers and cu
 names.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from fairmaxent.document.words import capital
+
+Blocks = Iterator["Block"]
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,8 @@ from numpy.random import Generator
 
 from fairmaxent.data import frames
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.draws import largest_remainders, shuffled_cells
+from fairmaxent.data.draws import shuffled_cells
+from fairmaxent.data.quotas import divided
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import (
     Blocks,
@@ -111,7 +112,13 @@ def write_on_workers(
             blocks=delivery.blocks,
         )
     )
-    tasks = _files(_divided(cells, masses, rng), delivery.size)
+    # each file is a partition, and its rows of each cell
+    tasks = [
+        (part, share)
+        for part, own in enumerate(_divided(cells, masses, rng))
+        for share in divided(own, delivery.size, rng)
+        if share.any()
+    ]
     seeds = [int(seed) for seed in rng.integers(2**63, size=len(tasks))]
     paths = [str(delivery.folder / part_name(number)) for number in range(len(tasks))]
     written = spread(
@@ -131,24 +138,6 @@ def _divided(cells: Indices, masses: Reals, rng: Generator) -> Indices:
     shares = np.exp(masses - np.where(np.isfinite(top), top, 0.0)).T
     shares[cells == 0] = 1.0  # such a cell may have no mass in any partition
     return rng.multinomial(cells, shares / shares.sum(axis=1, keepdims=True)).T
-
-
-def _files(wanted: Indices, size: int) -> list[tuple[int, Indices]]:
-    """Divide the rows that each partition draws into files.
-
-    Each is a partition, and its rows of each cell.
-    """
-    # Here nothing has to be random: which rows there are is settled, and no file is a
-    # sample by itself.
-    files = []
-    for part, cells in enumerate(wanted):
-        left = cells
-        while left.any():
-            count = min(size, int(left.sum()))
-            now = largest_remainders(left.astype(float), count)
-            files.append((part, now))
-            left = left - now
-    return files
 
 
 # ---------------------------------------------------------------- on the workers

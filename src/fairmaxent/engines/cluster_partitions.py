@@ -141,23 +141,11 @@ class Partitions(Counted):
 
     def without(self, broken: Broken) -> Partitions:
         """Set the count of the broken rows to zero."""
-        parts = spread(
-            self.client,
-            Table.without,
-            self.parts,
-            broken=broken,
-        )
-        return Partitions.of(self.client, self.blocks, parts)
+        return self._made(Table.without, self.parts, broken=broken)
 
     def reweighed(self, factor: Reals) -> Partitions:
         """Multiply each row's count by the factor of its level in the first column."""
-        parts = spread(
-            self.client,
-            Table.reweighed,
-            self.parts,
-            factor=factor,
-        )
-        return Partitions.of(self.client, self.blocks, parts)
+        return self._made(Table.reweighed, self.parts, factor=factor)
 
     def thinned(self, rows: int) -> Partitions:
         """Take all rows, or ``rows`` of equal weight; they stay on the workers.
@@ -168,29 +156,31 @@ class Partitions(Counted):
             return self
         shares = largest_remainders(self.sizes[:, 2], rows)
         asked = np.flatnonzero(shares)
-        parts = spread(
-            self.client,
+        return self._made(
             _steps,
             [self.parts[part] for part in asked],
             beside=[[int(shares[part]) for part in asked]],
             weight=self.total / rows,
         )
-        return Partitions.of(self.client, self.blocks, parts)
+
+    def _made(
+        self, function: Callable[..., Table], parts: Sequence[Future], **how: Any
+    ) -> Partitions:
+        """What a function makes of partitions, which stays on the workers."""
+        made = spread(self.client, function, parts, **how)
+        return Partitions.of(self.client, self.blocks, made)
 
     def collect(self) -> Table:
         """Bring all rows into memory, in the order of a table in memory."""
         return joined(results(self.client, self.parts), self.blocks)
 
-    @property
-    def pieces(self) -> Sequence[object]:
-        """The partitions."""
-        return self.parts
-
     def each_piece(
-        self, do: Callable[[Table, str], None], names: Sequence[str]
-    ) -> None:
-        """Do something with each partition, on the workers, and with its name."""
-        gathered(self.client, do, self.parts, beside=[names])
+        self, do: Callable[[Table, str], None], name: Callable[[int], str]
+    ) -> int:
+        """Do something with each partition, on the workers."""
+        parts = len(self.parts)
+        gathered(self.client, do, self.parts, beside=[[*map(name, range(parts))]])
+        return parts
 
     def prior(self, blocks: Blocks) -> PartitionedRows:
         """Return w as a prior, computed on the workers."""
@@ -260,13 +250,19 @@ def joined(tables: Sequence[Table], blocks: Blocks) -> Table:
     codes = np.concatenate([table.codes for table in tables])
     keys, _ = row_keys(codes, blocks.levels)
     order = np.argsort(keys, kind="stable")
-    peaks = [table.peaks for table in tables if table.peaks is not None]
+
+    def column(name: str) -> Reals:
+        return np.concatenate([getattr(table, name) for table in tables])[order]
+
+    peaks = None
+    if tables[0].peaks is not None:
+        peaks = column("peaks")
     return Table(
         codes=np.asfortranarray(codes[order]),
-        counts=np.concatenate([table.counts for table in tables])[order],
-        rows=np.concatenate([table.rows for table in tables])[order],
-        squares=np.concatenate([table.squares for table in tables])[order],
-        peaks=np.concatenate(peaks)[order] if peaks else None,
+        counts=column("counts"),
+        rows=column("rows"),
+        squares=column("squares"),
+        peaks=peaks,
     )
 
 

@@ -265,17 +265,14 @@ def count_values(lazy: Lazy, name: str, weight: str | None = None) -> Values:
     """
     rows = fresh_name("rows", [name])
     mass = fresh_name("mass", [name])
-    selected = [nw.col(name)]
-    totals = [nw.len().alias(rows)]
+    weighs = nw.lit(1.0)
     if weight is not None:
-        selected.append(nw.col(weight).cast(nw.Float64).alias(mass))
-        totals.append(nw.col(mass).sum())
+        weighs = nw.col(weight).cast(nw.Float64)
+    totals = (nw.len().alias(rows), nw.col(mass).sum())
     counted = [
-        part.select(*selected).group_by(name).agg(*totals)
+        part.select(name, weighs.alias(mass)).group_by(name).agg(*totals)
         for part in _parts(lazy, name)
     ]
-    if weight is None:  # every row weighs one
-        counted = [part.with_columns(nw.col(rows).alias(mass)) for part in counted]
     if len(counted) == 1:
         first = collect(counted[0].head(MOST_VALUES + 1))
         if not len(first):

@@ -42,7 +42,7 @@ from fairmaxent.engines.cluster_partitions import (
 )
 from fairmaxent.engines.cluster_tasks import active_client
 from fairmaxent.engines.lazy_counts import average_weight, count_rows, declared_lazily
-from fairmaxent.errors import InputError
+from fairmaxent.errors import InputError, Option
 from fairmaxent.maxent.priors.mixture import TiltedMixture
 from fairmaxent.maxent.priors.protocol import (
     Density,
@@ -67,6 +67,12 @@ def read_rows(frame: Any, request: ReadingRequest) -> Reading:
 
 def _read_lazily(lazy: lazy_frame.Lazy, request: ReadingRequest) -> Reading:
     """Let the engine of a lazy frame find the levels, and count the distinct rows."""
+    if request.likely is not None:
+        raise InputError(
+            Option("likely"),
+            " needs the rows in memory, as each has its own probabilities; collect the"
+            " table first",
+        )
     for name in (request.outcome, *request.also, *request.protected, *request.within):
         lazy_frame.check_column(lazy, name)
     scale = 1.0

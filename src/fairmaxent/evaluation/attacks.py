@@ -22,16 +22,16 @@ people: one search serves all three.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
 from numpy.random import Generator
 
 from fairmaxent.data.roles import ColumnNames, read_columns
-from fairmaxent.data.table import Axes, Mask, Reals, row_keys, tally
+from fairmaxent.data.table import Axes, Mask, NameList, Reals, row_keys, tally
 from fairmaxent.errors import ColumnError, InputError
 from fairmaxent.evaluation.pooled import Nearest, Pooled, Rows, TableName, nearest
+from fairmaxent.metrics.intervals import deviate_of
 from fairmaxent.metrics.trial import Score
 
 Judgement = Literal["high", "low", "uncertain", "needs control"]
@@ -70,7 +70,7 @@ class SuccessRate:
         confidence: float,
     ) -> "SuccessRate":
         """Wilson's score interval; ``successes`` may be a mean over broken ties."""
-        z = NormalDist().inv_cdf((1 + confidence) / 2)
+        z = deviate_of(confidence)
         total = attempts + z**2
         spread = successes * (attempts - successes) / attempts
         error = z / total * math.sqrt(max(spread, 0.0) + z**2 / 4)
@@ -318,9 +318,7 @@ def _by_doubles(real: Reals, new: Reals, confidence: float) -> SuccessRate:
     return SuccessRate.of(min(by_chance, len(real)), len(real), confidence)
 
 
-def read_parts(
-    pooled: Pooled, given: Sequence[Sequence[str]] | None
-) -> tuple[Axes, ...]:
+def read_parts(pooled: Pooled, given: Sequence[NameList] | None) -> tuple[Axes, ...]:
     """The two parts of the columns, by position: every other one by default.
 
     As if two tables about the same people held one part each. There are none if there
@@ -422,7 +420,7 @@ def read_secrets(pooled: Pooled, given: ColumnNames | None) -> Axes:
 
     There are none if there is only one column.
     """
-    names: Sequence[str] = pooled.names[:MOST_SECRETS]
+    names: NameList = pooled.names[:MOST_SECRETS]
     if given is not None:
         names = read_columns("secrets", given)
     if not names:
@@ -472,7 +470,7 @@ def membership(real: Reals, control: Reals, *, confidence: float) -> Membership:
     # With few people, all of them may be on one side, which does not make the answer
     # certain.
     least = SuccessRate.of(0, min(len(real), len(control)), 0.95).error / 2
-    z = NormalDist().inv_cdf((1 + confidence) / 2)
+    z = deviate_of(confidence)
     error = z * max(math.sqrt(variance), least)
     return Membership(
         auc=auc,
@@ -512,9 +510,7 @@ class ClosestRecord:
     )
 
 
-def closest_record(
-    pooled: Pooled, rows: int, *, rng: np.random.Generator
-) -> ClosestRecord:
+def closest_record(pooled: Pooled, rows: int, *, rng: Generator) -> ClosestRecord:
     """Measure the distances of so many rows of either kind."""
     real = pooled.shuffled("real", rng)
     medians: dict[TableName, float] = {}

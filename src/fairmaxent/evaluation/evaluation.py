@@ -5,10 +5,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 
 from fairmaxent.data.draws import is_whole
 from fairmaxent.data.frames import checked_progress
 from fairmaxent.data.roles import ColumnNames
+from fairmaxent.data.table import NameList
 from fairmaxent.errors import unfit
 from fairmaxent.evaluation import attacks as risk
 from fairmaxent.evaluation.pooled import Nearest, Pooled, nearest, pool
@@ -42,7 +44,7 @@ def evaluate(
     protected: ColumnNames | None = None,
     favourable: object = None,
     secrets: ColumnNames | None = None,
-    parts: Sequence[Sequence[str]] | None = None,
+    parts: Sequence[NameList] | None = None,
     attacks: int = ATTACKS,
     confidence: float = 0.95,
     random_state: int = 0,
@@ -143,7 +145,7 @@ def evaluate(
     )
 
 
-def _streams(seed: int, report: Progress) -> Callable[[str], np.random.Generator]:
+def _streams(seed: int, report: Progress) -> Callable[[str], Generator]:
     """What tells that a stage begins, and gives it a generator of its own.
 
     So the result of a measure does not depend on the others.
@@ -151,7 +153,7 @@ def _streams(seed: int, report: Progress) -> Callable[[str], np.random.Generator
     generators = np.random.default_rng(seed).spawn(len(_SHARES))
     streams = dict(zip(_SHARES, generators, strict=True))
 
-    def stream(stage: str) -> np.random.Generator:
+    def stream(stage: str) -> Generator:
         report(stage, _SHARES[stage])
         return streams[stage]
 
@@ -162,7 +164,7 @@ def _attacked(
     pooled: Pooled,
     attack: Callable[..., Nearest],
     people: int,
-    rng: np.random.Generator,
+    rng: Generator,
     report: Progress,
 ) -> list[Nearest]:
     """The new rows that are nearest to people of the real table, and of the control."""

@@ -23,7 +23,7 @@ from fairmaxent.data.columns import factorize
 from fairmaxent.data.domain import Domain, EncodedTable, learn_columns
 from fairmaxent.data.levels import ColumnOptions, unique_labels, value_key, value_text
 from fairmaxent.data.limits import check_columns
-from fairmaxent.data.table import Axes, Codes, Indices, Names, Reals, row_keys
+from fairmaxent.data.table import Axes, Codes, Indices, NameList, Names, Reals, row_keys
 from fairmaxent.errors import ColumnError, InputError, Option, cut, did_you_mean
 
 TableName = Literal["real", "new", "control"]
@@ -87,7 +87,7 @@ class Pooled:
         part = self.parts.get(table, slice(0, 0))
         return int(part.stop - part.start)
 
-    def positions(self, names: Sequence[str]) -> Axes:
+    def positions(self, names: NameList) -> Axes:
         """Look columns up."""
         for name in names:
             if not isinstance(name, str) or name not in self.names:
@@ -180,7 +180,7 @@ def pool(tables: Mapping[TableName, Any]) -> tuple[Pooled, Names]:
 
 
 def _common_columns(
-    names: Mapping[TableName, Sequence[str]],
+    names: Mapping[TableName, NameList],
 ) -> tuple[list[str], list[str]]:
     """The columns to compare, and those that only the real table has.
 

@@ -13,7 +13,7 @@ them, so that the first has an unfair advantage if rows were copied.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -21,7 +21,7 @@ import numpy as np
 from numpy.random import Generator
 
 from fairmaxent.data.roles import ColumnNames, Roles, read_columns
-from fairmaxent.data.table import Codes, Mask, Reals
+from fairmaxent.data.table import Axes, Codes, Mask, NameList, Reals
 from fairmaxent.errors import InputError, Option
 from fairmaxent.evaluation.pooled import (
     Pooled,
@@ -30,7 +30,7 @@ from fairmaxent.evaluation.pooled import (
     column_sets,
 )
 from fairmaxent.metrics.effective_counts import EffectiveCounts
-from fairmaxent.metrics.intervals import share_interval
+from fairmaxent.metrics.intervals import Ends, share_interval
 from fairmaxent.metrics.trial import (
     OVERALL,
     REPLICATES,
@@ -202,7 +202,7 @@ class _School:
 
     roles: Roles
     people: People
-    favourable: tuple[int, ...]
+    favourable: Axes
     named: bool  # somebody said which outcome is favourable
     model: Labeller
     confidence: float
@@ -217,7 +217,7 @@ class _School:
         confidence: float,
     ) -> "_School":
         domain, encoded = pooled.learned
-        names: Sequence[str] = ()
+        names: NameList = ()
         if protected is not None:
             names = read_columns("protected", protected)
         pooled.positions([outcome, *names])
@@ -248,9 +248,7 @@ class _School:
             confidence=confidence,
         )
 
-    def learning(
-        self, rows: Rows, judged: Rows
-    ) -> tuple[Learning, tuple[Reals, Reals]]:
+    def learning(self, rows: Rows, judged: Rows) -> tuple[Learning, Ends]:
         """Let the model learn from some rows and decide about others.
 
         Also returns its AUC, on these and on other people.

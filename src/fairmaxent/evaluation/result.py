@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from fairmaxent.data.levels import cell_text
 from fairmaxent.data.table import Names
-from fairmaxent.document import Block, Note, Paragraph, Table
+from fairmaxent.document import Block, Blocks, Note, Paragraph, Table
 from fairmaxent.document.text import sections_text
 from fairmaxent.document.words import counted
 from fairmaxent.errors import cut
@@ -80,7 +80,7 @@ class Risks:
 
     def tried(self) -> dict[str, attacks.Risk]:
         """The attacks that were tried, with their risk; of inference, the average."""
-        risks: dict[str, attacks.Risk | None] = {
+        risks = {
             **{name: who.risk for name, who in self.found().items()},
             "singling out": self.singling_out,
             "linkability": self.linkability,
@@ -404,7 +404,7 @@ def _utility_sections(measured: Evaluation) -> Iterator[Sequence[Block]]:
         yield list(_group_blocks(measured, utility))
 
 
-def _group_blocks(measured: Evaluation, utility: Utility) -> Iterator[Block]:
+def _group_blocks(measured: Evaluation, utility: Utility) -> Blocks:
     groups = utility.new.groups
     title = "accuracy" if groups[0].favourable is None else "favourable"
     rows = []
@@ -447,7 +447,7 @@ def fidelity_table(measured: Evaluation) -> Table:
     return Table("Differences from the real rows", heads, tuple(rows))
 
 
-def _fidelity_blocks(measured: Evaluation) -> Iterator[Block]:
+def _fidelity_blocks(measured: Evaluation) -> Blocks:
     yield fidelity_table(measured)
     by_column = measured.fidelity.by_column
     worst = sorted(by_column, key=lambda name: -by_column[name])[:_NAMED]

@@ -44,7 +44,6 @@ _STRENGTHS = np.array([2.0, 4, 8, 16, 32, 64, 128, 256, 1024, 4096])
 _USUAL_STRENGTH = 16.0
 _SPREAD_OF_STRENGTHS = 1.25
 
-_DRAWS = 400
 _LEAST_RATE = 1e-12  # of an outcome in a group; less is outside
 _STEPS = 100  # of Newton's method; nearly always five will do
 _DECREMENT = 1e-9  # of the log-likelihood, at which it ends
@@ -290,30 +289,27 @@ class Learned:
 
 
 def true_tables(
-    people: People, factor: Reals, draws: Reals | None, rng: np.random.Generator
+    people: People, factor: Reals, draws: Reals, rng: np.random.Generator
 ) -> Reals:
     """Tables that the true groups may have, one for each draw of π.
 
-    People count d·factor. In what is left to chance, π is its mean; None: q is p, as
-    often as there are `_DRAWS`.
+    People count d·factor. In what is left to chance, π is its mean.
     """
-    rates = None if draws is None else draws.mean(axis=0)
-    memberships = people.memberships(rates)
+    memberships = people.memberships(draws.mean(axis=0))
     weight = people.weight * factor
     squares = people.squares * factor**2  # Σw²
-    count = _DRAWS if draws is None else len(draws)
-    tables = np.repeat(people.table(memberships, weight)[None], count, axis=0)
+    table = people.table(memberships, weight)
+    tables = np.repeat(table[None], len(draws), axis=0)
     for cell, part in people.cells:
         own = memberships[part]
         index = (slice(None), *cell)
-        if draws is not None:
-            few = slice(part.start, part.stop, -(-len(own) // _DRAWN_FROM))
-            now = weight[few] @ memberships[few]
-            grown = _grown(people.chances[few], weight[few], draws[index])
-            tables[index] *= ratio(grown, np.broadcast_to(now, grown.shape), 1.0)
+        few = slice(part.start, part.stop, -(-len(own) // _DRAWN_FROM))
+        now = weight[few] @ memberships[few]
+        grown = _grown(people.chances[few], weight[few], draws[index])
+        tables[index] *= ratio(grown, np.broadcast_to(now, grown.shape), 1.0)
         shared = own * squares[part, None]
         left = np.diag(shared.sum(axis=0)) - shared.T @ own  # Σw²·(diag q − q·qᵀ)
-        tables[index] += rng.normal(size=(count, len(left))) @ _root(left).T
+        tables[index] += rng.normal(size=(len(draws), len(left))) @ _root(left).T
     return np.maximum(tables, 0.0)
 
 

@@ -16,6 +16,7 @@ from fairmaxent.data.identifiers import is_total
 from fairmaxent.document.words import counted
 from fairmaxent.errors import Option, cut
 from fairmaxent.files.reading import FileReading, Remark
+from fairmaxent.plain_text import Values
 
 polars = load_library("polars")
 
@@ -81,7 +82,7 @@ _ORDERS: dict[DateOrder, tuple[str, str]] = {
 class Typed:
     """Columns with their types, as what each was read, and what to say about them."""
 
-    columns: dict[str, Any]
+    columns: Values
     kinds: dict[str, str]  # "" is text, and "code" is text that looks like numbers
     marks: set[str] = field(default_factory=set)  # of amounts with decimals
     dates: DateOrder | None = None  # the order that some are written in

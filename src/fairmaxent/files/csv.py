@@ -19,6 +19,7 @@ import numpy as np
 from fairmaxent.data.frames import is_foreign, load_library
 from fairmaxent.data.levels import Notes
 from fairmaxent.data.limits import LONGEST_CELL
+from fairmaxent.data.table import NameList
 from fairmaxent.document.words import counted
 from fairmaxent.errors import LimitError, Option, StorageError, unfit
 from fairmaxent.files.cells import typed_table
@@ -26,6 +27,7 @@ from fairmaxent.files.content import need_room
 from fairmaxent.files.encodings import guessed, unknown_encoding
 from fairmaxent.files.reading import FileReading, Remark, TableForm
 from fairmaxent.files.surroundings import (
+    Cells,
     column_names,
     names_below,
     nothing_left,
@@ -213,7 +215,7 @@ def _beginning(text: str, separator: str) -> list[tuple[int, list[str]]]:
     return records
 
 
-def _regular_width(records: Sequence[tuple[int, Sequence[str]]]) -> tuple[bool, int]:
+def _regular_width(records: Sequence[tuple[int, Cells]]) -> tuple[bool, int]:
     """Whether all records have as many cells, more than one, and how many there are."""
     sizes = [len(record) for _, record in records] or [0]
     whole = sizes[:-1] or sizes
@@ -293,7 +295,7 @@ def _records(
 
 def _fast(
     text: str,
-    names: Sequence[str],
+    names: NameList,
     separator: str,
     skipped: int,
 ) -> Any:
@@ -352,7 +354,7 @@ def _regular_records(
 
 def _slow(
     text: str,
-    names: Sequence[str],
+    names: NameList,
     separator: str,
     skipped: int,
     path: str,
@@ -379,8 +381,8 @@ def _slow(
 
 def misfit(
     where: str,
-    record: Sequence[str],
-    names: Sequence[str],
+    record: Cells,
+    names: NameList,
     *,
     is_first: bool,
 ) -> StorageError:

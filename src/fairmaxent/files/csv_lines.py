@@ -5,13 +5,14 @@ So no line changes how another is read, and what a row is depends on nobody else
 
 import codecs
 import csv
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 
 from fairmaxent.data.frames import load_library
 from fairmaxent.data.limits import LONGEST_CELL
+from fairmaxent.data.table import NameList
 from fairmaxent.errors import InputError, Option, StorageError
 from fairmaxent.files.cells import typed_table
 from fairmaxent.files.content import need_room
@@ -124,7 +125,7 @@ def _line_cells(line: str, separator: str) -> list[str]:
 
 
 def _split_lines(
-    lines: list[str], separator: str, names: Sequence[str]
+    lines: list[str], separator: str, names: NameList
 ) -> tuple[Any, np.ndarray[Any, Any]]:
     """The cells of the lines that have one for each name, and which lines these are."""
     text = polars.Series(lines, dtype=polars.String)

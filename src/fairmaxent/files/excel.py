@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 from xml.parsers import expat
 
-from fairmaxent.data.declaration import at_midnight
+from fairmaxent.data.declaration import at_midnight, one_type
 from fairmaxent.data.frames import library_errors, load_library
 from fairmaxent.document.words import counted
 from fairmaxent.errors import (
@@ -30,7 +30,7 @@ from fairmaxent.errors import (
 from fairmaxent.files.block import Block, Found, find_table, is_table, read_range
 from fairmaxent.files.cells import Typed, missing_remarks, typed_table
 from fairmaxent.files.excel_archive import plain_archive
-from fairmaxent.files.reading import FileReading, Remark, TableForm
+from fairmaxent.files.reading import FileReading, FoundOptions, Remark, TableForm
 from fairmaxent.files.surroundings import (
     column_names,
     names_below,
@@ -38,6 +38,7 @@ from fairmaxent.files.surroundings import (
     remarks_around,
     title_count,
 )
+from fairmaxent.plain_text import Values
 
 polars = load_library("polars")
 
@@ -138,7 +139,7 @@ def cells_by_row(
         below_titles="",
     )
     filled = [cells[row] for row in rows if cells[row].keys() & used]
-    columns: dict[str, Any] = {
+    columns: Values = {
         name: [row.get(place) for row in filled]
         for name, place in zip(names, used, strict=True)
     }
@@ -279,7 +280,7 @@ def _columns(
     path: str,
     reading: FileReading,
     remarks: list[Remark],
-) -> tuple[dict[str, list[_Value | None]], tuple[tuple[str, str], ...]]:
+) -> tuple[dict[str, list[_Value | None]], FoundOptions]:
     """Find the table and its header; return its columns, and options that say where."""
     said = (reading.range, reading.skip_lines, reading.columns)
     is_detected = said == (None, None, None)
@@ -294,7 +295,7 @@ def _columns(
     header = table.rows[0]
     below = table.rows[reading.columns is None :]
     where = ""
-    options: tuple[tuple[str, str], ...] = ()
+    options: FoundOptions = ()
     if is_detected and header > min(sheet.rows):
         where = f"row {header + 1}"
         options = (("skip_lines", str(header)),)
@@ -449,7 +450,7 @@ def _typed(
     """Give each column the type of all its cells; texts are read as those of a CSV."""
     missing = set(reading.markers)
     counts: dict[str, dict[str, int]] = {}
-    columns: dict[str, Any] = {}
+    columns: Values = {}
     texts: list[str] = []
     mixed: list[str] = []
     for name, values in by_name.items():
@@ -513,11 +514,8 @@ def _column(name: str, values: Sequence[Any]) -> Any | None:
         kinds = {type(value) for value in values if value is not None}
     if kinds == {dt.date, dt.datetime}:
         values = [at_midnight(value) for value in values]
-        kinds = {dt.datetime}
 
-    if kinds == {int, float}:
-        kinds = {float}
-    types = {
+    types: dict[type | None, Any] = {
         int: polars.Int64,
         bool: polars.Boolean,
         float: polars.Float64,
@@ -525,7 +523,7 @@ def _column(name: str, values: Sequence[Any]) -> Any | None:
         dt.date: polars.Date,
         dt.datetime: polars.Datetime("us"),
     }
-    dtype = types.get(kinds.pop()) if len(kinds) == 1 else None
+    dtype = types.get(one_type(values))
     if dtype is None:
         return None
     return polars.Series(

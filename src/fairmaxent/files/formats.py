@@ -18,6 +18,7 @@ import numpy as np
 from fairmaxent.data.declaration import Declaration, declared_rows
 from fairmaxent.data.frames import library_errors
 from fairmaxent.data.levels import Notes
+from fairmaxent.data.table import Names
 from fairmaxent.errors import (
     InputError,
     Option,
@@ -66,8 +67,8 @@ class Format:
     """How files in a format are called and begin, who reads and writes them."""
 
     title: str  # for people
-    suffixes: tuple[str, ...]
-    only_read: tuple[str, ...] = ()  # suffixes that are read, and never written
+    suffixes: Names
+    only_read: Names = ()  # suffixes that are read, and never written
     read: str  # the function, in a module that is loaded when it is used
     write: str  # likewise; it returns what could not be kept
     # likewise, for declared columns: each row by itself; none: the file has types of
@@ -77,7 +78,7 @@ class Format:
     is_text: bool = False  # and can be compressed, or shown on a terminal
     options: frozenset[str] = frozenset()  # of `FileReading` that are about it
     # columns of these types; polars panics over bytes in JSON
-    cannot_hold: tuple[str, ...] = ()
+    cannot_hold: Names = ()
 
 
 _CSV = Format(

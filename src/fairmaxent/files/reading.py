@@ -24,6 +24,7 @@ MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL")
 
 STANDARD = "-"  # stdin or stdout
 Name = str | os.PathLike[str]
+FoundOptions = tuple[tuple[str, str], ...]  # names and values of what was detected
 Remark = str | tuple[object, ...]  # a sentence, or its parts, some of which are options
 _MARKERS = ", ".join(mark or "empty" for mark in MISSING)
 
@@ -193,7 +194,7 @@ class TableForm:
     encoding: str = "utf-8"  # utf-8-sig and utf-16 begin with a mark (BOM)
     dates: DateOrder | None = field(default=None, compare=False)
     # options that say what was detected
-    found: tuple[tuple[str, str], ...] = field(default=(), compare=False)
+    found: FoundOptions = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,6 +208,13 @@ class TableFile:
     dropped: Names = ()  # the columns that were left out
     # how it is written, so that a result can be written like it
     form: TableForm = TableForm("parquet")
+
+    @property
+    def complete(self) -> Any:
+        """The same table with the columns that were left out."""
+        if self.whole is None:
+            return self.frame
+        return self.whole
 
     @property
     def notes(self) -> Notes:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from fairmaxent.data import limits
 from fairmaxent.data.frames import load_library
 from fairmaxent.data.identifiers import is_total
+from fairmaxent.data.table import NameList
 from fairmaxent.errors import ColumnError, InputError, Option
 from fairmaxent.files.reading import FileReading, Remark
 
@@ -150,7 +151,7 @@ def column_names(
 
 
 def _refuse_repeated(
-    names: Sequence[str], path: str, further_down: Callable[[], Option | None]
+    names: NameList, path: str, further_down: Callable[[], Option | None]
 ) -> None:
     first: dict[str, int] = {}
     for number, name in enumerate(names, 1):

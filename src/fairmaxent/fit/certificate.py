@@ -15,7 +15,7 @@ import numpy as np
 from fairmaxent.data.draws import check_count
 from fairmaxent.data.levels import Notes
 from fairmaxent.data.quotas import quotas
-from fairmaxent.document import Block, Paragraph
+from fairmaxent.document import Blocks, Paragraph
 from fairmaxent.document.text import to_text
 from fairmaxent.document.words import first, percent, times
 from fairmaxent.errors import KEEP_COLUMNS, Option, spelled
@@ -25,9 +25,11 @@ from fairmaxent.fit.costs import FEWEST_ROWS, MOST_TIMES, GroupCost
 from fairmaxent.fit.facts import (
     Facts,
     OutcomeShare,
+    Range,
     UnderivedFacts,
     facts_of,
 )
+from fairmaxent.fit.likely import likely_blocks
 from fairmaxent.fit.solved import Solved
 from fairmaxent.fit.statements import (
     REACHED,
@@ -39,7 +41,7 @@ from fairmaxent.fit.student import DecidedRate, Decisions
 from fairmaxent.metrics.intervals import check_confidence
 from fairmaxent.plain_text import Values, plain_json
 
-Intervals = dict[str, dict[str, tuple[float, float]]]
+Intervals = dict[str, dict[str, Range]]
 Remark = tuple[object, ...]
 
 # how far below the wanted rate a model's decisions may stay without a remark
@@ -83,7 +85,7 @@ class Certificate(Facts):
         measure = self.measure
         check_confidence(confidence)
         rng = np.random.default_rng(0)
-        if iid:
+        if iid or self.likely is not None:  # of a group nobody counts a quota
             tables = rng.multinomial(
                 count, self.table.ravel() / self.table.sum(), size=_DRAWS
             )
@@ -152,21 +154,25 @@ class Certificate(Facts):
     def rate_lines(self) -> Iterator[RateLine]:
         """Each rate wanted, before and achieved."""
         for kind, name in self.rates_shown:
+            label = self.measure.rate_name(kind, name)
+            if self.likely is not None and self.likely.is_about(name):
+                label += " (as assumed)"
             yield RateLine(
-                self.measure.rate_name(kind, name),
+                label,
                 wanted=self.wanted[kind][name],
                 before=self.before[kind][name],
                 reached=self.achieved[kind][name],
                 slack=REACHED,
             )
 
-    def headline(self) -> Iterator[Block]:
+    def headline(self) -> Blocks:
         """The first of it: for whom it is, what it promises, and what to beware of."""
         yield from map(Paragraph, statements.beyond_lines(self.decisions))
         yield from map(Paragraph, statements.privacy_lines(self.privacy))
+        yield from likely_blocks(self.likely)
         yield from statements.warnings_about(self._spelled(cost_remarks(self)))
 
-    def rates(self) -> Iterator[Block]:
+    def rates(self) -> Blocks:
         """The rates of the table, and those of a model if they are known."""
         yield rates_table([*self.rate_lines], _HEADS)
         yield from map(Paragraph, statements.small_group_lines(self.set_apart))
@@ -174,7 +180,7 @@ class Certificate(Facts):
         yield from statements.decision_blocks(self.decisions)
         yield from statements.estimate_blocks(self.estimate)
 
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self) -> Blocks:
         """What it states: what it costs first, then what was reached, and the rest."""
         yield from self.headline()
         yield from statements.changed_blocks(self.costs)
@@ -199,7 +205,7 @@ class Certificate(Facts):
     def __str__(self) -> str:
         return to_text(self.blocks())
 
-    def _cost_blocks(self) -> Iterator[Block]:
+    def _cost_blocks(self) -> Blocks:
         """What each group rests on, and how many drawn rows are copies."""
         if self.costs is None:
             return
@@ -208,7 +214,7 @@ class Certificate(Facts):
         )
         if self.copied_share:
             drawn = f"About {percent(self.copied_share)} of drawn rows"
-            yield Paragraph(statements.copies_sentence(drawn, self.redrawn))
+            yield Paragraph(statements.copies_sentence(drawn, self))
 
     def _spelled(self, remarks: Iterable[Remark]) -> Iterator[str]:
         return (spelled(remark, str) for remark in remarks)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Self, cast
 
 import numpy as np
+from numpy.random import Generator
 
 from fairmaxent.data import frames
 from fairmaxent.data.draws import (
@@ -16,14 +17,15 @@ from fairmaxent.data.draws import (
     generator,
     shuffled_cells,
 )
-from fairmaxent.data.quotas import quota
+from fairmaxent.data.quotas import divided, quota
 from fairmaxent.data.table import Indices, Names, Reals, Table
-from fairmaxent.document import Block, Heading, Listing, Paragraph
+from fairmaxent.document import Blocks, Heading, Listing, Paragraph
 from fairmaxent.document.html import to_html
 from fairmaxent.document.text import to_text
 from fairmaxent.engines.lazy_frame import open_lazy
 from fairmaxent.engines.rows import in_memory, row_prior
 from fairmaxent.errors import InputError, Option, check_flag
+from fairmaxent.fairness.rates import Grouping
 from fairmaxent.fit import storage
 from fairmaxent.fit.certificate import Certificate
 from fairmaxent.fit.distribution import Distribution, Evidence
@@ -44,10 +46,11 @@ from fairmaxent.progress import Progress, silent
 BATCH = 1 << 18
 PART = 1 << 20  # rows of one file of many
 # what can be done with a fit: the call, and what it gives
+_TOP_UP = "fit.top_up(): rows to add"
 _NEXT = (
     "fit.sample(n): new rows",
     "fit.weigh(table): your rows with their weights",
-    "fit.top_up(): rows to add",
+    _TOP_UP,
     "fit.summary(): group by group",
     "fit.plot(): a picture",
     'fit.report("report.html"): a report to file',
@@ -68,7 +71,7 @@ class Certified(Solved):
     def _repr_html_(self) -> str:
         return to_html(self._at_a_glance())
 
-    def _at_a_glance(self) -> Iterator[Block]:
+    def _at_a_glance(self) -> Blocks:
         """What it is about, the headline, and what can be done next."""
         outcomes = ", ".join(self.roles.outcome_names)
         groups = list(self.roles.protected_names)
@@ -80,6 +83,8 @@ class Certified(Solved):
         calls = list(_NEXT)
         if self.certificate.privacy is not None:
             del calls[_NEXT_WITH_ROWS]
+        elif self.weighed is not None:
+            calls.remove(_TOP_UP)
         yield Listing(tuple(calls))
 
     @property
@@ -90,7 +95,7 @@ class Certified(Solved):
     @property
     def distribution_of_data(self) -> Distribution:
         """The table of the data as a distribution, wherever its rows are."""
-        blocks = self.roles.blocks
+        blocks = self.blocks
         nothing = np.zeros(blocks.width)
         return Distribution(self.domain, blocks, row_prior(blocks, self.table), nothing)
 
@@ -148,7 +153,7 @@ class Certified(Solved):
         source, wanted = self._wanted(count, given, rng, iid=iid)
         return (
             self._complete(source.draw(shuffled_cells(share, rng), rng, spread=not iid))
-            for share in _shares(wanted, most, rng)
+            for share in divided(wanted, most, rng)
         )
 
     def weights(self) -> Reals:
@@ -159,9 +164,10 @@ class Certified(Solved):
         1 on average. :meth:`weigh` lays them out for training.
         """
         refuse(self.request, mode="weights")
-        return with_design(
-            self._distinct_weights[self.distinct_rows.inverse], self.design_weights
-        )
+        rows = self.distinct_rows.inverse
+        if self.weighed is not None:
+            return self.weighed.weights
+        return with_design(self._distinct_weights[rows], self.design_weights)
 
     def weigh(self, frame: Any, *, weight_name: str = "fair_weight") -> Any:
         """Return the fitted table with a column of :meth:`weights`, to train on.
@@ -172,6 +178,11 @@ class Certified(Solved):
         """
         refuse(self.request, mode="weights")
         lazy = open_lazy(frame)
+        if lazy is not None and self.weighed is not None:
+            raise InputError(
+                "weights depend on the probabilities of each row, so rows are weighed"
+                " in memory only; pass the collected table"
+            )
         if lazy is None:
             return weigh_rows(
                 self, self._distinct_weights, frames.open_frame(frame), weight_name
@@ -181,6 +192,14 @@ class Certified(Solved):
             self._distinct_weights if isinstance(self.table, Table) else None,
             lazy,
             weight_name,
+        )
+
+    @property
+    def _sums(self) -> frozenset[Grouping]:
+        """The totals that drawn rows have up to one row."""
+        # nobody knows who is in which group if these are probabilities
+        return (
+            frozenset() if self.weighed is not None else self.certificate.measure.sums
         )
 
     @cached_property
@@ -325,7 +344,7 @@ class Certified(Solved):
         self,
         cells: Indices,
         folder: Path,
-        rng: np.random.Generator,
+        rng: Generator,
         *,
         source: Distribution | None = None,
         size: int = PART,
@@ -380,7 +399,7 @@ class Certified(Solved):
         check_flag("iid", iid)
         rng = self._generator(random_state)
         source, wanted = self._wanted(check_count(n), given, rng, iid=iid)
-        shares = list(_shares(wanted, BATCH, rng))
+        shares = list(divided(wanted, BATCH, rng))
         draw = partial(
             _drawn_share,
             source,
@@ -435,7 +454,7 @@ class Certified(Solved):
         self,
         count: int,
         given: Evidence | None,
-        rng: np.random.Generator,
+        rng: Generator,
         *,
         iid: bool,
     ) -> tuple[Distribution, Indices]:
@@ -447,9 +466,9 @@ class Certified(Solved):
         if iid:
             chances = fair.ravel() / fair.sum()
             return source, rng.multinomial(count, chances).reshape(fair.shape)
-        return source, quota(fair, count, rng, sums=self.certificate.measure.sums)
+        return source, quota(fair, count, rng, sums=self._sums)
 
-    def _generator(self, random_state: RandomState) -> np.random.Generator:
+    def _generator(self, random_state: RandomState) -> Generator:
         """The generator asked for, or else one with the seed of the request."""
         return generator(
             self.request.random_state if random_state is None else random_state
@@ -460,15 +479,6 @@ class Certified(Solved):
         if self.weight_column is None and self.columns == self.domain.names:
             return frame
         return frames.arrange(frame, self.columns, self.weight_column)
-
-
-def _shares(wanted: Indices, size: int, rng: np.random.Generator) -> Iterator[Indices]:
-    """Divide the rows of each cell into shares of ``size`` rows, by quota."""
-    while wanted.sum() > size:
-        share = quota(wanted, size, rng, sums=())
-        wanted = wanted - share
-        yield share
-    yield wanted
 
 
 def _drawn_share(

@@ -13,6 +13,11 @@ def below_one(share: float) -> bool:
     return share != 1
 
 
+def above_zero(share: float) -> bool:
+    """Any but 0."""
+    return share != 0
+
+
 def weights(estimate: Any) -> bool:
     """An estimate of a model that learns from weights."""
     return bool(getattr(estimate, "output", estimate) == "weights")

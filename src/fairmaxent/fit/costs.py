@@ -102,7 +102,7 @@ def measure_costs(solved: Solved, *, filled: bool) -> Costs:
     ``filled``: it needs cells that no row has.
     """
     problem = solved.problem
-    table = solved.distribution.root_table
+    table = solved.root_table
     drawn = tilted_rows(solved.distribution.tilted)
     fair = _fair_weights(solved, drawn, filled=filled)
     size = float(problem.table.size)
@@ -152,7 +152,7 @@ def _fair_weights(
         return drawn[1]
 
     problem = solved.problem
-    blocks = solved.roles.blocks
+    blocks = solved.blocks
     rows = drawn[1].rows if drawn else row_prior(blocks, solved.weighted)
     # The rows as they are weighted meet the target, unless shares of other columns are
     # asked for or cells are filled.
@@ -174,7 +174,10 @@ def _fair_weights(
 def _spreads(solved: Solved, tilted: Tilted) -> tuple[Spread, Spread]:
     """How weights spread over people: in each cell (y, z), and in each group z."""
     problem = solved.problem
-    shape = solved.roles.blocks.shape(0)
+    shape = solved.root_table.shape
+    if solved.weighed is not None:
+        spread = solved.weighed.spread()
+        return spread, spread.over((0,))
     if solved.soft is None:
         cells = row_spread(problem.table, tilted).shaped(shape)
         return cells, cells.over((0,))

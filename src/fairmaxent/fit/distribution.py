@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 
 from fairmaxent.data import frames
 from fairmaxent.data.attribute import Attribute
@@ -18,7 +19,7 @@ from fairmaxent.data.columns import factorize
 from fairmaxent.data.domain import Domain, count_text
 from fairmaxent.data.draws import Choice, RandomState, cells_of, check_count, generator
 from fairmaxent.data.limits import need_memory
-from fairmaxent.data.roles import read_columns
+from fairmaxent.data.roles import ColumnNames, read_columns
 from fairmaxent.data.table import (
     Blocks,
     Codes,
@@ -85,7 +86,7 @@ class _Grouped:
     def _choice(self) -> Choice:
         return Choice.grouped(self.weights[self.order], self.starts)
 
-    def draw(self, groups: Indices, rng: np.random.Generator) -> Indices:
+    def draw(self, groups: Indices, rng: Generator) -> Indices:
         """Draw an input row of each of these groups."""
         places = self.starts[groups] + self._choice.draw(groups, rng)
         return self.order[places] % self.people
@@ -153,7 +154,7 @@ class Details:
         self,
         places: Indices,
         roots: Codes,
-        rng: np.random.Generator,
+        rng: Generator,
     ) -> Mapping[int, Codes]:
         """Draw an input row behind each row of the component: its positions.
 
@@ -264,9 +265,7 @@ class Distribution:
         """The probability of rows given as block codes."""
         return Density(self.prior, self.potentials, self.tilted.log_partition)
 
-    def marginal(
-        self, columns: str | Sequence[str], *, given: Evidence | None = None
-    ) -> Any:
+    def marginal(self, columns: ColumnNames, *, given: Evidence | None = None) -> Any:
         """Return the exact joint distribution of a few columns, as a frame.
 
         It has a column ``probability``.
@@ -455,7 +454,7 @@ class Distribution:
     def draw(
         self,
         cells: Indices,
-        rng: np.random.Generator,
+        rng: Generator,
         *,
         spread: bool,
     ) -> Any:

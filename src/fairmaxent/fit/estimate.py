@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.random import Generator
 
 from fairmaxent.data.reading import Reading
 from fairmaxent.data.table import Codes, Indices, Mask, Reals, Table
@@ -115,7 +116,7 @@ def _one_row_each(
     )
 
 
-def _steps(total: int, most: int, rng: np.random.Generator) -> Indices:
+def _steps(total: int, most: int, rng: Generator) -> Indices:
     """One position from each of ``most`` equal steps."""
     return ((np.arange(most) + rng.random(most)) * (total / most)).astype(np.intp)
 

@@ -22,6 +22,7 @@ from fairmaxent.fairness.rates import (
 from fairmaxent.fit.costs import Costs, measure_costs
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.groups import GroupChange, group_changes
+from fairmaxent.fit.likely import LikelyFacts
 from fairmaxent.fit.option_values import PaperRequest
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.request import Request
@@ -126,6 +127,8 @@ class UnderivedFacts:
     decisions: Decisions | None = None
     # what the fit revealed at most; counts are noisy estimates then. None: no promise
     privacy: Ledger | None = None
+    # of groups that are probabilities; None: groups are known
+    likely: LikelyFacts | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -200,7 +203,7 @@ def facts_of(solved: Solved, told: UnderivedFacts) -> Values:
     distribution = solved.distribution
     solution = solved.optimum.solution
     filled = solved.filled
-    achieved = distribution.root_table
+    achieved = solved.root_table
     copied = tilted_rows(distribution.tilted)
     costs = None
     if not isinstance(solved.request, PaperRequest):
@@ -208,7 +211,7 @@ def facts_of(solved: Solved, told: UnderivedFacts) -> Values:
     return dict(
         **_column_facts(problem, achieved),
         **_rate_bound(solved, achieved),
-        wanted=_wanted(problem, told.decisions),
+        wanted=wanted_rates(problem, told.decisions),
         before=problem.judged.rates(problem.data_table),
         achieved=problem.judged.rates(achieved),
         set_apart=tuple(one for one in group_changes(solved) if one.is_apart),
@@ -240,7 +243,7 @@ def facts_of(solved: Solved, told: UnderivedFacts) -> Values:
     )
 
 
-def _wanted(problem: Problem, decisions: Decisions | None) -> Rates:
+def wanted_rates(problem: Problem, decisions: Decisions | None) -> Rates:
     """The wanted rates of the table; statistical ones are free if it is for a model."""
     measure = problem.measure
     targets = problem.root_targets
@@ -417,6 +420,10 @@ def lemma_4_2(log_floor: float, shares: list[Reals]) -> float:
 
 def _rate_bound(solved: Solved, achieved: Reals) -> dict[str, float]:
     """Theorem 4.5 with its δ, on the worst grouping and favourable outcome."""
+    if solved.weighed is not None:
+        rates = solved.problem.judged.rates(achieved)["statistical_rate"].values()
+        least = min((rate for rate in rates if rate is not None), default=1.0)
+        return {"bound": least, "delta": 0.0}
     dual = solved.optimum.dual
     base = dual.prior
     if isinstance(dual.prior, Mixture) and solved.request.C < 1:
@@ -438,7 +445,7 @@ def _rate_bound(solved: Solved, achieved: Reals) -> dict[str, float]:
 
 def _grouping_bound(
     solved: Solved, tables: list[Reals], grouping: Grouping
-) -> tuple[float, float] | None:
+) -> Range | None:
     """The bound and δ, from the tables of p*, of the prior q, and of its base."""
     measure = solved.problem.measure
     by_group = [group_table(table, grouping) for table in tables]

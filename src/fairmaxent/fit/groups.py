@@ -46,6 +46,7 @@ _BEFORE = "#8a94a3"
 _AFTER = "#1f5fa8"
 # names come from data: a dollar sign is no formula, a backslash no TeX
 _PLAIN = {"parse_math": False, "usetex": False}
+Changes = Sequence["GroupChange"]
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ def group_changes(
     measure = measure or fit.problem.judged
     cells = fit.problem.cells
     tables = [cells(), cells("squares"), cells("rows")]
-    fair = fit.distribution.root_table
+    fair = fit.root_table
     changes = []
     both = tables[0], fair if after is None else after
     for name, axes in measure.named_groupings:
@@ -181,6 +182,9 @@ def _intervals(
         group_table(measure.outcomes_compared(table, axes), axes) for table in tables
     ]
     shape = (2, *compared[0].shape)
+    if fit.weighed is not None:
+        return fit.weighed.rate_ends(measure, axes, confidence)
+
     # the noise in its counts is no part of them: they would be far too short
     if fit.request.privacy is not None:
         return np.full(shape, np.nan)
@@ -217,7 +221,7 @@ def group_label(fit: Solved, axes: Grouping, group: tuple[int, ...]) -> str:
     )
 
 
-def summary_frame(fit: Solved, changes: Sequence[GroupChange]) -> Any:
+def summary_frame(fit: Solved, changes: Changes) -> Any:
     """The changes as a frame of the library that the data came in, one row each."""
     backend = fit.domain.attributes[0].values.implementation
     columns = {}
@@ -238,7 +242,7 @@ def summary_frame(fit: Solved, changes: Sequence[GroupChange]) -> Any:
 
 def draw_groups(
     fit: Solved,
-    changes: Sequence[GroupChange],
+    changes: Changes,
     what: Plotted,
     ax: Any,
 ) -> Any:
@@ -271,7 +275,7 @@ def draw_groups(
 
 
 def _lines(
-    fit: Solved, changes: Sequence[GroupChange], what: Plotted
+    fit: Solved, changes: Changes, what: Plotted
 ) -> tuple[str, dict[tuple[str, str], GroupChange]]:
     """The title, and a line for each group, by its columns and its label."""
     if what == "shares":

@@ -9,6 +9,7 @@ import numpy as np
 
 from fairmaxent import errors
 from fairmaxent.data.attribute import Attribute
+from fairmaxent.data.likely import TOLD_BY, Likely
 from fairmaxent.data.roles import GroupsOption, Roles, read_within
 from fairmaxent.data.table import Reals
 from fairmaxent.errors import (
@@ -18,11 +19,12 @@ from fairmaxent.errors import (
     TargetError,
     did_you_mean,
     shown,
+    unfit,
 )
 from fairmaxent.fairness.rates import check_rate
 from fairmaxent.fit import refused
 from fairmaxent.maxent.forbidden import Rule
-from fairmaxent.maxent.priors.bases import BASES
+from fairmaxent.maxent.priors.bases import BASES, is_own
 from fairmaxent.options import Settings, documented, option
 from fairmaxent.options.refusals import refuse
 from fairmaxent.relabelling.labellers import STUDENTS, StudentName, check_model
@@ -56,6 +58,50 @@ ROLES_DOC = (
     "The outcome column, and the column or columns whose groups are compared. Several"
     ' outcomes, ``["hired", "promoted"]`` or ``also="promoted"``, each get the rates,'
     " all at once."
+)
+LIKELY: Settings = {
+    "main": True,
+    "text": "names",
+    "metavar": "GROUPS",
+    "record": Likely,
+    "label": "Groups known as probabilities",
+    "help": (
+        "Groups that nobody wrote down, and the columns of their probabilities:"
+        " 'race: white=p_white, black=p_black'."
+    ),
+    "doc": (
+        "A protected column that nobody has: the probability of each group, for each"
+        " person (:class:`Likely`). It may also stand among the protected columns:"
+        ' ``protected=Likely("race", {"white": "p_white", "black": "p_black"},'
+        ' told_by="names")``.'
+    ),
+}
+TARGET_DOC = (
+    'Wanted shares, e.g. ``{"sex": {"Female": 0.6, "Male": 0.4}}``; a'
+    " protected column has them in place of a representation rate (with"
+    ' ``groups="joint"`` that rate then holds within each of its levels).'
+    ' ``{"age": None}`` keeps a column\'s shares as they are in the data.'
+    " Binned numbers are named by the labels of their bins, see"
+    ' :attr:`Fit.domain`. The outcome keeps its shares by default; ``{"income":'
+    ' "free"}`` lets them move, which changes the rows less, but can make the'
+    " outcome rarer for everyone. If only sizes of groups are asked for (no"
+    " statistical rate), each group keeps its own outcomes instead."
+)
+PRIVACY_DOC = (
+    ":class:`Privacy` with ε and δ: the result reveals at most that much about"
+    " any one person. Everything is then learned from noisy counts; the wanted"
+    " rates still hold exactly. It needs a ``domain`` that was declared"
+    " (:meth:`Domain.declare`), and the library opendp. Weights, rows to add"
+    " and exact values are not available. Another private fit of the same"
+    " people comes on top, so save this one, and draw from it."
+)
+MODEL_DOC = (
+    'The model that you will train: ``"logistic"``, ``"boosting"``, ``"decision'
+    ' tree"``, a classifier of yours, or a Pipeline that takes the columns of'
+    " your table; :class:`Model` says more about it. The table is made for it,"
+    " so that it decides equally often for all groups, and :meth:`Fit.model` is"
+    ' the trained model. With ``Model("boosting", parity="probabilities")``'
+    " its mean probabilities are equal instead."
 )
 SMALLEST_DOC = (
     "Groups below this size are set apart: they are not compared, and keep their sizes"
@@ -212,7 +258,7 @@ class PaperRequest:
     """What :func:`fairmaxent.paper.fit` was asked for, by the paper's own names."""
 
     # What outputs ask of every request after the fit; the paper knows none of it.
-    target = weight = within = privacy = forbid = None
+    target = weight = within = privacy = forbid = likely = None
     release = False
     REFUSED = ()
 
@@ -236,6 +282,26 @@ class PaperRequest:
 
 
 # ---------------------------------------------------------------- checks at the door
+
+
+def check_base(
+    option: str,
+    value: object,
+    *,
+    others: Sequence[str] = (),
+    forbid: object = None,
+) -> None:
+    """Refuse the name of a base that is neither ours nor registered."""
+    known = (*others, *BASES)
+    if not isinstance(value, str) or value not in known:
+        raise unfit(option, value, did_you_mean(value, known))
+    if forbid and is_own(value):
+        raise InputError(
+            Option(option),
+            f" is {value!r}, your own, which cannot know what is impossible; leave out"
+            " ",
+            Option("forbid"),
+        )
 
 
 def checked_rates(name: str, option: RateOption) -> RateOption:
@@ -296,6 +362,19 @@ def check_rules(forbid: object) -> None:
             f" is {shown(forbid)}; pass a list of combinations, none of them empty,"
             " e.g. [{'sex': 'Male'}]",
         )
+
+
+def check_likely(likely: Sequence[Likely], others: Sequence[str | None]) -> None:
+    """Refuse two of them, and columns that have another role."""
+    if len(likely) > 1:
+        raise errors.unfit("likely", [*likely], "only one can be probabilities")
+    names = [*others, *likely[0].used]
+    for name in names:
+        if name is not None and names.count(name) > 1:
+            raise ColumnError(
+                Option("likely"),
+                f": column {name!r} has two roles; it can have one of them",
+            )
 
 
 def check_estimate(plan: object) -> None:
@@ -442,6 +521,15 @@ def share_words(target: TargetOption) -> Iterator[str]:
         else:
             listed = [f"{level} {share:.4g}" for level, share in shares.items()]
             yield f"Shares of {name}: {', '.join(listed)}."
+
+
+def likely_words(likely: Likely) -> str:
+    """What is known of groups, and what that is taken for."""
+    columns = ", ".join(f"{group} by {name}" for group, name in likely.columns.items())
+    return (
+        f"Nobody's {likely.name} is known for certain; its probabilities are columns"
+        f" ({columns}). Assumed: {TOLD_BY[likely.told_by]}."
+    )
 
 
 def smallest_words(request: Any) -> str:

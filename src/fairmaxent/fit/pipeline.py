@@ -21,12 +21,13 @@ from fairmaxent.errors import (
     Option,
     did_you_mean,
 )
-from fairmaxent.fairness.fair_table import reweigh
+from fairmaxent.fairness.fair_table import FairTable, reweigh
 from fairmaxent.fit.certificate import certify
 from fairmaxent.fit.certified import Certified
-from fairmaxent.fit.distribution import Distribution, fair_levels
+from fairmaxent.fit.distribution import Distribution, fair_levels, level_means
 from fairmaxent.fit.estimate import Tryout, estimate_model, represented
-from fairmaxent.fit.facts import UnderivedFacts
+from fairmaxent.fit.facts import UnderivedFacts, wanted_rates
+from fairmaxent.fit.likely import LikelyFacts, Weighed, likely_facts
 from fairmaxent.fit.option_values import EstimateOption
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.relabel import Labelling, check_in_memory, relabelled
@@ -106,7 +107,8 @@ def _read(frame: Any, request: Request, kept: KeptCounts | None = None) -> Readi
         domain = replace(domain, undeclared=request.privacy.undeclared)
     asked = ReadingRequest(
         outcome=request.outcome,
-        protected=request.protected_names,
+        protected=request.recorded_names,
+        likely=request.likely,
         within=request.within_names,
         also=request.also_names,
         weight=request.weight,
@@ -203,15 +205,18 @@ def fit_rows(
     problem = Problem.of(request, data)
     fair, labelled, labelling = relabelled(problem, request, data, learned, progress)
     progress("base", 0.0)
-    weighted = reweigh(labelled.counted, fair.table.ravel())
-    base, borrowed = _base(data, request, labelled, weighted, fair.table.ravel())
-    target = fair_levels(labelled, weighted, fair.table, base, borrowed=borrowed)
+    weighed = problem.weighed
+    if weighed is None:
+        weighted = reweigh(labelled.counted, fair.table.ravel())
+        prior, target = _prior(data, request, labelled, weighted, fair.table)
+    else:
+        weighted = weighed.on(data.table.collect())
+        prior = row_prior(data.roles.blocks, weighted)
+        target = level_means(prior.blocks, weighted)
     progress("solve", 0.0)
     optimum = maximise_entropy(
-        Mixture.of(
-            (request.C, 1 - request.C), (base, row_prior(problem.blocks, weighted))
-        ),
-        cell_features(problem.blocks, problem.moment_scores, target),
+        prior,
+        cell_features(prior.blocks, problem.moment_scores, target),
         target,
         describe=data.roles.describe_level,
         watch=partial(progress, "solve"),
@@ -221,7 +226,7 @@ def fit_rows(
     distribution = Distribution.of(data.roles.domain, optimum).detailed(
         data.positions,
         data.table,
-        data.design,
+        data.design if weighed is None else weighed.weights,
         profiles=None if labelling.soft is None else problem.profiles,
         by_cell=problem.values is not None,
     )
@@ -240,15 +245,56 @@ def fit_rows(
         weight_column=data.weight_column,
         weight_scale=data.weight_scale,
     )
-    told = UnderivedFacts(
-        emptied_cells=tuple(map(data.roles.describe_cell, fair.emptied)),
+    told = _told(data, solved, fair)
+    if taught is not None:
+        told = replace(told, decisions=taught.decisions)
+    return Certified(**vars(solved), certificate=certify(solved, told))
+
+
+def likely_rates(
+    frame: Any, outcome: str, protected: Any, **compared: Any
+) -> LikelyFacts:
+    """What is known of groups that are probabilities, if nothing is made fair.
+
+    ``compared`` are options of a request that say how.
+    """
+    request = Request(outcome, protected, **compared)
+    problem = Problem.of(request, _read(frame, request))
+    assert problem.split is not None
+    everybody = np.ones(len(problem.split.chances.row))
+    weighed = Weighed(problem.split, everybody, None)
+    return likely_facts(weighed, problem.judged, {})
+
+
+def _told(data: Reading, solved: Solved, fair: FairTable) -> UnderivedFacts:
+    """What does not follow from the rows and the distribution."""
+    problem = solved.problem
+    likely = None
+    if solved.weighed is not None:
+        wanted = wanted_rates(problem, None)
+        likely = likely_facts(solved.weighed, problem.judged, wanted)
+    return UnderivedFacts(
+        emptied_cells=tuple(map(problem.roles.describe_cell, fair.emptied)),
         needed_limit=fair.needed_limit,
         redrawn=data.redrawn,
-        decisions=None if taught is None else taught.decisions,
         left_out_columns=data.left_out,
         privacy=data.ledger if isinstance(data, PrivateReading) else None,
+        likely=likely,
     )
-    return Certified(**vars(solved), certificate=certify(solved, told))
+
+
+def _prior(
+    data: Reading,
+    request: Request,
+    problem: Problem,
+    weighted: Counted,
+    fair: Reals,
+) -> tuple[Prior, Reals]:
+    """The base and the weighted rows, mixed; and the target."""
+    base, borrowed = _base(data, request, problem, weighted, fair.ravel())
+    target = fair_levels(problem, weighted, fair, base, borrowed=borrowed)
+    parts = (base, row_prior(problem.blocks, weighted))
+    return Mixture.of((request.C, 1 - request.C), parts), target
 
 
 def _base(
@@ -308,7 +354,7 @@ def _learned(fit: Certified, request: Request) -> Labelling:
             " has to be trained again for that; call debias() with the table",
         )
 
-    table = fit.distribution.root_table
+    table = fit.root_table
     return Labelling(taught=Taught(table, decisions, fit.student, fit.labels))
 
 
@@ -362,7 +408,7 @@ def _reading(fit: Certified) -> Reading:
 
     return Reading(
         columns=fit.columns,
-        roles=fit.roles,
+        roles=fit.recorded,
         table=fit.table,
         design=fit.design_weights,
         weight_column=fit.weight_column,
@@ -370,4 +416,5 @@ def _reading(fit: Certified) -> Reading:
         redrawn=fit.certificate.redrawn,
         weight_scale=fit.weight_scale,
         left_out=fit.certificate.left_out_columns,
+        chances=fit.chances,
     )

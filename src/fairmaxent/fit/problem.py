@@ -46,6 +46,7 @@ from fairmaxent.fairness.rates import (
 from fairmaxent.fairness.small_groups import SmallGroups
 from fairmaxent.fairness.strata import Stratified
 from fairmaxent.fairness.wishes import Limit, OtherOutcome, Wanted
+from fairmaxent.fit.likely import Split, Weighed
 from fairmaxent.fit.option_values import read_rates, read_rules, read_target
 from fairmaxent.fit.request import Request
 from fairmaxent.maxent.features import root_marginals
@@ -156,11 +157,16 @@ class Problem:
     relabels: bool = False  # rows change their outcome, rather than how much they count
     may_fill: bool = True  # cells that no row has may get mass
     small: SmallGroups = SmallGroups()  # noqa: RUF009 (it never changes)
+    split: Split | None = None  # between groups that are probabilities
 
     @classmethod
     def of(cls, request: Request, data: Reading) -> "Problem":
         """Look up what a request means for these columns and rows."""
         roles = data.roles
+        split = None
+        if request.likely is not None and data.chances is not None:
+            split = Split.of(request.likely, data)
+            roles = split.roles
         groups = request.groups
         relabels = request.relabelling is not None
         return cls(
@@ -187,6 +193,7 @@ class Problem:
             relabels=relabels,
             may_fill=relabels or request.C > 0,
             small=SmallGroups.of(request.smallest_group),
+            split=split,
         )
 
     @property
@@ -232,7 +239,19 @@ class Problem:
 
     def cells(self, of: Summed = "counts") -> Reals:
         """What the rows in each cell of the root add up to, one axis per attribute."""
-        (cells,) = self.table.tables([(0,)], self.blocks.levels, of=of)
+        return self._cells_of(self.table, of)
+
+    @cached_property
+    def weighed(self) -> Weighed | None:
+        """People with fair weights, if their groups are probabilities."""
+        if self.split is None:
+            return None
+        return self.split.weigh(self.fair_table().table, self.weight_limit)
+
+    def _cells_of(self, rows: Counted, of: Summed = "counts") -> Reals:
+        if self.split is not None:
+            return self.split.cells(of)
+        (cells,) = rows.tables([(0,)], self.blocks.levels, of=of)
         return cells.reshape(self.blocks.shape(0))
 
     @cached_property
@@ -246,8 +265,8 @@ class Problem:
         return self._root_table(self.counted)
 
     def _root_table(self, rows: Counted) -> Reals:
-        (cells,) = rows.tables([(0,)], self.blocks.levels)
-        return (cells / cells.sum()).reshape(self.blocks.shape(0))
+        cells = self._cells_of(rows)
+        return cells / cells.sum()
 
     @cached_property
     def root_targets(self) -> dict[int, Reals]:
@@ -470,10 +489,8 @@ class Problem:
 
     def _refuse_lost_levels(self, counted: Counted) -> None:
         """Refuse rules that leave no row of a level, and columns of a single level."""
-        (old_cells,) = self.table.tables([(0,)], self.blocks.levels)
-        (new_cells,) = counted.tables([(0,)], self.blocks.levels)
-        before = root_marginals(self.blocks, old_cells)
-        after = root_marginals(self.blocks, new_cells)
+        before = root_marginals(self.blocks, self.cells().ravel())
+        after = root_marginals(self.blocks, self._cells_of(counted).ravel())
         left_out = dict(self.measure.left_out)
         for axis in range(1 + len(self.roles.protected) + len(self.roles.others)):
             column = self.roles.attributes[axis]

@@ -40,6 +40,7 @@ from fairmaxent.data.levels import value_key, value_text
 from fairmaxent.data.limits import masses, sound
 from fairmaxent.errors import StorageError, cut, first_line
 from fairmaxent.files.write import write_whole
+from fairmaxent.plain_text import Values
 
 _PAIRS = ""  # the key of a mapping whose keys are not texts
 _MARKED = re.compile(r" \(\d+\)$")  # a label that would otherwise repeat
@@ -227,7 +228,7 @@ def _unpack_container(
 
 
 @cache
-def _hints(kind: Any) -> dict[str, Any]:
+def _hints(kind: Any) -> Values:
     """The annotations of the fields that are stored.
 
     Fields for a single call, which do not count as equal, are not.

@@ -88,6 +88,23 @@ OUTPUTS = (
         value=("uncertainty",),
         when=if_.has_training,
     ),
+    Refused(
+        "mode",
+        "likely",
+        "nobody knows to which group a row would be added",
+        _NEW_ROWS,
+        value=("top-up",),
+    ),
+    Refused(
+        "mode",
+        "likely",
+        "replicates would be of people whose groups are known",
+        "the certificate has intervals of what is expected by the true groups",
+        value=("uncertainty",),
+    ),
+    Refused(
+        "evaluate", "likely", "a part of the rows would be fitted again, and judged"
+    ),
     Refused("iid", "mode", "only new rows are drawn", beside=OLD_ROWS),
     Refused("evaluate", "mode", "it judges new rows", beside=OLD_ROWS),
     Refused(
@@ -124,6 +141,17 @@ JOINT = tuple(
     )
     for name in ("representation_rate", "statistical_rate")
 )
+# What cannot be asked beside groups that are only likely, and why not.
+_BESIDE_LIKELY = {
+    "base": "nobody knows the group of a row that it makes",
+    "also": "what a name tells would be learned of one outcome at a time",
+    "equal_means": "the mean of a group is not known if its people are not",
+    "forbid": "take such rows out of the table instead; no other rows are made",
+    "model": "which groups a model decides for cannot be measured closely enough",
+    "estimate": "what a model does to a group is measured where groups are known",
+    "privacy": "the noise would be on counts of people whose groups are known",
+    "release": "all of its rows would be new, and nobody knows their groups",
+}
 # Why groups that are set apart could not keep what they have.
 _BESIDE_SMALLEST = {
     "model": "a model decides about everybody, however small their group is",
@@ -132,6 +160,19 @@ _BESIDE_SMALLEST = {
 }
 REQUEST = (
     EVALUATION[0],
+    *(Refused(name, "likely", why) for name, why in _BESIDE_LIKELY.items()),
+    Refused(
+        "base_share",
+        "likely",
+        "nobody knows the group of a row that the base makes",
+        value=if_.above_zero,
+    ),
+    Refused(
+        "target",
+        "likely",
+        "the shares of a column without a role would move people between groups",
+        when=if_.without_role,
+    ),
     *(
         Refused("smallest_group", name, why, value=if_.sets_apart)
         for name, why in _BESIDE_SMALLEST.items()

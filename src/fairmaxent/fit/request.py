@@ -7,17 +7,19 @@ doors and reports read the fields.
 import copy
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import get_args
+from typing import Any, get_args
 
 from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import check_seed
 from fairmaxent.data.frames import plain_option
+from fairmaxent.data.likely import Likely
 from fairmaxent.data.roles import (
     DetailOption,
     GroupsOption,
     WithinOption,
     check_roles,
+    listed,
     read_columns,
     read_within,
 )
@@ -35,7 +37,6 @@ from fairmaxent.progress import Progress
 
 _CHOICES = {
     "groups": GroupsOption,
-    "base": BaseKind,
     "detail": DetailOption,
 }
 
@@ -61,7 +62,7 @@ class Request:
         help="The outcome column, e.g. income.",
         doc=values.ROLES_DOC,
     )
-    protected: str | Sequence[str] = option(
+    protected: str | Likely | Sequence[str | Likely] = option(
         main=True,
         text="columns",
         required=True,
@@ -70,6 +71,11 @@ class Request:
         doc=values.ROLES_DOC,
     )
     _: KW_ONLY
+    likely: Likely | None = option(
+        None,
+        words=lambda request: values.likely_words(request.likely),
+        **values.LIKELY,
+    )
     also: str | Sequence[str] | None = option(
         None,
         text="strata",
@@ -186,17 +192,7 @@ class Request:
             " sizes of groups are asked for; 'income: free' lets the outcome's shares"
             " change."
         ),
-        doc=(
-            'Wanted shares, e.g. ``{"sex": {"Female": 0.6, "Male": 0.4}}``; a'
-            " protected column has them in place of a representation rate (with"
-            ' ``groups="joint"`` that rate then holds within each of its levels).'
-            ' ``{"age": None}`` keeps a column\'s shares as they are in the data.'
-            " Binned numbers are named by the labels of their bins, see"
-            ' :attr:`Fit.domain`. The outcome keeps its shares by default; ``{"income":'
-            ' "free"}`` lets them move, which changes the rows less, but can make the'
-            " outcome rarer for everyone. If only sizes of groups are asked for (no"
-            " statistical rate), each group keeps its own outcomes instead."
-        ),
+        doc=values.TARGET_DOC,
     )
     compare_missing: bool = option(
         False,
@@ -232,7 +228,7 @@ class Request:
             " before."
         ),
     )
-    base: BaseKind = option(
+    base: str = option(  # or the name of one that was registered
         "tree",
         choices=get_args(BaseKind),
         label="New combinations come from",
@@ -263,14 +259,7 @@ class Request:
             "The model that you will train: the table is made for it, so that it"
             " decides equally for all groups."
         ),
-        doc=(
-            'The model that you will train: ``"logistic"``, ``"boosting"``, ``"decision'
-            ' tree"``, a classifier of yours, or a Pipeline that takes the columns of'
-            " your table; :class:`Model` says more about it. The table is made for it,"
-            " so that it decides equally often for all groups, and :meth:`Fit.model` is"
-            ' the trained model. With ``Model("boosting", parity="probabilities")``'
-            " its mean probabilities are equal instead."
-        ),
+        doc=values.MODEL_DOC,
         words=lambda request: values.model_words(request.model_plan),
     )
     estimate: values.EstimateOption | None = option(
@@ -337,14 +326,7 @@ class Request:
     privacy: Privacy | None = option(
         None,
         record=Privacy,
-        doc=(
-            ":class:`Privacy` with ε and δ: the result reveals at most that much about"
-            " any one person. Everything is then learned from noisy counts; the wanted"
-            " rates still hold exactly. It needs a ``domain`` that was declared"
-            " (:meth:`Domain.declare`), and the library opendp. Weights, rows to add"
-            " and exact values are not available. Another private fit of the same"
-            " people comes on top, so save this one, and draw from it."
-        ),
+        doc=values.PRIVACY_DOC,
         words=lambda request: (
             f"The result is private with {request.privacy}: everything is learned from"
             " noisy counts."
@@ -398,11 +380,13 @@ class Request:
         plain = {name: plain_option(name, value) for name, value in vars(self).items()}
         self._set(**plain)
         self._name_outcomes()
+        self._name_likely()
         check_roles(self.outcome, self.role_names[1:], self.weight)
         for name, choice in _CHOICES.items():
             value = getattr(self, name)
             if value is not getattr(Request, name):  # some are None by default
                 check_choice(name, value, choice)
+        values.check_base("base", self.base, forbid=self.forbid)
         self._set(
             base_share=values.check_share("base_share", self.base_share),
             largest_weight=values.checked_largest(self.largest_weight),
@@ -433,6 +417,15 @@ class Request:
         first, *rest = read_columns("outcome", self.outcome)
         self._set(outcome=first, also=[*rest, *self.also_names] or None)
 
+    def _name_likely(self) -> None:
+        """Of the protected columns, one that nobody has goes by itself."""
+        named: list[Any] = listed(self.protected)
+        likely = [one for one in (self.likely, *named) if isinstance(one, Likely)]
+        if likely:
+            recorded = [one for one in named if not isinstance(one, Likely)]
+            self._set(likely=likely[0], protected=recorded)
+            values.check_likely(likely, [*self.role_names, self.weight])
+
     def _set_what_follows(self) -> None:
         """Set the options that others leave no choice."""
         if self.equal_means and self.statistical_rate == 1:
@@ -440,6 +433,8 @@ class Request:
             self._set(statistical_rate=dict.fromkeys(self.also_names, 1.0) or None)
         if self.privacy is not None or self.release:
             self._set(base_share=1.0, detail="bins")
+        if self.likely is not None:
+            self._set(base_share=0.0)
 
     def _set(self, **checked: object) -> None:
         for name, value in checked.items():
@@ -448,7 +443,13 @@ class Request:
     @property
     def protected_names(self) -> list[str]:
         """The protected columns, one or several, as a list."""
-        return read_columns("protected", self.protected)
+        names = self.recorded_names
+        return names if self.likely is None else [*names, self.likely.name]
+
+    @property
+    def recorded_names(self) -> list[str]:
+        """The protected columns that the table has."""
+        return read_columns("protected", self.protected)  # type: ignore[arg-type]
 
     @property
     def also_names(self) -> list[str]:
@@ -557,7 +558,7 @@ class Request:
         yield from values.share_words(shares)
         yield from words(self)
         yield "Otherwise the result is as close to the data as possible."
-        if self.privacy is None:
+        if self.privacy is None and self.likely is None:
             base = (
                 f"The prior has a share of {self.C:.3g} from the base {self.base!r},"
                 f" {BASES[self.base].sentence}"

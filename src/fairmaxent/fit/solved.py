@@ -9,9 +9,20 @@ import numpy as np
 from fairmaxent.data import frames
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import read_weights
+from fairmaxent.data.likely import Chances
 from fairmaxent.data.quotas import Sums, held_counts
 from fairmaxent.data.roles import Roles, read_columns
-from fairmaxent.data.table import Counted, Indices, Names, Reals, match_rows, ratio
+from fairmaxent.data.table import (
+    Blocks,
+    Codes,
+    Counted,
+    Indices,
+    Names,
+    Reals,
+    match_rows,
+    ratio,
+    tally,
+)
 from fairmaxent.engines.lazy_counts import join_weights
 from fairmaxent.engines.lazy_frame import Lazy, check_column, names_of
 from fairmaxent.engines.rows import row_prior
@@ -23,6 +34,7 @@ from fairmaxent.errors import (
     WeightError,
 )
 from fairmaxent.fit.distribution import Distribution, asked_of_rows
+from fairmaxent.fit.likely import Weighed
 from fairmaxent.fit.option_values import PaperRequest
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.request import Request
@@ -59,6 +71,11 @@ class Solved:
     weight_scale: float = 1.0  # the average of the raw ones, which they are divided by
 
     @property
+    def weighed(self) -> Weighed | None:
+        """People whose groups are probabilities, with weights; None: they are known."""
+        return self.problem.weighed
+
+    @property
     def roles(self) -> Roles:
         """Outcome and protected columns, and what they are compared in."""
         return self.problem.roles
@@ -69,15 +86,46 @@ class Solved:
         return self.problem.table
 
     @property
+    def recorded(self) -> Roles:
+        """The roles of columns that the table has, without groups that are likely."""
+        return self.roles if self.weighed is None else self.weighed.split.recorded
+
+    @property
+    def chances(self) -> Chances | None:
+        """The probabilities of groups that nobody knows; None: they are known."""
+        return None if self.weighed is None else self.weighed.split.chances
+
+    @property
     def domain(self) -> Domain:
         """The columns as they were learned."""
-        return self.roles.domain
+        return self.distribution.domain
+
+    @property
+    def blocks(self) -> Blocks:
+        """Those of the distinct rows, which have no groups that are probabilities."""
+        return self.distribution.blocks
+
+    @property
+    def root_table(self) -> Reals:
+        """The exact table of outcome and groups, which sums to 1."""
+        if self.weighed is not None:
+            return self.weighed.table
+        return self.distribution.root_table
+
+    def cells_of(self, codes: Codes) -> Reals:
+        """How many of some drawn rows are in each cell of that table."""
+        if self.weighed is not None:
+            table = self.table.collect()
+            rows = match_rows(table.codes, codes, self.blocks.levels)
+            return self.weighed.drawn(tally(rows, None, len(table.codes)))
+        cells = tally(codes[:, 0], None, self.blocks.levels[0])
+        return cells.reshape(self.root_table.shape)
 
     @property
     def filled(self) -> list[tuple[int, ...]]:
         """Cells that should have a share, but that no row has."""
-        if isinstance(self.request, PaperRequest):  # has none
-            return []
+        if isinstance(self.request, PaperRequest) or self.weighed is not None:
+            return []  # these have none
         blocks = self.problem.blocks
         (rows,) = self.weighted.tables([(0,)], blocks.levels)
         empty = (self.target[blocks.slices[0]] > 0) & (rows <= 0)
@@ -156,8 +204,17 @@ def weigh_rows(
             _MODE_ROWS,
         )
 
+    if fit.weighed is not None:
+        raw = read_weights(frame, fit.request.weight)
+        by_row = with_design(
+            fit.weighed.weigh(frame, fit.domain),
+            None if raw is None else raw / fit.weight_scale,
+        )
+        like = frame.get_column(outcome)
+        return frame.with_columns(frames.number_column(name, by_row, like)).to_native()
+
     table = fit.table.collect()
-    blocks = fit.roles.blocks
+    blocks = fit.blocks
     distinct_row = match_rows(
         table.codes, blocks.pool(fit.domain.encode(frame)), blocks.levels
     )
@@ -205,7 +262,7 @@ def weigh_lazily(
     for column in fit.columns:
         check_column(lazy, column)
     check_weight_name(name, names_of(lazy))
-    blocks = fit.roles.blocks
+    blocks = fit.blocks
     scale = fit.weight_scale
     weight = fit.request.weight
     log_levels = None
@@ -338,12 +395,12 @@ def missing_rows(fit: Solved, sums: Sums) -> Indices:
 
     Sums are held if possible.
     """
-    fair = fit.distribution.root_table.ravel()
+    fair = fit.root_table.ravel()
     old = fit.problem.cells().ravel()
     instead = _MODE_ROWS, " or ", Option("mode", "weights")
     surplus = np.flatnonzero((old > 0) & (fair <= 0))
     if len(surplus):  # adding other rows does not remove these
-        cell = np.unravel_index(int(surplus[0]), fit.distribution.root_table.shape)
+        cell = np.unravel_index(int(surplus[0]), fit.root_table.shape)
         name = fit.roles.describe_cell([int(level) for level in cell])
         state = "must have no share"
         if not fit.problem.allowed[cell]:
@@ -370,7 +427,7 @@ def missing_rows(fit: Solved, sums: Sums) -> Indices:
         lacking = fair * (present.sum() + added) - present
         counts = fair_counts(lacking, added)
         if counts is not None:
-            shaped = lacking.reshape(fit.distribution.root_table.shape)
+            shaped = lacking.reshape(fit.root_table.shape)
             held = held_counts(counts, shaped, np.zeros_like(counts), sums)
             return held.astype(np.intp)
 

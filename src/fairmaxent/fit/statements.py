@@ -17,6 +17,7 @@ from fairmaxent.fit.facts import (
     ModelEstimate,
     OutcomeShare,
     Range,
+    UnderivedFacts,
 )
 from fairmaxent.fit.groups import GroupChange
 from fairmaxent.fit.student import DecidedRate, DecidedShare, Decisions
@@ -397,13 +398,14 @@ def copies_of(redrawn: RedrawnValues | None) -> tuple[str, str]:
     return are, "sharing them can still give real people away"
 
 
-def copies_sentence(
-    drawn: str, redrawn: RedrawnValues | None, spell: Spell = str
-) -> str:
+def copies_sentence(drawn: str, facts: UnderivedFacts, spell: Spell = str) -> str:
     """Say of so many drawn rows that they are copies, and how to draw rows to share."""
-    are, mean = copies_of(redrawn)
-    release = spell(Option("release", value=True))
-    return f"{drawn} are copies of {are}, and {mean}; for rows to share, add {release}."
+    are, mean = copies_of(facts.redrawn)
+    sentence = f"{drawn} are copies of {are}, and {mean}"
+    if facts.likely is None:
+        release = spell(Option("release", value=True))
+        sentence += f"; for rows to share, add {release}"
+    return f"{sentence}."
 
 
 def promise(ledger: Ledger) -> str:

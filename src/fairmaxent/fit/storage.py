@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self
@@ -20,12 +21,14 @@ from numpy.typing import NDArray
 from fairmaxent.data import frames
 from fairmaxent.data.columns import Arrays, Record
 from fairmaxent.data.domain import Domain
+from fairmaxent.data.likely import Chances, are_of_rows
 from fairmaxent.data.limits import masses, sound
 from fairmaxent.data.reading import Reading, ReadingRequest, RedrawnValues
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import (
     Blocks,
     Mask,
+    Names,
     Positions,
     Reals,
     Table,
@@ -56,11 +59,12 @@ from fairmaxent.fit.solved import Solved
 from fairmaxent.maxent.dual import Dual
 from fairmaxent.maxent.features import cell_features
 from fairmaxent.maxent.optimum import Optimum
-from fairmaxent.maxent.priors.bases import unpack_base
+from fairmaxent.maxent.priors.bases import check_registered, pack_base, unpack_base
 from fairmaxent.maxent.priors.mixture import Mixture
 from fairmaxent.maxent.priors.protocol import Prior
 from fairmaxent.maxent.priors.rows import Rows
 from fairmaxent.maxent.solvers import Solution, Status
+from fairmaxent.plain_text import Values
 
 FORMAT = "fairmaxent model"
 VERSION = 1
@@ -81,7 +85,7 @@ class _Model:
     """What cannot be made again; fields named as those of `Solved` are the same."""
 
     request: Request
-    columns: tuple[str, ...]
+    columns: Names
     domain: Domain
     table: Table
     soft: Reals | None
@@ -94,6 +98,7 @@ class _Model:
     design_weights: Reals | None
     weight_column: frames.Column | None
     weight_scale: float
+    chances: Chances | None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -102,12 +107,12 @@ class _Read:
 
     asked: str
     parts: int
-    columns: tuple[str, ...]
+    columns: Names
     domain: Domain
     weight_column: frames.Column | None
     redrawn: RedrawnValues | None
     weight_scale: float
-    left_out: tuple[str, ...]
+    left_out: Names
 
 
 @dataclass(frozen=True)
@@ -126,15 +131,14 @@ class KeptCounts:
 
     def keep(self, data: Reading) -> None:
         """Write what was read, completely or not at all."""
-        stored = _Read(
-            asked=self.asked,
-            domain=data.roles.domain,
-            **_same_fields(data, _Read),
-            parts=len(data.table.pieces),
-        )
         with Staging([], folders=[self.folder]) as staging:
             folder = staging.path_for(self.folder)
-            data.table.each_piece(_write, self._paths(folder, stored.parts))
+            stored = _Read(
+                asked=self.asked,
+                domain=data.roles.domain,
+                **_same_fields(data, _Read),
+                parts=data.table.each_piece(_write, partial(_part_of, folder)),
+            )
             _write(stored, folder / _KEPT)
 
     def reading(self, request: ReadingRequest) -> Reading | None:
@@ -150,13 +154,13 @@ class KeptCounts:
             )
         roles = request.roles(stored.domain)
         same = _same_fields(stored, Reading)
-        paths = self._paths(self.folder, stored.parts)
+        paths = [_part_of(self.folder, number) for number in range(stored.parts)]
         table = read_pieces(paths, _read_counts, roles.blocks)
         return Reading(**same, roles=roles, table=table, design=None)
 
-    @staticmethod
-    def _paths(folder: Path, parts: int) -> list[str]:
-        return [str(folder / f"part-{number:05}") for number in range(parts)]
+
+def _part_of(folder: Path, number: int) -> str:
+    return str(folder / f"part-{number:05}")
 
 
 def _write(part: _Read | Table, path: str | PathLike[str]) -> None:
@@ -194,7 +198,7 @@ def save(
     write_archive(path, record, arrays, readable=readable)
 
 
-def _same_fields(record: Any, kind: Any) -> dict[str, Any]:
+def _same_fields(record: Any, kind: Any) -> Values:
     """The fields of a record that one of another kind has, too."""
     return {
         field.name: getattr(record, field.name)
@@ -212,9 +216,9 @@ def _packed(fit: Solved) -> tuple[Record, Arrays]:
         made_of: Any = prior
         if isinstance(prior, Mixture) and fit.request.C < 1:
             made_of = prior.parts[0]
-        base = made_of.pack()
+        base = pack_base(made_of)
     elif prior.rows != np.count_nonzero(weighted.counts):
-        every_row = Rows.of(fit.roles.blocks, weighted)
+        every_row = Rows.of(fit.blocks, weighted)
         in_use = match_rows(prior.codes, every_row.codes, prior.blocks.levels) >= 0
     positions = fit.distribution.positions or {}
     stored = _Model(
@@ -247,6 +251,7 @@ def load(
             " again"
         )
 
+    check_registered(path, record.get("request"))
     try:
         with np.errstate(all="ignore"):  # of numbers that are refused below
             stated = record.pop("certificate")
@@ -256,10 +261,8 @@ def load(
             again, arrays_again = _packed(fit)
             # What saving the fit again would not write nobody reads, and it could hold
             # people's rows.
-            require(
-                "it holds arrays that are no part of a model",
-                arrays.keys() == arrays_again.keys(),
-            )
+            same = arrays.keys() == arrays_again.keys()
+            require("it holds arrays that are no part of a model", same)
             same = json.dumps(record) == json.dumps(again)
             require("its header holds something that is no part of a model", same)
             _check_distribution(fit)
@@ -278,13 +281,16 @@ def _restored(stored: _Model) -> Solved:
     problem = Problem.of(stored.request, data)
     target = masses(stored.target, blocks.width)
     weighted = reweigh(_relabelled(stored, problem).counted, target[blocks.slices[0]])
+    weighed = problem.weighed
+    if weighed is not None:
+        weighted = weighed.on(stored.table)
     features = cell_features(blocks, problem.moment_scores, target)
     sound(stored.solution.multipliers, "f", (features.count,))
     rows = Rows.of(blocks, weighted.collect())
     prior: Prior = rows
     share = stored.request.C
     if share:
-        base = unpack_base(blocks, stored.base)
+        base = unpack_base(stored.request.base, blocks, stored.base)
         prior = Mixture.of((share, 1 - share), (base, rows))
     elif stored.rows_in_use is not None:
         prior = rows.only(sound(stored.rows_in_use, "b", (rows.rows,)))
@@ -292,7 +298,7 @@ def _restored(stored: _Model) -> Solved:
     distribution = Distribution.of(stored.domain, optimum).detailed(
         data.positions,
         data.table,
-        data.design,
+        data.design if weighed is None else weighed.weights,
         profiles=None if stored.soft is None else problem.profiles,
         by_cell=problem.values is not None,
     )
@@ -313,9 +319,10 @@ def _restored_reading(stored: _Model) -> Reading:
     roles = Roles.of(
         domain,
         request.outcome,
-        request.protected_names,
+        request.recorded_names,
         request.within_names,
         request.also_names,
+        likely=request.likely is not None,
     )
     named = [*domain.names]
     if request.weight is not None:
@@ -330,6 +337,8 @@ def _restored_reading(stored: _Model) -> Reading:
     )
     _check_weights(stored)
     _check_table(stored, roles.blocks)
+    fits = are_of_rows(stored.chances, request.likely, stored.table)
+    require("probabilities and rows do not fit together", fits)
     return Reading(
         columns=stored.columns,
         roles=roles,
@@ -337,6 +346,7 @@ def _restored_reading(stored: _Model) -> Reading:
         design=stored.design_weights,
         weight_column=stored.weight_column,
         positions=_restored_positions(stored, roles.blocks),
+        chances=stored.chances,
     )
 
 
@@ -441,7 +451,7 @@ def _relabelled(stored: _Model, problem: Problem) -> Problem:
 
 def _check_distribution(fit: Solved) -> None:
     """Refuse probabilities or priors that are none, and multipliers off the target."""
-    blocks = fit.roles.blocks
+    blocks = fit.blocks
     tilted = fit.distribution.tilted
     for levels in (tilted.levels, fit.target):
         for part in blocks.split(levels):
@@ -504,14 +514,10 @@ def _check_told(fit: Solved, told: UnderivedFacts) -> None:
     )
     redrawn = told.redrawn is None or told.redrawn.columns == binned
     require("the certificate redraws other columns than have bins", redrawn)
-    empty = (
-        fit.target[problem.blocks.slices[0]].reshape(problem.empirical.shape) <= 0
-    ) & (problem.empirical > 0)
+    empty = (fit.root_table <= 0) & (problem.empirical > 0)
     names = {problem.roles.describe_cell(cell) for cell in np.argwhere(empty).tolist()}
-    require(
-        "the certificate names cells that are not empty",
-        set(told.emptied_cells) <= names,
-    )
+    are_empty = names.issuperset(told.emptied_cells)
+    require("the certificate names cells that are not empty", are_empty)
     same = (None if ledger is None else ledger.privacy) == fit.request.privacy
     require("the ledger is about another privacy budget", same)
     if ledger is not None:

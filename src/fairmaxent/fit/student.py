@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 
 from fairmaxent.data import frames
 from fairmaxent.data.reading import Reading
@@ -383,7 +384,7 @@ class Estimates:
         weight: Reals,
         squares: Reals,
         good: int,
-        rng: np.random.Generator,
+        rng: Generator,
     ) -> "Estimates":
         """Draw shares of other people.
 

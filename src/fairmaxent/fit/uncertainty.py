@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 
 import numpy as np
+from numpy.random import Generator
 
 from fairmaxent.data.draws import check_count
 from fairmaxent.data.table import Mask, Reals, Table, effective_rows, ratio, tally
@@ -110,7 +111,7 @@ def measure_uncertainty(
     *,
     replicates: int,
     confidence: float,
-    rng: np.random.Generator,
+    rng: Generator,
 ) -> Uncertainty:
     """Make many tables like the data's, make each of them fair, and take quantiles."""
     _check_request(fit.request)
@@ -126,7 +127,7 @@ def measure_uncertainty(
     problem = fit.problem
     cells = _cells(problem)
     before = [problem.data_table]
-    after = [fit.distribution.root_table]
+    after = [fit.root_table]
     for masses in _replicated_masses(cells, problem, count, rng):
         replicate = replace(problem, table=replace(cells, counts=masses))
         try:
@@ -197,7 +198,7 @@ def _replicated_masses(
     cells: Table,
     problem: Problem,
     count: int,
-    rng: np.random.Generator,
+    rng: Generator,
 ) -> Iterator[Reals]:
     """Masses of the cells in each replicate."""
     outcome = cells.codes[:, 0] // (

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from os import PathLike
 
+from fairmaxent.data.levels import Notes
 from fairmaxent.files.content import file_sha256
 from fairmaxent.fit.certificate import Certificate
 from fairmaxent.fit.records import MOST_BYTES
@@ -12,6 +13,7 @@ from fairmaxent.plain_text import visible
 # what a file alone cannot show; see `verify`
 _UNVERIFIED = (
     "the estimate for a trained model, which would have to be trained again",
+    "what is expected by the true groups, which was simulated",
     "the decisions of the table's own model, which would have to be trained again",
     "that the counts have the noise that the ledger states, which only the table would"
     " show",
@@ -30,7 +32,7 @@ class Verification:
     sha256: str  # of the whole file, to compare with one that was written down
     version: int  # of the file format
     holds: str  # which rows of people
-    unverified: tuple[str, ...]  # what the file alone cannot show
+    unverified: Notes  # what the file alone cannot show
     certificate: Certificate
 
     def __str__(self) -> str:
@@ -67,6 +69,7 @@ def verify(path: str | PathLike[str], *, max_bytes: int = MOST_BYTES) -> Verific
     binned = [column for column in fit.domain.attributes if not column.is_value_coded]
     stated = (
         certificate.estimate,
+        certificate.likely,
         certificate.decisions,
         certificate.privacy,
         certificate.left_out_columns or None,

@@ -95,7 +95,7 @@ def _missing(fit: Certified) -> Facts:
         yield "Missing values and equal rows are not counted: the fit is private."
         return
     table = fit.table.collect()
-    codes = fit.roles.blocks.unpool(table.codes)
+    codes = fit.blocks.unpool(table.codes)
     attributes = fit.domain.attributes
     with_gaps = [
         index for index, one in enumerate(attributes) if one.missing is not None
@@ -106,7 +106,7 @@ def _missing(fit: Certified) -> Facts:
         lacking = np.where(codes[:, index] == column.missing, table.rows, 0)
         share = percent(float(lacking.sum() / table.size))
         yield f"{column.name} is missing in {lacking.sum():,.0f} rows ({share})."
-        among = [one for one in fit.roles.protected if one != index]
+        among = [one for one in fit.recorded.protected if one != index]
         for group, people, without in _by_group(fit, codes, among, table.rows, lacking):
             row = (column.name, group, f"{without:,.0f}", percent(without / people))
             rows.append(row)

@@ -11,10 +11,13 @@ import difflib
 import hashlib
 import html
 import os
+import pkgutil
 import re
+import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -31,7 +34,6 @@ from fairmaxent.files.write import time_of_writing
 from fairmaxent.fit.certified import Certified
 from fairmaxent.gate.audit import Audit, AuditRequest, people, ratios, unknown
 from fairmaxent.gate.facts import FACTS, Facts
-from fairmaxent.gate.kinds import KINDS, Kind
 from fairmaxent.options import with_options_of
 from fairmaxent.plain_text import json_text, visible
 
@@ -43,6 +45,7 @@ ALL_FACTS: dict[str, Callable[[Any], Facts]] = {
     "unknown": unknown,
 }
 
+_FILE = Path(__file__).with_name("papers.toml")  # its sections are the kinds
 _WRITTEN = "Written"
 _ASKED = "Asked"
 _SEAL = "Seal"
@@ -56,6 +59,35 @@ _TEXT = re.compile(r'^( *"[^"]+": )"(?:[^"\\\n]|\\.)*"', re.MULTILINE)
 _HTML = re.compile(r"<[!/?a-zA-Z]")  # which could hide what follows
 
 Stamp = Mapping[str, str]  # what a document states beside what it is about
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of document: what it is for, and what it is made of."""
+
+    name: str
+    help: str  # a line for the command line
+    suffix: str  # of the file that it is written to
+    made_by: str  # a function of a module beside this one
+    title: str
+    note: str
+    parts: list[dict[str, Any]]  # with a title, the facts to fill in, and who writes
+    about: str = "model"  # or "table"
+    head: dict[str, Any] = field(default_factory=dict)  # of the file, for programs
+
+    @property
+    def make(self) -> Callable[[Any], str]:
+        """The function that writes a draft; imported late, as it takes a while."""
+        made: Callable[[Any], str] = pkgutil.resolve_name(
+            f"fairmaxent.gate.{self.made_by}"
+        )
+        return made
+
+
+KINDS = {
+    name: Kind(name=name, **section)
+    for name, section in tomllib.loads(_FILE.read_text(encoding="utf-8")).items()
+}
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,22 +3,23 @@
 Columns, groups, rates, proposals and hints; `look` finds them.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from fairmaxent.data.levels import cell_text
-from fairmaxent.document import Block, Note, Paragraph, Section, Table
+from fairmaxent.data.levels import Notes, cell_text
+from fairmaxent.data.table import NameList, Names
+from fairmaxent.document import Block, Blocks, Note, Paragraph, Section, Table
 from fairmaxent.document.text import sections_text, table_lines
 from fairmaxent.document.words import counted, percent
-from fairmaxent.errors import Option, cut, spelled
+from fairmaxent.errors import Option, Spell, cut, spelled
+from fairmaxent.fit.likely import LikelyFacts, likely_blocks, likely_headlines
 from fairmaxent.inspection.hints import NOTABLE, Hint, Proxy
 from fairmaxent.inspection.proposals import Proposal, Role
 from fairmaxent.inspection.verdict import Verdict
 from fairmaxent.metrics.group_rates import GroupRate, Rate, group_text
-from fairmaxent.plain_text import plain_json
+from fairmaxent.metrics.groups import Label
+from fairmaxent.plain_text import Values, plain_json
 
-Spelling = Callable[[Option], str]
 # Equal group sizes are proposed if nobody is set apart, and if rows then count at most
 # that many times.
 _FEW_TIMES = 5
@@ -48,7 +49,7 @@ class ColumnSummary:
     levels: int
     values: int
     missing: int
-    shown: tuple[str, ...]
+    shown: Names
     identifier: bool
 
 
@@ -80,21 +81,22 @@ class Inspection:
     # named or proposed; None: none was named, and none stands out
     outcome: str | None
     # the good outcomes that were named or are proposed; empty: all are compared
-    favourable: tuple[object, ...]
-    protected: tuple[str, ...]
+    favourable: Label
+    protected: Names
     columns: tuple[ColumnSummary, ...]
-    notes: tuple[str, ...]
+    notes: Notes
     proposals: tuple[Proposal, ...]
     hints: tuple[Hint, ...]
     # about groups: nothing if there is no outcome, or no protected column
     groupings: tuple[GroupingRates, ...] = ()
     proxies: tuple[Proxy, ...] = ()
-    empty_cells: tuple[str, ...] = ()
-    within: tuple[str, ...] = ()  # whose strata groups are compared within
+    empty_cells: Notes = ()
+    within: Names = ()  # whose strata groups are compared within
     cluster: str | None = None  # the column that says who belongs together
+    likely: LikelyFacts | None = None  # of groups that are probabilities
 
     @property
-    def identifiers(self) -> tuple[str, ...]:
+    def identifiers(self) -> Names:
         """Columns without a role that look as if they named people or rows.
 
         `debias` leaves them out.
@@ -140,7 +142,7 @@ class Inspection:
             return "outcome"
         return "protected" if name in self.protected else ""
 
-    def to_dict(self, spell: Spelling = str) -> dict[str, Any]:
+    def to_dict(self, spell: Spell = str) -> Values:
         """Everything as plain values, for JSON.
 
         ``spell`` writes the options that hints mention.
@@ -166,15 +168,14 @@ class Inspection:
             "hints": hints,
             "representation_rate": self.representation_rate,
         }
-        plain: dict[str, Any] = plain_json(facts)
-        return plain
+        return plain_json(facts)
 
     def __repr__(self) -> str:
         return inspection_text(self)
 
 
 def inspection_text(
-    inspection: Inspection, spell: Spelling = str, *, notes: Sequence[str] = ()
+    inspection: Inspection, spell: Spell = str, *, notes: Sequence[str] = ()
 ) -> str:
     """Everything that was seen, with options spelled by ``spell``.
 
@@ -187,20 +188,24 @@ def inspection_text(
     return sections_text(parts)
 
 
-def answers(inspection: Inspection, spell: Spelling) -> list[str]:
+def answers(inspection: Inspection, spell: Spell) -> list[str]:
     """Whether the table is fair, and what has to be known to say so."""
     told = [verdict.headline or verdict.details for verdict in inspection.verdicts]
+    told += likely_headlines(inspection.likely)
     return [*told, *_questions(inspection, spell)] or ["No two groups can be compared."]
 
 
 def inspection_sections(
-    inspection: Inspection, spell: Spelling, room: int | None = None
+    inspection: Inspection, spell: Spell, room: int | None = None
 ) -> list[Section]:
     """What was seen: groups, then columns, then proposals.
 
     ``room`` is that of a column's levels (None: as a terminal has).
     """
     seen: list[tuple[str, tuple[Block, ...]]] = []
+    likely = tuple(likely_blocks(inspection.likely))
+    if likely:
+        seen.append(("Groups that nobody wrote down", likely))
     for one in inspection.groupings:
         blocks: tuple[Block, ...] = (_rates(one),)
         if one.strata:
@@ -248,7 +253,7 @@ def _columns(inspection: Inspection, room: int | None) -> Table:
     return Table("Columns", (*heads, "such as"), tuple(table))
 
 
-def _proposals(inspection: Inspection, spell: Spelling) -> Table:
+def _proposals(inspection: Inspection, spell: Spell) -> Table:
     """What is proposed, with the reason.
 
     A question mark stands after what nobody should rely on.
@@ -270,7 +275,7 @@ def _proposals(inspection: Inspection, spell: Spelling) -> Table:
     return Table("Proposals", ("proposed", "which", "why"), tuple(rows))
 
 
-def _questions(inspection: Inspection, spell: Spelling) -> Iterator[str]:
+def _questions(inspection: Inspection, spell: Spell) -> Iterator[str]:
     if inspection.outcome is None:
         yield (
             "Which column is the outcome? No column stands out: choose it with"
@@ -289,7 +294,7 @@ def _questions(inspection: Inspection, spell: Spelling) -> Iterator[str]:
             f"Which outcome is the good one ({', '.join(names)})? Choose it with"
             f" {spell(Option('favourable'))}; until then, every outcome is compared."
         )
-    if not inspection.protected:
+    if not (inspection.protected or inspection.likely):
         yield (
             "Which groups are compared? No column stands out: choose one with"
             f" {spell(Option('protected'))}."
@@ -316,7 +321,7 @@ def _outcome_cells(group: GroupRate) -> tuple[str, str, str]:
     return cell_text(group.outcome), percent(group.rate), between
 
 
-def _strata(grouping: GroupingRates, within: Sequence[str]) -> Iterator[Block]:
+def _strata(grouping: GroupingRates, within: NameList) -> Blocks:
     """The rates of groups side by side in each stratum; of many, the clearest."""
     names = " × ".join(within)
     rows = []
@@ -339,7 +344,7 @@ def _strata(grouping: GroupingRates, within: Sequence[str]) -> Iterator[Block]:
         )
 
 
-def _proxies(inspection: Inspection) -> Iterator[Block]:
+def _proxies(inspection: Inspection) -> Blocks:
     rows = []
     for name in inspection.protected:
         notable = [
@@ -361,7 +366,7 @@ def _proxies(inspection: Inspection) -> Iterator[Block]:
     )
 
 
-def cautions(inspection: Inspection, spell: Spelling) -> tuple[str, ...]:
+def cautions(inspection: Inspection, spell: Spell) -> Notes:
     """What to watch out for."""
     hints = (spelled(hint.parts, spell) for hint in inspection.hints)
     told = [*inspection.notes, *hints]

@@ -4,7 +4,7 @@ Proxies, gaps, doubtful levels, leaks.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -14,8 +14,8 @@ from fairmaxent.data import frames
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.identifiers import is_total, words_for, words_in
-from fairmaxent.data.roles import Roles
-from fairmaxent.data.table import Codes, Reals, effective_rows, tally
+from fairmaxent.data.roles import ColumnNames, Roles
+from fairmaxent.data.table import Codes, NameList, Names, Reals, effective_rows, tally
 from fairmaxent.document.words import counted
 from fairmaxent.errors import KEEP_COLUMNS, Option, shown, spelled
 from fairmaxent.inspection.proposals import groups_of_words, halves, known_levels, plain
@@ -113,14 +113,14 @@ class Hint:
     """Something to look at; the options that it mentions are kept as data."""
 
     kind: HintKind
-    columns: tuple[str, ...]
+    columns: Names
     parts: tuple[object, ...]
 
     def __str__(self) -> str:
         return visible(spelled(self.parts, str))
 
 
-def _hint(kind: HintKind, columns: str | Sequence[str], *parts: object) -> Hint:
+def _hint(kind: HintKind, columns: ColumnNames, *parts: object) -> Hint:
     if isinstance(columns, str):
         columns = (columns,)
     return Hint(kind, tuple(columns), parts)
@@ -129,7 +129,7 @@ def _hint(kind: HintKind, columns: str | Sequence[str], *parts: object) -> Hint:
 def column_hints(
     frame: frames.Frame,
     domain: Domain,
-    roles: Sequence[str],
+    roles: NameList,
     weight: str | None,
 ) -> Iterator[Hint]:
     """What can be said about columns by themselves.

@@ -9,6 +9,7 @@ import numpy as np
 
 from fairmaxent.data import frames
 from fairmaxent.data.domain import Domain
+from fairmaxent.data.likely import Likely
 from fairmaxent.data.reading import encode_table
 from fairmaxent.data.roles import (
     ColumnNames,
@@ -20,8 +21,9 @@ from fairmaxent.data.roles import (
     read_columns,
     read_within,
 )
-from fairmaxent.data.table import Codes, Reals, tally
+from fairmaxent.data.table import Codes, NameList, Reals, tally
 from fairmaxent.fairness.small_groups import SmallestGroupOption
+from fairmaxent.fit.pipeline import likely_rates
 from fairmaxent.inspection.findings import ColumnSummary, GroupingRates, Inspection
 from fairmaxent.inspection.hints import column_hints, proxies, role_hints
 from fairmaxent.inspection.proposals import (
@@ -36,19 +38,22 @@ from fairmaxent.metrics.group_rates import GroupedTable, worst_rate
 from fairmaxent.metrics.groups import Comparison, ReferenceOption
 from fairmaxent.options.refusals import Refused, refuse_pairs
 
+ProtectedOption = ColumnNames | Likely | Sequence[str | Likely] | None
 _REFUSED = (
     Refused(
         "cluster",
         "within",
         "the ratio over all strata together assumes that people are independent",
     ),
+    Refused("cluster", "likely", "its ranges assume that people are independent"),
+    Refused("reference", "likely", "its lowest rate is compared with its highest"),
 )
 
 
 def inspect(
     frame: Any,
     outcome: str | None = None,
-    protected: ColumnNames | None = None,
+    protected: ProtectedOption = None,
     *,
     favourable: object = None,
     groups: GroupsOption = "each",
@@ -76,6 +81,9 @@ def inspect(
     in a fair table something is called unlikely to be chance with probability
     1 − `confidence` at most (Holm 1979).
 
+    Of groups that are probabilities (:class:`fairmaxent.Likely`), it says what rates
+    are expected, whether the data contradict what is assumed, and bounds.
+
     Proxies are measured by mutual information I(column; protected) / H(protected). From
     both, the average for independent columns is subtracted: (r − 1)(c − 1) / 2N nats
     for r and c levels in N rows.
@@ -87,8 +95,9 @@ def inspect(
     >>> look.outcome, look.favourable, look.protected
     ('hired', ('yes',), ('sex',))
     """
-    refuse_pairs(_REFUSED, {"cluster": cluster, "within": within})
-    given = [] if protected is None else read_columns("protected", protected)
+    given, likely = _apart(protected)
+    asked = {"cluster": cluster, "within": within, "reference": reference}
+    refuse_pairs(_REFUSED, {**asked, "likely": likely or None})
     check_roles("" if outcome is None else outcome, given, weight)
     opened = frames.open_frame(frame)
     strata = tuple(read_within(within))
@@ -99,7 +108,8 @@ def inspect(
     encoded = encode_table(opened, domain, weight=weight, weights=design)
     domain = encoded.domain
     codes = encoded.codes
-    proposals = _proposals(domain, len(opened), outcome, favourable, given, others)
+    named = [*given, *(one.name for one in likely)]
+    proposals = _proposals(domain, len(opened), outcome, favourable, named, others)
     outcome = outcome or next(map(str, _chosen(proposals, "outcome")), None)
     good = favourable
     if favourable is None:
@@ -119,21 +129,45 @@ def inspect(
         within=strata,
         cluster=cluster,
     )
-    if outcome is None or not names:
+    if outcome is None or not (names or likely):
+        return found
+
+    how: Any = {"groups": groups, "weight": weight, "favourable": good}
+    how |= {"within": within, "domain": domain, "smallest_group": smallest_group}
+    if likely:
+        rates = likely_rates(frame, outcome, [*names, *likely], **how)
+        found = replace(found, likely=rates)
+    if not names:
         return found
 
     roles = Roles.of(domain, outcome, names)
-    how: Any = {"outcome": outcome, "favourable": good, "within": within}
-    how |= {"domain": domain, "reference": reference, "cluster": cluster}
-    how |= {"smallest_group": smallest_group, "compare_missing": False}
-    compared = Comparison(names, groups, weight, **how)
+    how |= {"outcome": outcome, "reference": reference, "cluster": cluster}
+    compared = Comparison(names, **how, compare_missing=False)
+    rates_of_groups = _groupings(frame, compared, confidence)
+    return replace(_with_roles(found, roles, codes, design), groupings=rates_of_groups)
+
+
+def _with_roles(
+    found: Inspection, roles: Roles, codes: Codes, design: Reals | None
+) -> Inspection:
+    """The same with what there is to say about these roles."""
     return replace(
         found,
         hints=(*found.hints, *role_hints(roles, codes, design)),
-        groupings=_groupings(frame, compared, confidence),
         proxies=tuple(proxies(roles, codes, design)),
         empty_cells=tuple(_empty_cells(roles, codes)),
     )
+
+
+def _apart(protected: ProtectedOption) -> tuple[list[str], list[Likely]]:
+    """Columns of groups, and groups that are probabilities."""
+    if protected is None:
+        return [], []
+    likely = [one for one in listed(protected) if isinstance(one, Likely)]
+    columns: Any = protected
+    if likely:
+        columns = [one for one in listed(protected) if not isinstance(one, Likely)]
+    return read_columns("protected", columns), likely
 
 
 def _proposals(
@@ -141,8 +175,8 @@ def _proposals(
     rows: int,
     outcome: str | None,
     favourable: object,
-    given: Sequence[str],
-    others: Sequence[str],
+    given: NameList,
+    others: NameList,
 ) -> list[Proposal]:
     """Propose what is not given; the ``others`` have another role."""
     proposals: list[Proposal] = []
@@ -176,16 +210,15 @@ def _summaries(
     domain: Domain, codes: Codes, identifiers: Collection[str]
 ) -> Iterator[ColumnSummary]:
     for attribute, column in zip(domain.attributes, codes.T, strict=True):
-        has_gaps = attribute.missing is not None
         missing = 0
-        if has_gaps:
+        if attribute.missing is not None:
             missing = int(np.count_nonzero(column == attribute.missing))
         is_identifier = attribute.name in identifiers
         yield ColumnSummary(
             name=attribute.name,
             kind=attribute.kind,
             levels=attribute.size,
-            values=len(attribute.counts) - has_gaps,
+            values=attribute.present,
             missing=missing,
             shown=() if is_identifier else attribute.labels,
             identifier=is_identifier,

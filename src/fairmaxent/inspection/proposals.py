@@ -155,7 +155,7 @@ def _quantile_edges(
     """
     if attribute.kind != "numeric" or not attribute.values.dtype.is_numeric():
         return None
-    count = len(attribute.counts) - (attribute.missing is not None)
+    count = attribute.present
     numbers = frames.to_numbers(attribute.values)[:count]
     counts = attribute.counts[:count]
     if len(numbers) < 2:

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from fairmaxent.data.levels import value_text
-from fairmaxent.data.table import Codes, Reals
+from fairmaxent.data.table import Codes, NameList, Names, Reals
 from fairmaxent.errors import cut, shown
 from fairmaxent.fairness.rates import smallest_over_largest
 from fairmaxent.inspection.hints import listed
 from fairmaxent.metrics.group_rates import GroupedTable, GroupRate, Pair, Rate
 from fairmaxent.metrics.groups import Label
-from fairmaxent.metrics.intervals import normal_quantile, ratio_ends, widened
+from fairmaxent.metrics.intervals import Interval, deviate_of, ratio_ends, widened
 from fairmaxent.plain_text import visible
 
 # Rates of two groups, or None; the ends of their ratio.
@@ -39,10 +39,10 @@ class Verdict:
     set_apart: tuple[GroupRate, ...]  # with their shares, the largest first
     others: int = 1  # that the largest, or the reference, was compared with
     # that was named, to be compared with the others
-    reference: tuple[object, ...] | None = None
+    reference: Label | None = None
     # The columns within whose strata groups were compared, and how many strata have
     # people of several groups, and of one: the gap is that over all strata together.
-    within: tuple[str, ...] = ()
+    within: Names = ()
     strata: tuple[int, int] = (0, 0)
 
     @property
@@ -181,7 +181,7 @@ def judge(
     )
 
 
-def clarity(rate: Rate) -> tuple[float, float]:
+def clarity(rate: Rate) -> Interval:
     """The clearest gap is smallest, and of those that may be chance the widest."""
     _, most = rate.interval or (0.0, 1.0)
     return min(most, 1.0), rate.value
@@ -239,7 +239,7 @@ def pooled_ratio(
     if not highest:
         return None, (0.0, 1.0)
     spread = (share * having.sum(axis=1) - having.prod(axis=1)) / total
-    deviate = normal_quantile((1 + confidence) / 2)
+    deviate = deviate_of(confidence)
     variance = deviate**2 * spread.sum()
     if not lowest:
         # (Σ p₁ h − ρ Σ p₀ h)² = z² ρ V, where the first sum is 0
@@ -248,7 +248,7 @@ def pooled_ratio(
     return sums, (lowest / highest / reach, lowest / highest * reach)
 
 
-def _named(columns: Sequence[str], levels: Sequence[object]) -> str:
+def _named(columns: NameList, levels: Sequence[object]) -> str:
     """Levels with the columns that they are of: sex 'Female' and age '[17, 31)'."""
     return " and ".join(
         f"{cut(name)} {shown(value_text(level))}"

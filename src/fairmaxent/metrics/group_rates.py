@@ -148,7 +148,7 @@ class Rate(Number):
     @property
     def difference(self) -> float:
         """The largest difference between two groups' rates of the same outcome."""
-        compared: dict[tuple[object, ...], list[float]] = {}
+        compared: dict[Label, list[float]] = {}
         for group in self.groups:
             among = (group.columns, group.outcome, group.stratum)
             compared.setdefault(among, []).append(group.rate)
@@ -420,7 +420,7 @@ class GroupedTable:
         """What rows tell in intervals of a confidence, as independent people."""
         if self.dependence is None:
             return self.effective
-        deviate = intervals.normal_quantile((1 + confidence) / 2)
+        deviate = intervals.deviate_of(confidence)
         return self.dependence.reduced(self.effective, deviate)
 
     def comparisons(self, confidence: float) -> Iterator[intervals.Compared]:
@@ -464,7 +464,7 @@ class GroupedTable:
         if self.are_shares:
             rest = np.maximum(1 - shares.sum(), 0.0)
             people = rng.multinomial(many.max(), np.append(shares, rest), tables)
-            positives = people[:, None, :-1]
+            positives = np.maximum(people[:, None, :-1], _TINY)  # a ratio needs some
         else:
             positives = rng.binomial(many, shares, (tables, *shares.shape))
         if self.is_two_sided and len(self.outcomes) == 2:

@@ -19,7 +19,7 @@ from fairmaxent.data.roles import (
     read_columns,
     read_within,
 )
-from fairmaxent.data.table import Codes, Mask, Reals, row_keys, tally
+from fairmaxent.data.table import Codes, Mask, NameList, Reals, row_keys, tally
 from fairmaxent.errors import (
     ColumnError,
     InputError,
@@ -219,12 +219,7 @@ class Comparison:
         frame = frames.open_frame(data)
         weight = self.weight
         if isinstance(weight, WeightSums):
-            rows = self._with_levels(
-                frame,
-                weight.weight,
-                outcome_is,
-                exact=False,
-            )
+            rows = self._with_levels(frame, weight.weight, outcome_is)
             return replace(rows, counted=weight)
         if isinstance(weight, str | None):
             weights = frames.read_weights(frame, weight)
@@ -234,12 +229,7 @@ class Comparison:
             weights = np.ones(len(frame))
         else:
             weights = frames.in_range(weights)
-        return self._with_levels(
-            frame,
-            weights,
-            outcome_is,
-            exact=False,
-        )
+        return self._with_levels(frame, weights, outcome_is)
 
     def _open_marginal(self, distribution: Any, columns: Columns) -> MeasuredRows:
         if self.weight is not None:
@@ -287,7 +277,7 @@ class Comparison:
         weights: Reals,
         outcome_is: str | None,
         *,
-        exact: bool,
+        exact: bool = False,
     ) -> MeasuredRows:
         """Rows with the levels of their outcome.
 
@@ -457,7 +447,7 @@ class Comparison:
 
 
 def levels_of_reference(
-    asked: ReferenceOption, names: Sequence[str]
+    asked: ReferenceOption, names: NameList
 ) -> Mapping[str, object]:
     """The levels of the group that others are compared with, by column."""
     if asked is None:
@@ -502,7 +492,7 @@ def _distribution_of(data: Any) -> Any:
 
 
 def groups_of(
-    frame: frames.Frame, columns: Sequence[str], domain: Domain | None
+    frame: frames.Frame, columns: NameList, domain: Domain | None
 ) -> tuple[Codes, list[Label]]:
     """Group of each row and the groups' labels.
 
@@ -544,7 +534,7 @@ def outcome_column(
 def levels_of(series: frames.Column, domain: Domain | None) -> Levels:
     """Codes and labels of a column; missing values form the last level."""
     codes, values = factorize(series)
-    labels: list[object] = values.to_list()
+    labels = values.to_list()
     if domain is not None and series.name in domain.names:
         attribute = domain.attribute(series.name)
         codes = np.append(attribute.levels_of(values), -1)[codes]

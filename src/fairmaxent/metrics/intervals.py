@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from fairmaxent.data.table import Codes, Mask, Reals
+from fairmaxent.data.table import Axes, Codes, Mask, Reals
 from fairmaxent.errors import checked_number
 from fairmaxent.metrics.effective_counts import EffectiveCounts
 
@@ -29,13 +29,15 @@ Ends = tuple[Reals, Reals]  # low and high, of each group or sample
 # rates and sizes of unweighted rows that tell the same about rates near a hypothesis
 Working = tuple[Reals, Reals]
 # the rates that a hypothesis allows
-Likeliest = Callable[[Working, Working], tuple[Reals, Reals]]
+Likeliest = Callable[[Working, Working], Working]
 Real = Reals | float
+Comparisons = Sequence["Compared"]
 Score = Callable[[Reals], Reals]  # of every pair (last axis), at a hypothesised λ
 
 # Chosen by enumeration of all samples: the smallest that covers in every cell of
 # benchmarks/coverage.py.
 _DISCRETENESS = 0.2
+_TINY = 1e-9  # people, where there are none
 _STEPS = 4  # of Fisher scoring; unweighted rows need none
 _LARGEST_LOG_RATIO = 30.0  # a ratio of 1e-13 counts as zero
 _PRECISION = 1e-11  # of the ends, as a part of their range
@@ -83,7 +85,7 @@ class Compared:
         # share of one among both.
         unit = (one.rates / one.positives) / (other.rates / other.positives)
         among_both = EffectiveCounts(one.positives, other.positives, unit)
-        return lambda log_ratio: share_score(among_both, 1 / (1 + np.exp(-log_ratio)))
+        return lambda log_ratio: exact_score(among_both, 1 / (1 + np.exp(-log_ratio)))
 
     def farthest(self, confidence: float) -> Reals:
         """Largest difference that exact intervals of all rates together allow."""
@@ -94,7 +96,7 @@ class Compared:
         one_above = high[..., first] - low[..., second]
         other_above = high[..., second] - low[..., first]
         deviation = np.sqrt(self._added(first, second))
-        added = normal_quantile((1 + confidence) / 2) * deviation
+        added = deviate_of(confidence) * deviation
         apart = np.maximum(one_above, other_above) + added
         return apart.max(axis=-1, initial=0.0)
 
@@ -152,7 +154,7 @@ def share_interval(counts: EffectiveCounts, confidence: float) -> Ends:
 
     Never beyond the exact interval.
     """
-    limit = normal_quantile((1 + confidence) / 2)
+    limit = deviate_of(confidence)
     shape = (2, *counts.positives.shape)
     limits = np.full(shape, limit)
     limits[1] = -limit
@@ -183,7 +185,7 @@ def widened(ends: Ends, value: float) -> Interval:
     return min(float(ends[0]), value), max(float(ends[1]), value)
 
 
-def ratio_ends(comparisons: Sequence[Compared], confidence: float) -> Ends:
+def ratio_ends(comparisons: Comparisons, confidence: float) -> Ends:
     """Ends of the smallest ratio over all comparisons.
 
     Axes before the groups stand for separate samples.
@@ -192,7 +194,7 @@ def ratio_ends(comparisons: Sequence[Compared], confidence: float) -> Ends:
     return np.where(far < _LARGEST_LOG_RATIO, np.exp(-far), 0.0), np.exp(-near)
 
 
-def difference_ends(comparisons: Sequence[Compared], confidence: float) -> Ends:
+def difference_ends(comparisons: Comparisons, confidence: float) -> Ends:
     """Ends of the largest difference over all comparisons.
 
     Axes before the groups stand for separate samples.
@@ -201,16 +203,14 @@ def difference_ends(comparisons: Sequence[Compared], confidence: float) -> Ends:
     return near, np.minimum(far, _farthest(comparisons, confidence))
 
 
-def worst_ends(comparisons: Sequence[Compared], confidence: float) -> Ends:
+def worst_ends(comparisons: Comparisons, confidence: float) -> Ends:
     """Ends of the smallest ratio, or of the largest difference of surpluses."""
     if comparisons and comparisons[0].expected is not None:
         return difference_ends(comparisons, confidence)
     return ratio_ends(comparisons, confidence)
 
 
-def are_beyond(
-    comparisons: Sequence[Compared], limit: float, confidence: float
-) -> Mask:
+def are_beyond(comparisons: Comparisons, limit: float, confidence: float) -> Mask:
     """Whether intervals lie on one side of a limit, for each separate sample."""
     samples = comparisons[0].counts.positives.shape[:-1]
     distance = limit
@@ -224,14 +224,12 @@ def are_beyond(
     return ~ends[0] | ends[1] | (far <= limit)
 
 
-def _farthest(comparisons: Sequence[Compared], confidence: float) -> Reals:
+def _farthest(comparisons: Comparisons, confidence: float) -> Reals:
     found = [compared.farthest(confidence) for compared in comparisons]
     return np.max(found, axis=0)
 
 
-def _distance_ends(
-    comparisons: Sequence[Compared], largest: float, confidence: float
-) -> Ends:
+def _distance_ends(comparisons: Comparisons, largest: float, confidence: float) -> Ends:
     """Ends of γ = max |λ| over all pairs of groups.
 
     No groups that could differ, no distance.
@@ -249,14 +247,12 @@ def _distance_ends(
     return near, far
 
 
-def _count_pairs(comparisons: Sequence[Compared]) -> int:
+def _count_pairs(comparisons: Comparisons) -> int:
     counted = [compared.groups for compared in comparisons if not compared.repeats]
     return sum(k * (k - 1) // 2 for k in counted)
 
 
-def _reached(
-    comparisons: Sequence[Compared], confidence: float
-) -> Callable[[Reals], Mask]:
+def _reached(comparisons: Comparisons, confidence: float) -> Callable[[Reals], Mask]:
     """Whether a distance is at least the near end, and whether it is the far one."""
     scores = [compared.score(confidence) for compared in comparisons]
     counted = [compared.groups for compared in comparisons if not compared.repeats]
@@ -264,7 +260,7 @@ def _reached(
     separations, limits = _limits_beyond(
         1 - confidence, at_once, _count_pairs(comparisons)
     )
-    within = normal_quantile((1 + confidence) / 2)
+    within = deviate_of(confidence)
 
     def passed(distance: Reals) -> Mask:
         at = distance[..., None]
@@ -286,7 +282,7 @@ def _reached(
 
 
 @lru_cache
-def _limits_beyond(error: float, at_once: int, pairs: int) -> tuple[Reals, Reals]:
+def _limits_beyond(error: float, at_once: int, pairs: int) -> Ends:
     """Standard errors c that a pair may lie beyond γ.
 
     For each number w of standard errors between −γ and γ.
@@ -311,7 +307,7 @@ def _limits_beyond(error: float, at_once: int, pairs: int) -> tuple[Reals, Reals
 
 def _first(
     passed: Callable[[Reals], Mask],
-    shape: tuple[int, ...],
+    shape: Axes,
     largest: float,
     *,
     pairs: int = 1,
@@ -357,6 +353,11 @@ def _extreme_groups(
     return np.unique(np.concatenate(chosen))
 
 
+def deviate_of(confidence: float) -> float:
+    """How many standard errors an interval reaches to either side."""
+    return normal_quantile((1 + confidence) / 2)
+
+
 def normal_quantile(probability: float) -> float:
     """The standard normal deviate that is not passed with this probability."""
     from statistics import NormalDist  # slow to import
@@ -375,13 +376,28 @@ def share_score(counts: EffectiveCounts, share: Reals) -> Reals:
     )
 
 
+def exact_score(counts: EffectiveCounts, share: Reals) -> Reals:
+    """As many standard errors as an exact tail of the binomial is worth.
+
+    So a share that is true is excluded no more often than asked.
+    """
+    from scipy.special import betainc, ndtri  # slow to import
+
+    chances = counts.chances(share)
+    positives = np.maximum(counts.positives, _TINY)
+    negatives = np.maximum(counts.negatives, _TINY)
+    as_many = betainc(positives, counts.negatives + 1, chances)
+    as_few = betainc(negatives, counts.positives + 1, 1 - chances)
+    return np.maximum(-ndtri(as_many), 0.0) + np.minimum(ndtri(as_few), 0.0)
+
+
 def ratio_score(first: EffectiveCounts, second: EffectiveCounts, ratio: Reals) -> Reals:
     """Standard errors by which p₁ / p₂ lies above a ratio ρ.
 
     Under the hypothesis p₁ = ρ p₂.
     """
 
-    def likeliest(one: Working, other: Working) -> tuple[Reals, Reals]:
+    def likeliest(one: Working, other: Working) -> Ends:
         # The smaller root of a quadratic (Koopman 1984).
         rate, size = one
         other_rate, other_size = other
@@ -417,7 +433,7 @@ def difference_score(
     """
     possible = np.clip(difference, -1.0, 1.0)  # two rates differ by 1 at most
 
-    def likeliest(one: Working, other: Working) -> tuple[Reals, Reals]:
+    def likeliest(one: Working, other: Working) -> Ends:
         rate = _likeliest_of_difference(one, other, possible)
         rate = np.clip(rate, np.maximum(possible, 0.0), np.minimum(1.0, 1 + possible))
         return rate, np.clip(rate - possible, 0.0, 1.0)

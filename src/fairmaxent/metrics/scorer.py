@@ -213,7 +213,7 @@ def _people(X: Any, protected: Any, sensitive_features: Any) -> Any:
                 " as X, before splitting",
             )
         return _as_table(protected.loc[index], X)
-    names: Any = protected
+    names = protected
     if isinstance(protected, str | int | np.integer):
         names = [protected]
     if not isinstance(names, Sequence):

@@ -173,26 +173,17 @@ def surplus_table(
         scored[number] = (positive[own], chance[own], rows.weights[own])
     if scored:
         groups = list(scored)
-        found = _surpluses(table.effective[0, groups], list(scored.values()))
+        found = surpluses_of(table.effective[0, groups], list(scored.values()))
         expected[0, groups] = found.expected
         factors[0, groups] = found.factors
         added[0, groups] = found.added
     return replace(table, surpluses=intervals.Surpluses(expected, factors, added))
 
 
-def compared_surpluses(
-    counts: EffectiveCounts, rows: Sequence[ScoredRows]
-) -> intervals.Compared:
-    """The surpluses of groups as they are compared.
-
-    Given the effective counts of the outcome and the rows of each.
-    """
-    return _surpluses(counts, rows).compared(counts)
-
-
-def _surpluses(
+def surpluses_of(
     counts: EffectiveCounts, rows: Sequence[ScoredRows]
 ) -> intervals.Surpluses:
+    """The surpluses of groups: the effective counts of the outcome, and the rows."""
     # If the probabilities predict the outcome, the surplus varies less than the
     # observed share: counts become larger. If they vary for no reason, it varies more:
     # this is added. Variances are linearised (Taylor).
@@ -207,7 +198,7 @@ def _variances(
     positive: Mask,
     chance: Reals,
     weights: Reals,
-) -> tuple[Reals, Reals]:
+) -> intervals.Ends:
     """How many times the rows probabilities are worth, and the variance they add."""
     surplus = _mean_variance(positive - chance, weights)
     share = _mean_variance(positive, weights)

@@ -140,7 +140,7 @@ class Trial:
         area_of_all = _over(placed, positives)
         areas = won + lost - area_of_all
         area = _over(np.nansum(areas, axis=-1), (~np.isnan(areas)).sum(axis=-1))
-        result: Scores = {
+        result = {
             "accuracy": {OVERALL: _over(correct[:, 0].sum(axis=-1), everybody)},
             "auc": {OVERALL: area},
             "decided": {OVERALL: _over(decided.sum(axis=-1).min(axis=-1), everybody)},

@@ -194,7 +194,7 @@ def as_python(value: object) -> str:
         return repr(value)
     given = []
     for name, part in _given(value):
-        text = repr(part) if isinstance(part, str | float | int) else name
+        text = repr(part) if isinstance(part, str | float | int | dict) else name
         given.append(f"{name}={text}")
     return f"fairmaxent.{type(value).__name__}({', '.join(given)})"
 

@@ -15,6 +15,7 @@ from fairmaxent.document.words import percent, times
 from fairmaxent.errors import Option, spelled
 from fairmaxent.fit.certificate import Remark
 from fairmaxent.fit.costs import FEWEST_ROWS, MOST_TIMES
+from fairmaxent.metrics.intervals import Interval
 from fairmaxent.plain_text import Values, visible
 from fairmaxent.raking.margins import Crossed, MarginTarget
 from fairmaxent.raking.problem import Bounds, RakingProblem, Survey
@@ -81,9 +82,9 @@ class RakingCertificate:
     effective_rows: float
     # the smallest and the largest factor by which the share of a row in the total
     # changed
-    factors: tuple[float, float]
-    weights: tuple[float, float]  # the smallest and the largest weight
-    bounds: tuple[float, float] | None  # the factors that were allowed; None: all
+    factors: Interval
+    weights: Interval  # the smallest and the largest weight
+    bounds: Interval | None  # the factors that were allowed; None: all
     rows_at_bounds: int  # rows whose factor is a bound, up to rounding
     # why no weights, within the bounds if there are some, meet all margins
     conflict: str | None

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from fairmaxent.data.table import Codes, Mask, Reals, tally
+from fairmaxent.data.table import Axes, Codes, Mask, Reals, tally
 from fairmaxent.errors import ConflictError, Option, first_of
 from fairmaxent.fit.certificate import Remark
 from fairmaxent.raking.problem import Bounds, RakingProblem
@@ -26,7 +26,7 @@ _LEAST_PRICE = 1e-9  # of a level that has a part in a conflict
 _MOST_SETS = 2_000
 _SHOWN = 6  # levels that a message lists
 # margins that contradict each other, alone, and the levels behind it
-Conflict = tuple[RakingProblem, tuple[int, ...]]
+Conflict = tuple[RakingProblem, Axes]
 _TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
@@ -51,7 +51,7 @@ def find_conflict(problem: RakingProblem) -> Conflict | None:
     return smaller, tuple(_conflicting_levels(smaller).tolist())
 
 
-def _smallest_set(problem: RakingProblem) -> tuple[int, ...] | None:
+def _smallest_set(problem: RakingProblem) -> Axes | None:
     """The smallest set of two margins or more that cannot be met; None: all can."""
     every = tuple(range(len(problem.margins)))
     # Pairs come first: most conflicts are between two margins, which have few cells.
@@ -87,7 +87,7 @@ def _can_be_met(problem: RakingProblem, margins: Sequence[int]) -> bool:
 def _conflicting_levels(problem: RakingProblem) -> Codes:
     """Levels that cannot be met together, although any of them could be left out."""
     prices = smallest_miss(problem)[1]
-    levels: Codes = np.flatnonzero(np.abs(prices) > _LEAST_PRICE)
+    levels = np.flatnonzero(np.abs(prices) > _LEAST_PRICE)
     # the prices were too imprecise to rely on
     if smallest_miss(problem, levels)[0] <= REACHED:
         levels = np.arange(len(problem.wanted))

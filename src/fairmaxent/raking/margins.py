@@ -45,6 +45,7 @@ _ROUNDED = 0.01
 _EXACT = 1e-9
 _LARGEST = 1e290  # so that sums are finite
 _Entry = tuple[Names, Level, float]
+Attributes = Sequence[Attribute]
 _SHOWN = 5  # levels that a message lists
 
 
@@ -377,7 +378,7 @@ def level_of(attribute: Attribute, value: Any) -> int | None:
 
 def _refuse_misspelt(
     margin: Margin,
-    attributes: Sequence[Attribute],
+    attributes: Attributes,
     level: Level,
     codes: Level,
 ) -> None:
@@ -404,7 +405,7 @@ def _plain(text: str) -> str:
 
 def _with_missing(
     margin: Margin,
-    attributes: Sequence[Attribute],
+    attributes: Attributes,
     present: Codes,
     mass: Reals,
     wanted: Reals,
@@ -452,7 +453,7 @@ def _with_missing(
     )
 
 
-def _labels(codes: Sequence[Any], attributes: Sequence[Attribute]) -> str:
+def _labels(codes: Sequence[Any], attributes: Attributes) -> str:
     return ", ".join(
         attribute.labels[code]
         for attribute, code in zip(attributes, codes, strict=True)

@@ -9,6 +9,7 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+from numpy.random import Generator
 
 from fairmaxent.data import frames
 from fairmaxent.data.domain import Domain
@@ -157,7 +158,7 @@ class Raking:
         weight = self.survey.weight
         ones = None
         if weight is not None:
-            first: Any = nw.from_native(self.survey.frame).select(weight).head(1)
+            first = nw.from_native(self.survey.frame).select(weight).head(1)
             if isinstance(first, nw.LazyFrame):
                 first = first.collect()
             ones = frames.one_like(first.get_column(weight))
@@ -425,7 +426,7 @@ def _replicated(
     survey: Survey,
     factors: Factors,
     count: int,
-    rng: np.random.Generator,
+    rng: Generator,
 ) -> tuple[Reals, int]:
     """Return the weights of each row in each replicate, and how many draws failed.
 

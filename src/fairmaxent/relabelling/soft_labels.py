@@ -30,7 +30,6 @@ FLOOR = 1e-6
 _TOLERANCE = 1e-13  # error of a mean at which Newton's method stops
 _ROUNDING = 1e-9  # error of a mean above which it was not met
 _ITERATIONS = 200
-_MARGIN = 1e-9  # between a score and the threshold that it must not pass
 
 
 def tilt(
@@ -142,23 +141,3 @@ def _direction(means: _Means, point: _DualPoint) -> Reals:
     direction = np.zeros(len(kept))
     direction[kept] = np.clip(-newton, -10.0, 10.0)
     return direction
-
-
-# ---------------------------------------------------------------- decisions
-
-
-def quantile(scores: Reals, share: Reals, above: float) -> float:
-    """The cut with the share ``above`` over it.
-
-    It is interpolated where many have the same score. A model of few rules gives few
-    scores. The nearest cut would be the present one again and again; between two cuts,
-    the labels move a little, and the next model draws its rules elsewhere.
-    """
-    order = np.argsort(-scores, kind="stable")
-    ordered = scores[order]
-    ends = np.append(np.flatnonzero(ordered[1:] != ordered[:-1]), len(ordered) - 1)
-    passed = np.concatenate([[0.0], np.cumsum(share[order])[ends]])
-    distinct = ordered[ends]
-    between = (distinct[1:] + distinct[:-1]) / 2
-    cuts = np.concatenate([[distinct[0] + _MARGIN], between, [distinct[-1] - _MARGIN]])
-    return float(np.interp(above, passed, cuts))

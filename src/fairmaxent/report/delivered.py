@@ -1,6 +1,6 @@
 """What was delivered, rows or weights: its rates, copies of real rows, and costs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -15,6 +15,7 @@ from fairmaxent.data.shareable import shareable
 from fairmaxent.data.table import (
     Axes,
     Codes,
+    NameList,
     Reals,
     highest,
     ratio,
@@ -43,6 +44,7 @@ from fairmaxent.fit.facts import OutcomeShare, outcome_shares
 from fairmaxent.relabelling.people import root_shape
 
 Mode = Literal["rows", "weights", "top-up"]
+MostCopies = tuple[Reals, Reals]  # of one person, by cell and by group
 _SEED = 0  # for a fit that has none, so that a report can be repeated
 
 
@@ -67,16 +69,18 @@ class DrawnBatches:
     def __init__(self, fit: Certified) -> None:
         self._fit = fit
         self._domain = Domain(tuple(fit.roles.attributes), ())
-        self._cells: Reals = np.zeros(fit.roles.blocks.levels[0])
+        self._cells: Reals = np.zeros(fit.root_table.shape)
         self._rows = 0
         self.shown: Any = None  # rows for a report to look at
 
     def add(self, frame: Any) -> None:
         """Count the rows of a batch."""
-        shape = self._fit.roles.blocks.shape(0)
-        self._cells += tally(
-            ravel(self._domain.encode(frame), shape), None, self._cells.size
-        )
+        shape = self._cells.shape
+        if self._fit.weighed is not None:
+            self._cells += self._fit.cells_of(_encoded(self._fit, frame))
+        else:
+            cells = ravel(self._domain.encode(frame), shape)
+            self._cells += tally(cells, None, self._cells.size).reshape(shape)
         self._rows += len(frame)
         if self.shown is None:
             self.shown = frame
@@ -130,7 +134,7 @@ def deliver(
             return drawn.delivered(iid=iid, seed=seed)
         given = fit.top_up(random_state=seed)
     codes = _encoded(fit, given)
-    cells = tally(codes[:, 0], None, fit.roles.blocks.levels[0])
+    cells = fit.cells_of(codes)
     table = _with_old(fit, cells) if mode == "top-up" else _shaped(fit, cells)
     return Delivered(mode, iid, seed, len(codes), given, codes, table)
 
@@ -140,14 +144,14 @@ def _with_old(fit: Certified, cells: Reals) -> Reals:
 
     A new row has the weight 1, beside the raw design weights of the others.
     """
-    return _shaped(fit, cells + fit.problem.cells().ravel() * fit.weight_scale)
+    return _shaped(fit, cells + fit.problem.cells() * fit.weight_scale)
 
 
 def _encoded(fit: Certified, frame: Any) -> Codes:
     """Rows as block codes; a table that is fair already needs no row added."""
     if frame is None or not len(frame):
-        return np.empty((0, len(fit.roles.blocks.levels)), dtype=int)
-    return fit.roles.blocks.pool(fit.domain.encode(frame))
+        return np.empty((0, len(fit.blocks.levels)), dtype=int)
+    return fit.blocks.pool(fit.domain.encode(frame))
 
 
 # --------------------------------------------------- tables of outcome and groups
@@ -158,7 +162,7 @@ def _table_of_weights(fit: Certified, weights: Reals | None) -> Reals:
         return weighted_table(fit, weights)
     # If an engine holds the rows, their weights have the table of the fit.
     if not fit.table.keeps_rows:
-        return fit.distribution.root_table
+        return fit.root_table
     return weighted_table(fit, fit.weights())
 
 
@@ -167,7 +171,7 @@ def weighted_table(fit: Certified, weights: Reals) -> Reals:
 
     A relabelled row counts by one weight for each outcome.
     """
-    outcomes, groups = root_shape(fit.roles.blocks)
+    outcomes, groups = root_shape(fit.blocks)
     shape: Axes = (fit.table.size,)
     each = "row"
     if fit.soft is not None:
@@ -178,6 +182,8 @@ def weighted_table(fit: Certified, weights: Reals) -> Reals:
             f"the fit has {fit.table.size} rows; pass one weight per {each}, as"
             " fit.weights() gives them"
         )
+    if fit.weighed is not None:
+        return _shaped(fit, fit.weighed.split.table_of(weights))
     table = fit.distinct_rows
     cells = table.codes[table.inverse, 0]
     if fit.soft is None:
@@ -187,7 +193,7 @@ def weighted_table(fit: Certified, weights: Reals) -> Reals:
 
 
 def _shaped(fit: Certified, cells: Reals) -> Reals:
-    return (cells / cells.sum()).reshape(fit.roles.blocks.shape(0))
+    return (cells / cells.sum()).reshape(fit.root_table.shape)
 
 
 def unless_nan(number: float) -> float | None:
@@ -211,7 +217,7 @@ def delivered_rates(fit: Certified, table: Reals) -> Rates:
     rates = Rates(representation_rate={}, statistical_rate={})
     for name, axes in measure.named_groupings:
         shares = measure.shares_compared(table, axes)
-        fitted = measure.shares_compared(fit.distribution.root_table, axes)
+        fitted = measure.shares_compared(fit.root_table, axes)
         is_absent = np.isnan(shares) & ~np.isnan(fitted)
         shares = np.where(is_absent, 0.0, shares)
         rates["representation_rate"][name] = worst_ratio(shares, measure.strata)
@@ -229,7 +235,7 @@ def absences(fit: Certified, table: Reals) -> Iterator[str]:
     """Name the groups and favourable outcomes of the fit that no delivered row has."""
     measure = fit.certificate.measure
     outcome = fit.roles.attributes[0]
-    fair = fit.distribution.root_table
+    fair = fit.root_table
     for _, axes in measure.of_first_outcome:
         for group in np.argwhere(
             (group_shares(fair, axes) > 0) & (group_shares(table, axes) == 0)
@@ -270,7 +276,7 @@ def copies(fit: Certified, delivered: Delivered, data: Any) -> Copies | None:
     drawn = delivered.codes
     if drawn is None or not len(drawn) or fit.certificate.privacy is not None:
         return None
-    is_seen = among(fit.table, drawn, fit.roles.blocks.levels)
+    is_seen = among(fit.table, drawn, fit.blocks.levels)
     found = Copies(
         rows=len(drawn),
         same_levels=float(is_seen.mean()),
@@ -322,7 +328,7 @@ def checked_data(fit: Certified, data: Any) -> Any:
         encoded = fit.domain.encode(data)
     _check_rows(fit, len(encoded))
     fitted = fit.distinct_rows
-    is_other = fit.roles.blocks.pool(encoded) != fitted.codes[fitted.inverse]
+    is_other = fit.blocks.pool(encoded) != fitted.codes[fitted.inverse]
     others = np.flatnonzero(is_other.any(axis=1))
     if len(others):
         raise InputError(
@@ -341,9 +347,7 @@ def _check_rows(fit: Certified, rows: int) -> None:
         )
 
 
-def _numbered(
-    data: Any, sample: Any, names: Sequence[str]
-) -> tuple[Codes, Codes, Reals]:
+def _numbered(data: Any, sample: Any, names: NameList) -> tuple[Codes, Codes, Reals]:
     """Number the rows of both tables by their raw values, and count the real ones."""
     real = frames.open_frame(data)
     new = frames.open_frame(sample)
@@ -440,7 +444,7 @@ class DeliveredCosts:
 def costs_of(fit: Certified, delivered: Delivered | None, data: Any) -> DeliveredCosts:
     """The costs of what was delivered; of the fitted distribution if nothing was."""
     certificate = fit.certificate
-    table = fit.distribution.root_table if delivered is None else delivered.table
+    table = fit.root_table if delivered is None else delivered.table
     filled = 0.0
     if certificate.filled_cells:
         filled = float(sum(table[cell] for cell in fit.filled))
@@ -470,7 +474,7 @@ def costs_of(fit: Certified, delivered: Delivered | None, data: Any) -> Delivere
 
 
 def _delivered_groups(
-    fit: Certified, table: Reals, most: tuple[Reals, Reals] | None
+    fit: Certified, table: Reals, most: MostCopies | None
 ) -> Iterator[tuple[str, tuple[float, float | None]]]:
     """By the name of a cell or group: its share, and the most copies of one person."""
     every = tuple(range(table.ndim))
@@ -488,9 +492,7 @@ def _delivered_groups(
             yield fit.roles.describe_group(axes, group), (float(shares[group]), times)
 
 
-def _most_copies(
-    fit: Certified, delivered: Delivered, data: Any
-) -> tuple[Reals, Reals] | None:
+def _most_copies(fit: Certified, delivered: Delivered, data: Any) -> MostCopies | None:
     """The most copies of one person in each cell (y, z) and each group z.
 
     None: they cannot be counted.
@@ -498,9 +500,9 @@ def _most_copies(
     codes = delivered.codes
     if data is None or open_lazy(data) is not None:
         return None
-    if codes is None or len(codes) < delivered.rows:
+    if codes is None or len(codes) < delivered.rows or fit.weighed is not None:
         return None
-    shape = fit.roles.blocks.shape(0)
+    shape = fit.root_table.shape
     once = 1.0 if delivered.mode == "top-up" else 0.0
     if not len(codes):
         return np.full(shape, once), np.full(shape[1:], once)
@@ -518,5 +520,5 @@ def _most_copies(
         return once + highest_share.reshape(shape)
 
     root = codes[:, 0].astype(np.intp)
-    _, groups = root_shape(fit.roles.blocks)
+    _, groups = root_shape(fit.blocks)
     return most(root, shape), most(root % groups, shape[1:])

@@ -13,6 +13,7 @@ import numpy as np
 from fairmaxent.data.levels import Notes
 from fairmaxent.document import (
     Block,
+    Blocks,
     Document,
     Listing,
     Note,
@@ -30,7 +31,8 @@ from fairmaxent.document.words import (
     shortened,
 )
 from fairmaxent.errors import cut
-from fairmaxent.fit.groups import GroupChange
+from fairmaxent.fit.groups import Changes
+from fairmaxent.fit.likely import likely_blocks
 from fairmaxent.fit.statements import (
     FEWEST_KINDS,
     cost_blocks,
@@ -85,6 +87,9 @@ def first_page(report: Report) -> Document:
         ),
         _answer("not-for", "Do not use this", [Listing(tuple(_prohibitions(report)))]),
     ]
+    likely = tuple(likely_blocks(report.certificate.likely))
+    if likely:
+        answers.insert(1, _answer("likely", "Groups that nobody wrote down", likely))
     if report.alerts:
         warning = Note("This result rests on very few people:", report.alerts)
         answers.insert(1, _answer("warning", "Warning", [warning]))
@@ -99,8 +104,8 @@ def first_page(report: Report) -> Document:
         footer=(
             f"{report.rows:,} rows, {report.distinct_rows:,} of them distinct as"
             f" combinations of levels, {report.columns} columns, {report.points:.3g}"
-            " possible combinations. Written by fairmaxent. What such rates are"
-            " evidence of, in law: docs/questions/law.md."
+            " possible combinations. Written by fairmaxent, whose documentation has a"
+            " page on what such rates are evidence of, in law."
         ),
     )
     return replace(page, print_size=_print_size(page, answers))
@@ -192,7 +197,7 @@ def _about_groups(report: Report) -> str:
     return f"Before: in the data. After: in the {rows}. {sure}"
 
 
-def _in_people(groups: Sequence[GroupChange]) -> str:
+def _in_people(groups: Changes) -> str:
     """Say how many of a hundred people of the two largest groups have the outcome.
 
     Say it of a thousand people, or of more, if that is less than one.
@@ -225,7 +230,7 @@ def _in_people(groups: Sequence[GroupChange]) -> str:
     return ""
 
 
-def _reached(report: Report) -> Iterator[Block]:
+def _reached(report: Report) -> Blocks:
     """The rates asked for, the ones not met first; all rates if none was asked for."""
     yield Paragraph(report.verdict())
     asked = [rate for rate in report.rates if rate.wanted is not None]
@@ -271,7 +276,7 @@ def rates_table(
     )
 
 
-def _costs(report: Report) -> Iterator[Block]:
+def _costs(report: Report) -> Blocks:
     costs = report.costs
     yield Listing(tuple(_cost_lines(report)))
     yield from cost_blocks(
@@ -290,12 +295,14 @@ def _cost_lines(report: Report) -> Iterator[str]:
         yield "What the result costs each group is not known for this fit."
 
 
-def _model(report: Report) -> Iterator[Block]:
+def _model(report: Report) -> Blocks:
     certificate = report.certificate
     if certificate.estimate is not None:
         yield from estimate_blocks(certificate.estimate, kinds=FEWEST_KINDS)
     elif certificate.decisions is not None:
         yield from decision_blocks(certificate.decisions)
+    elif certificate.likely is not None:
+        yield Paragraph("It was not estimated, because nobody's group is known.")
     else:
         how = "use"
         if report.promise is not None:

@@ -18,6 +18,7 @@ from fairmaxent.fit.certified import Certified
 from fairmaxent.fit.groups import group_label
 from fairmaxent.fit.option_values import read_target
 from fairmaxent.fit.statements import REACHED
+from fairmaxent.metrics.intervals import Interval
 from fairmaxent.report.delivered import Delivered, delivered_rates
 
 # how the words for several outcomes begin
@@ -105,7 +106,7 @@ class Reached:
     achieved: float  # exactly, by the fitted distribution
     # measured on what was delivered; None: there is nothing to compare
     delivered: float | None
-    interval: tuple[float, float] | None  # None: no rows were drawn
+    interval: Interval | None  # None: no rows were drawn
     worst_before: str
     met_exactly: bool | None  # by the fitted distribution; None: nothing was asked for
     met: bool | None  # by it, and by what was delivered

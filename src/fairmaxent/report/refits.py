@@ -11,7 +11,7 @@ import numpy as np
 from fairmaxent.data import frames
 from fairmaxent.data.levels import Notes
 from fairmaxent.data.table import Names
-from fairmaxent.document import Block, Note, Paragraph, Table
+from fairmaxent.document import Blocks, Note, Paragraph, Table
 from fairmaxent.document.words import percent
 from fairmaxent.engines.lazy_frame import open_lazy
 from fairmaxent.errors import BASE_SHARE, FairMaxEntError, Spell
@@ -87,8 +87,8 @@ def trade_off(fit: Certified, *, spell: Spell = str) -> TradeOff:
         return TradeOff(
             (), "the fit is one of the paper's configurations, which have other options"
         )
-    size = fit.table.distinct * len(fit.roles.blocks.levels)
-    width = fit.roles.blocks.width
+    size = fit.table.distinct * len(fit.blocks.levels)
+    width = fit.blocks.width
     if size > LARGEST_TABLE or width > LARGEST_WIDTH:
         return TradeOff(
             (),
@@ -118,7 +118,7 @@ def trade_off(fit: Certified, *, spell: Spell = str) -> TradeOff:
 
 
 def _cases(request: Request) -> Iterator[tuple[str, float, Request]]:
-    if request.privacy is None and not request.release:
+    if request.privacy is None and not (request.release or request.likely):
         for share in sorted({*SHARES, float(request.base_share)}):
             yield "base_share", share, replace(request, base_share=share)
     options = (request.representation_rate, request.statistical_rate)
@@ -142,7 +142,7 @@ def _with_rate(asked: RateOption, rate: float) -> RateOption:
     return None if asked is None else rate
 
 
-def trade_off_blocks(trade_off: TradeOff, door: FrontDoor) -> Iterator[Block]:
+def trade_off_blocks(trade_off: TradeOff, door: FrontDoor) -> Blocks:
     """What other options would have cost, or why that is not known."""
     if trade_off.skipped is not None:
         yield Paragraph(f"The trade-off was not computed: {trade_off.skipped}.")
@@ -157,7 +157,7 @@ def trade_off_blocks(trade_off: TradeOff, door: FrontDoor) -> Iterator[Block]:
     yield Table("Trade-off", tuple(heads), shown)
 
 
-def _trade_off_row(point: TradeOffPoint, option: str) -> tuple[str, ...]:
+def _trade_off_row(point: TradeOffPoint, option: str) -> Notes:
     name = f"{option}: {point.value:g}"
     if point.is_this_fit:
         name += " (this fit)"
@@ -228,7 +228,7 @@ def _judged(request: Any, table: nw.DataFrame[Any], *, iid: bool) -> Evaluation:
     )
 
 
-def evaluation_blocks(judged: Evaluated | None) -> Iterator[Block]:
+def evaluation_blocks(judged: Evaluated | None) -> Blocks:
     """What the rows give away and teach, and how faithful they are, if it was asked."""
     if judged is None:
         return

@@ -146,8 +146,7 @@ class Report:
             "source": self.source.to_dict(),
             "certificate": self.certificate.to_dict(),
         }
-        plain: Values = plain_json(values)
-        return plain
+        return plain_json(values)
 
     @property
     def delivered_name(self) -> str:
@@ -191,7 +190,7 @@ class Report:
         if not share or self.mode != "rows" or (are_counted and not redrawn):
             return ""
         copied = f" About {round(share * self.new_rows):,} of them"
-        return copies_sentence(copied, redrawn, self.source.front_door.spell)
+        return copies_sentence(copied, self.certificate, self.source.front_door.spell)
 
     def verdict(self) -> str:
         """Say what was reached, and remind of the cost if too few people bear it."""
@@ -236,7 +235,7 @@ def build_report(fit: Certified, request: ReportRequest) -> Report:
             f"a report is about a fit, not a {type(fit).__name__}; pass what debias()"
             " or load() returned"
         )
-    refuse(request, privacy=fit.certificate.privacy)
+    refuse(request, privacy=fit.certificate.privacy, likely=fit.request.likely)
     if request.estimate is not None:
         fit = with_estimate(fit, request.estimate)
     filing = filed(

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from fairmaxent.document import (
     Block,
+    Blocks,
     Code,
     Document,
     Listing,
@@ -33,7 +34,6 @@ from fairmaxent.report.shares import (
     pair_blocks,
 )
 
-Blocks = Iterator[Block]
 _LAST = {
     "largest weight": (
         "The largest weight is that of one person; all weights are 1 on average."

@@ -1,18 +1,18 @@
 """Shares before and after: of every level, and how strongly columns go together."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
 import numpy as np
 
 from fairmaxent.data.table import Names, Reals, cramers_v
-from fairmaxent.document import Block, Heading, Paragraph, Table
+from fairmaxent.document import Blocks, Heading, Paragraph, Table
 from fairmaxent.document.words import counted, more, percent, short_name
 from fairmaxent.errors import BASE_SHARE
 from fairmaxent.fit.certified import Certified
 from fairmaxent.fit.distribution import Distribution
-from fairmaxent.fit.groups import GroupChange
+from fairmaxent.fit.groups import Changes, GroupChange
 from fairmaxent.report.delivered import unless_nan
 from fairmaxent.report.source import FrontDoor
 
@@ -64,7 +64,7 @@ class Marginal:
 def marginals(fit: Certified) -> tuple[Marginal, ...]:
     """Every column: outcome and protected ones first, then those that changed most."""
     data = fit.distribution_of_data
-    roles = fit.roles
+    roles = fit.recorded
     columns = []
     for index, attribute in enumerate(fit.domain.attributes):
         before = data.joint([index])
@@ -144,11 +144,11 @@ def associations(fit: Certified) -> Associations:
 
 def _chosen(fit: Certified, data: Distribution) -> list[int]:
     """Outcome and protected columns, then those most strongly related to them."""
-    root = list(fit.roles.root)[:LARGEST_MAP]
+    root = list(fit.recorded.root)[:LARGEST_MAP]
     small = [
         index for index, size in enumerate(fit.domain.sizes) if size <= MOST_LEVELS
     ]
-    others = [index for index in small if index not in fit.roles.root]
+    others = [index for index in small if index not in fit.recorded.root]
     room = LARGEST_MAP - len(root)
     if len(others) > room:
         strength = [
@@ -177,7 +177,7 @@ def _chance(fit: Certified, chosen: Sequence[int], data: Distribution) -> Reals:
 
 
 def by_outcome(
-    changes: Sequence[GroupChange],
+    changes: Changes,
 ) -> dict[tuple[str, str], list[GroupChange]]:
     """Groups by their column and outcome."""
     found: dict[tuple[str, str], list[GroupChange]] = {}
@@ -186,7 +186,7 @@ def by_outcome(
     return found
 
 
-def units_of(changes: Sequence[GroupChange]) -> list[list[GroupChange]]:
+def units_of(changes: Changes) -> list[list[GroupChange]]:
     """The groups of a column and an outcome as they are shown or left out together.
 
     Those of a stratum are, the clearest gap before the others. Where there are no
@@ -200,7 +200,7 @@ def units_of(changes: Sequence[GroupChange]) -> list[list[GroupChange]]:
     return sorted(strata.values(), key=_nearness)
 
 
-def _nearness(groups: Sequence[GroupChange]) -> float:
+def _nearness(groups: Changes) -> float:
     """How near the rates of groups may be: below 0 if their ranges lie apart.
 
     Without ranges, how near they are, after all that have some.
@@ -213,7 +213,7 @@ def _nearness(groups: Sequence[GroupChange]) -> float:
     return float(np.nanmin(high) - np.nanmax(low))
 
 
-def with_room(units: Iterable[Sequence[GroupChange]], room: int) -> list[GroupChange]:
+def with_room(units: Iterable[Changes], room: int) -> list[GroupChange]:
     """The first units for which there is room, and always the first of all."""
     kept: list[GroupChange] = []
     for unit in units:
@@ -222,7 +222,7 @@ def with_room(units: Iterable[Sequence[GroupChange]], room: int) -> list[GroupCh
     return kept
 
 
-def group_blocks(changes: Sequence[GroupChange]) -> Iterator[Block]:
+def group_blocks(changes: Changes) -> Blocks:
     """How often each group has each outcome; of many, the largest, or whole strata."""
     yield Paragraph(
         "Before: in the data, and where the rate among all such people lies, if they"
@@ -238,7 +238,7 @@ def group_blocks(changes: Sequence[GroupChange]) -> Iterator[Block]:
         yield outcome_table(label, [change for change in own if change in kept], hidden)
 
 
-def outcome_table(label: str, changes: Sequence[GroupChange], about: str) -> Table:
+def outcome_table(label: str, changes: Changes, about: str) -> Table:
     """How often groups have an outcome, before, with its range, and after."""
     numbers = [tuple(map(unless_nan, _RATES(change))) for change in changes]
     rows = []
@@ -259,7 +259,7 @@ def outcome_table(label: str, changes: Sequence[GroupChange], about: str) -> Tab
     )
 
 
-def column_blocks(columns: Sequence[Marginal]) -> Iterator[Block]:
+def column_blocks(columns: Sequence[Marginal]) -> Blocks:
     """The share of each level of every column."""
     yield Paragraph(
         "Share of the rows at each level, in the data (before) and in the fair"
@@ -311,7 +311,7 @@ def _column_table(column: Marginal) -> Table:
     )
 
 
-def pair_blocks(pairs: Associations, door: FrontDoor) -> Iterator[Block]:
+def pair_blocks(pairs: Associations, door: FrontDoor) -> Blocks:
     """How strongly columns are related, before and after."""
     about = door.text_of(_ABOUT_PAIRS)
     if pairs.left_out:

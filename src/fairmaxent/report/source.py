@@ -11,6 +11,7 @@ from fairmaxent.document import Listing, Section
 from fairmaxent.document.words import short_name, shortened
 from fairmaxent.errors import InputError, Spell, cut, spelled
 from fairmaxent.files.content import file_sha256
+from fairmaxent.files.reading import Name
 from fairmaxent.files.write import time_of_writing
 from fairmaxent.fit.certificate import Remark
 from fairmaxent.fit.certified import Certified
@@ -136,9 +137,9 @@ class Source:
 
 def written_file(
     what: str,
-    path: str | os.PathLike[str],
+    path: Name,
     *,
-    name: str | os.PathLike[str] | None = None,
+    name: Name | None = None,
 ) -> WrittenFile:
     """Take the digest of a file; ``name`` is for one that is at a temporary path."""
     shown = os.path.basename(path if name is None else name)

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -13,6 +13,7 @@ from fairmaxent.document.html import to_page
 from fairmaxent.document.text import to_markdown
 from fairmaxent.document.words import capital
 from fairmaxent.errors import StorageError
+from fairmaxent.files.reading import Name
 from fairmaxent.files.write import write_whole
 from fairmaxent.fit.certified import Certified
 from fairmaxent.inspection.findings import (
@@ -21,7 +22,7 @@ from fairmaxent.inspection.findings import (
     cautions,
     inspection_sections,
 )
-from fairmaxent.plain_text import json_text
+from fairmaxent.plain_text import Values, json_text
 from fairmaxent.raking.certificate import MarginResult, RakingCertificate
 from fairmaxent.raking.raking import Raking
 from fairmaxent.report.browser import find_browser, print_pdf
@@ -36,7 +37,7 @@ _LEVELS = 33  # characters of a column's levels that a line on a sheet has room 
 _MARGIN_HEADS = ("Level", "Rows", "Before", "Wanted", "After", "Effective rows")
 # By the suffix of a path: what is written, given a document and the numbers that it is
 # made from, at full precision.
-_FORMS: dict[str, Callable[[Document, Mapping[str, Any]], str | bytes]] = {
+_FORMS: dict[str, Callable[[Document, Values], str | bytes]] = {
     ".html": lambda document, _: to_page(document),
     ".md": lambda document, _: to_markdown(document),
     ".json": lambda _, numbers: json_text(numbers) + "\n",
@@ -59,7 +60,7 @@ def write_report(fit: Certified, path: str | os.PathLike[str], **options: Any) -
     save_report(build_report(fit, **options), path)
 
 
-def save_report(report: Report, path: str | os.PathLike[str]) -> None:
+def save_report(report: Report, path: Name) -> None:
     """Write a report that was built; as JSON, with the first page as it is shown."""
     document = report_document(report)
     shown = {"first_page": replace(document, appendix=())}
@@ -128,7 +129,7 @@ def write_inspection_report(
     _save_page(path, page, notes, numbers, source, filing)
 
 
-def check_path(path: str | os.PathLike[str]) -> None:
+def check_path(path: Name) -> None:
     """Refuse, before any work, a path that names no form, and a PDF without browser."""
     if not isinstance(path, str | os.PathLike):
         raise StorageError(
@@ -146,12 +147,12 @@ def check_path(path: str | os.PathLike[str]) -> None:
 
 
 def _save_page(
-    path: str | os.PathLike[str],
+    path: Name,
     page: Document,
     notes: Note,
-    numbers: Mapping[str, Any],
+    numbers: Values,
     source: Source,
-    filing: Mapping[str, Any],
+    filing: Values,
 ) -> None:
     """Save a page with what it is filed under, where it comes from, and the command.
 
@@ -183,9 +184,7 @@ def _save_page(
     _save(path, document, stated)
 
 
-def _save(
-    path: str | os.PathLike[str], document: Document, numbers: Mapping[str, Any]
-) -> None:
+def _save(path: Name, document: Document, numbers: Values) -> None:
     content = _FORMS[Path(path).suffix.lower()](document, numbers)
     if isinstance(content, str):
         content = content.encode()

@@ -1,12 +1,13 @@
 """Bases of full support: uniform, product and tree.
 
-A new one is a class of its own and an entry in `BASES`.
+A new one is a class of its own and an entry in `BASES`; `register_base` adds one that
+somebody else wrote.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from typing import Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from fairmaxent.data.columns import Arrays
 from fairmaxent.data.draws import Choice
 from fairmaxent.data.limits import logarithms
 from fairmaxent.data.table import Blocks, Codes, Counted, Indices, Mask, Reals
+from fairmaxent.errors import InputError, StorageError, shown
 from fairmaxent.maxent.forbidden import (
     Rules,
     allowed_roots,
@@ -26,6 +28,9 @@ from fairmaxent.maxent.priors.protocol import Drawn, Prior, Tabular
 from fairmaxent.maxent.priors.tree import Tree
 
 BaseKind = Literal["tree", "product", "uniform"]
+# blocks, weighted rows, and the distribution wanted for the root -> a base
+BuildBase = Callable[[Blocks, Counted, Reals], Prior]
+UnpackBase = Callable[[Blocks, Arrays], Prior]
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,10 +136,11 @@ class Base:
     sentence: str  # what the rows are mixed with
     # whether small cells borrow from it what their few rows cannot say
     lends: bool = False
+    unpack: UnpackBase | None = None  # of somebody's own
 
 
 def build_base(
-    kind: BaseKind,
+    kind: str,
     blocks: Blocks,
     counted: Counted,
     weighted: Counted,
@@ -182,7 +188,7 @@ def _product(
     return _independent(blocks, levels, rules)
 
 
-BASES: dict[BaseKind, Base] = {
+BASES: dict[str, Base] = {
     "tree": Base(
         learn_tree,
         "a model of the same rows that keeps the strongest relations between columns",
@@ -195,11 +201,75 @@ BASES: dict[BaseKind, Base] = {
 }
 
 
-def unpack_base(blocks: Blocks, arrays: Arrays) -> Prior:
+def register_base(
+    name: str,
+    build: BuildBase,
+    *,
+    unpack: UnpackBase | None = None,
+    sentence: str = "a model of its user's own",
+) -> None:
+    """Let ``base=name`` of `debias` and ``prior=name`` of `paper.fit` be your prior.
+
+    ``build`` gets the blocks, the rows with their fair weights, and the distribution
+    that is wanted for the root, and returns a `paper.Prior`. To save fits of it, give
+    it a ``pack()`` that returns arrays by name; ``unpack`` gets the blocks and these
+    arrays. A program that loads such a fit registers the base before. ``sentence`` says
+    in the certificate what is mixed into the rows.
+    """
+    if not isinstance(name, str) or not name or name in get_args(BaseKind):
+        raise InputError(
+            f"a base cannot be registered as {shown(name)}; give it a name of its own"
+        )
+
+    def ruled(
+        blocks: Blocks,
+        counted: Counted,
+        weighted: Counted,
+        *,
+        root: Reals,
+        rules: Rules,
+    ) -> Prior:
+        return build(blocks, weighted, root)  # rules are refused beside it
+
+    BASES[name] = Base(ruled, sentence, unpack=unpack)
+
+
+def is_own(name: str) -> bool:
+    """Whether somebody else wrote the base of this name."""
+    return name not in get_args(BaseKind)
+
+
+def check_registered(path: object, request: object) -> None:
+    """Refuse the file of a fit whose base somebody registered elsewhere."""
+    if not isinstance(request, dict):
+        return  # which is no file of ours
+    name = request.get("base")
+    if isinstance(name, str) and name not in BASES:
+        raise StorageError(
+            f"{path} was fitted with the base {shown(name)}, which is not known here;"
+            f" call fairmaxent.paper.register_base({shown(name)}, …) before you load it"
+        )
+
+
+def pack_base(base: Any) -> Arrays:
+    """Arrays from which `unpack_base` restores it."""
+    if not hasattr(base, "pack"):
+        raise StorageError(
+            "a fit with this base cannot be saved; give the prior a pack() that returns"
+            " arrays, and register it with an unpack"
+        )
+    arrays: Arrays = base.pack()
+    return arrays
+
+
+def unpack_base(kind: str, blocks: Blocks, arrays: Arrays) -> Prior:
     """Restore a base of any kind from the arrays that its ``pack`` gave.
 
     Rules make a tree of a product.
     """
+    own = BASES[kind].unpack
+    if own is not None:
+        return own(blocks, arrays)
     if "parents" in arrays:
         return Tree.unpack(blocks, arrays)
     return Product.unpack(blocks, arrays)

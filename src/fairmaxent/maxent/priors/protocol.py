@@ -8,12 +8,17 @@ only potentials.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.random import Generator
 
 from fairmaxent.data.table import Blocks, Codes, Indices, Reals, Table
+
+_MOST_POINTS = 20_000  # that a check enumerates
+_DRAWS = 20_000
+_STEP = 1e-5  # of finite differences
+_EXPECTED = 5  # draws of a point at which χ² counts it
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,3 +130,79 @@ def divergence_in_memory(rows: Table, density: Density) -> float:
         codes = codes[kept]
     share = counts / rows.total
     return float(share @ (np.log(share) - density.log_probability(codes)))
+
+
+# ---------------------------------------------------------------- conformance
+
+
+def check_prior(prior: Prior, *, seed: int = 0) -> None:
+    """Compare a prior with the enumeration of a small domain.
+
+    It must be normalised, and its tilts must have the right sums, derivatives (by
+    finite differences), tables and draws (by χ²). AssertionError says what is wrong.
+    """
+    blocks = prior.blocks
+    if np.prod(blocks.levels) > _MOST_POINTS:
+        raise ValueError(f"check it on a domain of at most {_MOST_POINTS:,} points")
+    rng = np.random.default_rng(seed)
+    points = np.indices(blocks.levels).reshape(len(blocks.levels), -1).T
+    logs = prior.log_probability(points)
+    possible = np.exp(logs) > 0
+    _agree("the probabilities of all points", np.exp(logs).sum(), 1.0)
+    _agree("full_support", prior.full_support, possible.all())
+    above = prior.log_floor() - logs[possible].min()
+    _agree("log_floor", max(above, 0.0), 0.0)
+    _agree("thinned(1)", prior.thinned(1).blocks.levels, blocks.levels)
+
+    free = rng.normal(size=blocks.width)
+    excluding = free.copy()
+    excluding[blocks.slices[-1].start] = -np.inf  # evidence
+    for potentials in (np.zeros(blocks.width), free, excluding):
+        lifted = logs + sum(
+            part[codes]
+            for part, codes in zip(blocks.split(potentials), points.T, strict=True)
+        )
+        _check_tilt(prior.tilt(potentials), blocks, points, np.exp(lifted), rng)
+    nothing = prior.tilt(np.full(blocks.width, -np.inf))
+    _agree("log_partition if nothing is left", nothing.log_partition, -np.inf)
+    levels = prior.tilt(free).levels
+    for step, level in zip(_STEP * np.eye(blocks.width), levels, strict=True):
+        rise = prior.tilt(free + step).log_partition
+        rise -= prior.tilt(free - step).log_partition
+        _agree("levels, by finite differences", level, rise / (2 * _STEP))
+
+
+def _check_tilt(
+    tilted: Tilted, blocks: Blocks, points: Codes, lifted: Reals, rng: Generator
+) -> None:
+    """Sums, tables and draws of a tilt with these weights of all points."""
+    exact = lifted / lifted.sum()
+    starts = np.array([part.start for part in blocks.slices])
+    indicators = np.zeros((len(points), blocks.width))
+    np.put_along_axis(indicators, points + starts, 1.0, axis=1)
+    _agree("log_partition", tilted.log_partition, np.log(lifted.sum()))
+    _agree("levels", tilted.levels, exact @ indicators)
+    _agree("pairs()", tilted.pairs(), indicators.T @ (exact[:, None] * indicators))
+    for wanted in ([0], [len(blocks.levels) - 1, 0][: len(blocks.levels)]):
+        expected = np.zeros([blocks.levels[block] for block in wanted])
+        np.add.at(expected, tuple(points[:, wanted].T), exact)
+        _agree(f"joint({wanted})", tilted.joint(wanted), expected)
+
+    root = int(tilted.levels[blocks.slices[0]].argmax())
+    expected = np.where(points[:, 0] == root, exact, 0.0)
+    expected *= _DRAWS / expected.sum()
+    codes = tilted.draw(np.full(_DRAWS, root), rng).codes
+    cells = np.ravel_multi_index(tuple(codes.T), blocks.levels)
+    seen = np.bincount(cells, minlength=len(points))
+    _agree("draws of what is impossible", seen[expected == 0].sum(), 0)
+    many = expected >= _EXPECTED
+    chi_square = ((seen - expected)[many] ** 2 / expected[many]).sum()
+    freedom = int(many.sum())
+    surprising = freedom + 5 * np.sqrt(2 * freedom) + 5
+    _agree("χ² of draws", max(chi_square - surprising, 0.0), 0.0)
+
+
+def _agree(what: str, found: Any, expected: Any) -> None:
+    np.testing.assert_allclose(
+        found, expected, rtol=1e-6, atol=1e-8, err_msg=f"{what} of the prior"
+    )

@@ -1,0 +1,251 @@
+"""Likely groups: nobody wrote them down, but columns say how probable each one is."""
+
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Literal, Self, get_args
+
+import numpy as np
+
+from fairmaxent.data.attribute import Attribute, learn_column
+from fairmaxent.data.columns import factorize
+from fairmaxent.data.frames import (
+    Frame,
+    column,
+    column_errors,
+    new_frame,
+    open_frame,
+    to_numbers,
+)
+from fairmaxent.data.levels import ColumnOptions, value_text
+from fairmaxent.data.limits import masses, sound
+from fairmaxent.data.table import Indices, Mask, Names, Reals, Table
+from fairmaxent.errors import (
+    ColumnError,
+    InputError,
+    LevelError,
+    Option,
+    check_choice,
+    checked_number,
+    did_you_mean,
+    unfit,
+)
+from fairmaxent.options import documented, option
+
+ToldBy = Literal["names", "columns"]
+_SLACK = 1e-6
+_OPTION = Option("likely")
+TOLD_BY = {
+    "names": (
+        "names or addresses tell the group, and nothing else about the outcome: within"
+        " a group, all names have it equally often"
+    ),
+    "columns": (
+        "the group was predicted from the columns that decide the outcome: of people"
+        " with the same probabilities, all groups have it equally often"
+    ),
+}
+
+
+@documented
+@dataclass(frozen=True)
+class Likely:
+    """A protected column that nobody has: the probability of each group, for each row.
+
+    Such as from surname and address (BISG), from a first name, or from a model. Known
+    groups are rows with 1 and 0; a row without any probability is a missing group.
+    """
+
+    name: str = option(
+        doc="What they are groups of, e.g. ``race``: a name of your own."
+    )
+    columns: Mapping[str, str] = option(
+        doc=(
+            "By group, the column that holds its probability; in each row they add up"
+            " to 1. The columns are no part of the result, unless ``keep_columns``"
+            " names them."
+        ),
+    )
+    _: KW_ONLY
+    told_by: ToldBy = option(
+        "",
+        choices=get_args(ToldBy),
+        label="What tells the group",
+        choice_labels={
+            "names": "names, which say nothing else about the outcome",
+            "columns": "the columns that decide the outcome",
+        },
+        help=f"Names: {TOLD_BY['names']}. Columns: {TOLD_BY['columns']}.",
+    )
+    known_groups: str | None = option(
+        None,
+        metavar="COLUMN",
+        label="Column of the groups that are known",
+        help=(
+            "Column with the true group of some people, otherwise missing: these count"
+            " as certain."
+        ),
+    )
+    slack: float = option(
+        _SLACK,
+        text="number",
+        label="How far from 1 they may add up to",
+        help="How far from 1 those of a row may add up to, e.g. 0.01; they are scaled.",
+    )
+
+    def __post_init__(self) -> None:
+        check_columns(self.name, self.columns)
+        if not self.told_by:
+            told = [
+                part
+                for word, what in TOLD_BY.items()
+                for part in (" ", Option("told_by", word), f": {what}.")
+            ]
+            raise InputError(
+                _OPTION,
+                " needs to know what tells the group, as it says what outcomes tell"
+                " about it.",
+                *told,
+            )
+        check_choice("told_by", self.told_by, ToldBy)
+        object.__setattr__(self, "columns", dict(self.columns))
+        wanted = "lie between 0 and 0.5, e.g. 0.01"
+        checked_number("slack", self.slack, wanted, lambda far: 0 <= far <= 0.5)
+
+    @classmethod
+    def typed(cls, columns: Mapping[str, Mapping[str, str]], **how: Any) -> Self:
+        """From what is typed: columns by group, by the name of the groups."""
+        if len(columns) > 1:
+            raise unfit("likely", [*columns], "only one can be probabilities")
+        ((name, groups),) = columns.items()
+        return cls(name, groups, **how)
+
+    @property
+    def used(self) -> Names:
+        """The columns that it is read from."""
+        known = () if self.known_groups is None else (self.known_groups,)
+        return (*self.columns.values(), *known)
+
+    def attribute(self, library: str, *, has_missing: bool) -> Attribute:
+        """The groups as the levels of a column of a library."""
+        groups = [*self.columns, *[None] * has_missing]
+        listed = open_frame(new_frame({self.name: groups}, library))
+        options = ColumnOptions([self.name], order={self.name: list(self.columns)})
+        return learn_column(listed.get_column(self.name), options, None).attribute
+
+    def read(self, frame: Frame) -> Reals:
+        """P(g) of each row; a missing group comes last, if there is one.
+
+        The first row that makes no sense is refused.
+        """
+        told = self.told(frame)
+        gaps: Mask = np.isnan(told)
+        absent: Mask = np.asarray(gaps.all(axis=1))
+        total = told.sum(axis=1)
+        self._refuse(told, np.asarray(gaps.any(axis=1)) & ~absent, "some are missing")
+        outside = (told < 0) | (told > 1)
+        self._refuse(told, np.asarray(outside.any(axis=1)), "not from 0 to 1")
+        off = np.abs(total - 1) > self.slack
+        self._refuse(told, off, "they do not add up to 1; to scale them, use ")
+        shares = np.where(absent[:, None], 0.0, told / total[:, None])
+        if absent.any():
+            shares = np.column_stack([shares, absent])
+        truth = self.truth(frame)
+        shares[truth >= 0] = np.eye(shares.shape[1])[truth[truth >= 0]]
+        for group, mass in zip(self.columns, shares.sum(axis=0), strict=False):
+            if not mass:
+                raise LevelError(
+                    _OPTION,
+                    f": nobody can be {group!r}; leave it out, as its column"
+                    f" {self.columns[group]!r} is 0 in every row",
+                )
+        return shares
+
+    def told(self, frame: Frame) -> Reals:
+        """The columns as they are."""
+        numbers = []
+        for name in self.columns.values():
+            values = column(frame, name)
+            with column_errors(values):
+                numbers.append(to_numbers(values))
+        return np.column_stack(numbers)
+
+    def truth(self, frame: Frame) -> Indices:
+        """The number of the true group of each row where it is known, and −1."""
+        if self.known_groups is None:
+            return np.full(len(frame), -1)
+        codes, values = factorize(column(frame, self.known_groups))
+        groups = list(self.columns)
+        texts = list(map(value_text, values.to_list()))
+        for text in texts:
+            if text not in groups:
+                raise unfit(
+                    "known_groups",
+                    self.known_groups,
+                    f"{text!r}: {did_you_mean(text, groups)}",
+                )
+        return np.array([*map(groups.index, texts), -1])[codes]
+
+    def _refuse(self, told: Reals, wrong: Mask, why: str) -> None:
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            shares = ", ".join(f"{share:g}" for share in told[row])
+            how = Option("slack", 0.01) if why.endswith(" ") else ""
+            raise InputError(
+                _OPTION,
+                f": row {row} has {shares} (such rows in all: {int(wrong.sum()):,}):"
+                f" {why}",
+                how,
+            )
+
+
+def check_columns(name: object, columns: object) -> None:
+    """Refuse what does not name a column for each of several groups."""
+    fits = isinstance(name, str) and isinstance(columns, Mapping) and len(columns) > 1
+    if fits and isinstance(columns, Mapping):
+        names = [*columns, *columns.values()]
+        fits = all(isinstance(one, str) for one in names)
+        fits &= len(set(columns.values())) == len(columns)
+    if not fits:
+        raise ColumnError(
+            unfit(
+                "likely",
+                (name, columns),
+                "name the groups, and the column of each, e.g."
+                " ('race', {'white': 'p_white', 'black': 'p_black'})",
+            )
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Chances:
+    """The probabilities of people; several who are alike may stand together."""
+
+    shares: Reals  # (entries, groups): p(g)
+    row: Indices  # the distinct row of the table that each is behind
+    rows: Reals  # input rows
+    weight: Reals  # design weights summed
+    squares: Reals  # and squared
+
+    @classmethod
+    def of_rows(cls, shares: Reals, row: Indices, design: Reals | None) -> "Chances":
+        """Those of input rows, each an entry; ``design`` are its design weights."""
+        rows = np.ones(len(row))
+        weight = rows if design is None else design
+        return cls(shares, row, rows, weight, weight**2)
+
+
+def are_of_rows(chances: Chances | None, likely: Likely | None, table: Table) -> bool:
+    """Whether what a file holds are the probabilities of the people of a table."""
+    if chances is None or likely is None:
+        return chances is None and likely is None
+    entries = len(chances.row)
+    size = len(table.codes)
+    groups = len(likely.columns)
+    shares = masses(chances.shares, entries, max(groups, chances.shares.shape[1]))
+    sound(chances.row, "i", (entries,), low=0, high=size - 1)
+    masses(chances.squares, entries)
+    fits = shares.shape[1] <= groups + 1 and np.allclose(shares.sum(axis=1), 1)
+    for own, rows in ((chances.rows, table.rows), (chances.weight, table.counts)):
+        summed = np.bincount(chances.row, masses(own, entries), size)
+        fits &= np.allclose(summed, rows, rtol=1e-6, atol=0)
+    return bool(fits)

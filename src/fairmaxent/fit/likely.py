@@ -1,0 +1,454 @@
+"""Groups that are probabilities, in a fit: people split, weighed, promised about."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from fairmaxent.data.domain import Domain
+from fairmaxent.data.frames import Frame
+from fairmaxent.data.likely import TOLD_BY, Chances, Likely
+from fairmaxent.data.reading import Reading
+from fairmaxent.data.roles import Roles
+from fairmaxent.data.table import (
+    Reals,
+    Spread,
+    Summed,
+    ratio,
+    tally,
+)
+from fairmaxent.data.table import Table as DistinctRows
+from fairmaxent.document import Block, Paragraph, Table
+from fairmaxent.errors import InfeasibleError, Option, SolverError
+from fairmaxent.fairness.likely import (
+    Learned,
+    People,
+    bounds,
+    contradiction,
+    likely_factors,
+    true_tables,
+)
+from fairmaxent.fairness.rates import (
+    Grouping,
+    Measure,
+    Rates,
+    by_stratum,
+    group_table,
+)
+
+REFUTED = 0.05  # p-value below which data contradict that names say nothing else
+_DRAWS = 400
+_ENDS = (0.025, 0.975)
+_ENOUGH = 0.95  # of the rate that is wanted, which more people would lead to
+_HALVINGS = 12  # of the way to a table that limited weights cannot reach
+_BELOW = 1 - 1e-9  # of a limit: a factor that is less is free
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """People, split between the groups that they may be in; the data of a fit."""
+
+    likely: Likely
+    chances: Chances
+    people: People
+    learned: Learned
+    recorded: Roles  # of the columns that the table has
+    roles: Roles  # the same, and the groups as a column
+
+    @classmethod
+    def of(cls, likely: Likely, data: Reading) -> "Split":
+        """Learn what outcomes tell about groups."""
+        chances = data.chances
+        assert chances is not None
+        missing = chances.shares.shape[1] > len(likely.columns)
+        groups = likely.attribute(data.roles.domain.library, has_missing=missing)
+        outcomes, *others = data.roles.blocks.shape(0)
+        combinations = math.prod(others)
+        roots = data.table.collect().codes[chances.row, 0].astype(np.intp)
+        people = People.of(
+            chances.shares,
+            roots % combinations * outcomes + roots // combinations,
+            (combinations, outcomes),
+            chances.weight,
+            chances.squares,
+        )
+        return cls(
+            likely=likely,
+            chances=chances,
+            people=people,
+            learned=Learned.of(people),
+            recorded=data.roles,
+            roles=data.roles.with_groups(groups),
+        )
+
+    @property
+    def axis(self) -> int:
+        """Where the groups are in fairness tables."""
+        return len(self.roles.protected)
+
+    def rates(self, told_by: str) -> Reals | None:
+        """π, if outcomes tell something about groups."""
+        return self.learned.rates if told_by == "names" else None
+
+    @cached_property
+    def memberships(self) -> Reals:
+        """q of each of the people."""
+        return self.people.memberships(self.rates(self.likely.told_by))
+
+    def cells(self, of: Summed) -> Reals:
+        """What people in each cell of a fairness table add up to."""
+        values = self.chances.weight if of == "counts" else getattr(self.chances, of)
+        return self.table_of(values)
+
+    def table_of(self, values: Reals, memberships: Reals | None = None) -> Reals:
+        """Values of entries, shared between groups, as a fairness table."""
+        if memberships is None:
+            memberships = self.memberships
+        return self.as_root(self.people.table(memberships, values[self.people.order]))
+
+    def as_root(self, tables: Reals) -> Reals:
+        """Tables of combinations × outcomes × groups in the axes of fairness tables."""
+        first = tables.shape[:-3]
+        _, *others = self.recorded.blocks.shape(0)
+        spread = tables.reshape(*first, *others, *tables.shape[-2:])
+        at = len(first)
+        return np.moveaxis(spread, (-2, -1), (at, at + self.axis))
+
+    def by_cell(self, table: Reals) -> Reals:
+        """A fairness table as combinations × outcomes × groups."""
+        moved = np.moveaxis(table, (0, self.axis), (-2, -1))
+        return moved.reshape(-1, *moved.shape[-2:])
+
+    def weigh(self, fair: Reals, most: float | None) -> "Weighed":
+        """Give people the nearest weights that give their likely groups a fair table.
+
+        If a limit on weights is in the way, a table that is on the way there.
+        """
+        now = self.cells("counts")
+        wanted = fair * now.sum()
+        try:
+            factor = self._factors(wanted, most)
+        except SolverError as problem:
+            if most is None:
+                raise self._out_of_reach(now, wanted) from problem
+            factor = self._on_the_way(now, wanted, most)
+        return Weighed(self, factor, most)
+
+    def _factors(self, wanted: Reals, most: float | None) -> Reals:
+        return likely_factors(self.people, self.memberships, self.by_cell(wanted), most)
+
+    def _on_the_way(self, now: Reals, wanted: Reals, most: float) -> Reals:
+        """Factors that lead as far from one table to another as limited ones can."""
+        factor = np.ones(len(self.people.order))
+        near = 0.0
+        far = 1.0
+        for _ in range(_HALVINGS):
+            middle = (near + far) / 2
+            try:
+                factor = self._factors(now + middle * (wanted - now), most)
+            except SolverError:
+                far = middle
+            else:
+                near = middle
+        return factor
+
+    def _out_of_reach(self, now: Reals, wanted: Reals) -> InfeasibleError:
+        """Name the group that would have to grow most, and what helps."""
+        growth = np.moveaxis(ratio(wanted, now), self.axis, 0)
+        most = growth.reshape(len(growth), -1).max(axis=1)
+        group = self.roles.attributes[self.axis].describe(int(most.argmax()))
+        return InfeasibleError(
+            f"no weights give {group} its fair share of each outcome: too few people"
+            " with that outcome are likely enough to be in this group. Perhaps the data"
+            " contradict ",
+            Option("told_by", self.likely.told_by),
+            "; otherwise set small groups apart, ask for a lower rate, or limit how"
+            " much a row may count, to go as far as that leads",
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Weighed:
+    """People with fair weights: d·f."""
+
+    split: Split
+    factor: Reals  # f of each of the people
+    most: float | None  # limit of f
+
+    @cached_property
+    def weights(self) -> Reals:
+        """w of each entry, as it was read."""
+        people = self.split.people
+        return people.as_given(people.weight * self.factor)
+
+    @cached_property
+    def table(self) -> Reals:
+        """The fairness table of the fair weights, which sums to 1."""
+        return self.split.table_of(self.weights / self.weights.sum())
+
+    def spread(self) -> Spread:
+        """How weights, which sum to 1, spread over people in each cell.
+
+        People count in a group as far as they are likely to be in it.
+        """
+        people = self.split.people
+        own = self.split.memberships
+        weight = people.weight * self.factor
+        largest = np.zeros((*people.shape, own.shape[1]))
+        for cell, part in people.cells:
+            largest[cell] = (own[part] * weight[part, None]).max(axis=0)
+        squares = people.table(own, people.squares * self.factor**2)
+        parts = (people.table(own, weight), squares, largest)
+        return Spread(*map(self.split.as_root, parts)).scaled(1 / weight.sum())
+
+    def drawn(self, counts: Reals) -> Reals:
+        """The fairness table of drawn rows: so many of each distinct row."""
+        rows = self.split.chances.row
+        each = ratio(counts, tally(rows, self.weights, len(counts)))
+        return self.split.table_of(self.weights * each[rows])
+
+    def on(self, rows: DistinctRows) -> DistinctRows:
+        """The distinct rows of the data, counting by the weights of their people."""
+        mass = tally(self.split.chances.row, self.weights, len(rows.codes))
+        return rows.counting(mass)
+
+    def weigh(self, frame: Frame, domain: Domain) -> Reals:
+        """The weights of the rows of a table, by their probabilities: f = e^{λ·q}."""
+        split = self.split
+        shares = split.likely.read(frame)
+        codes = split.recorded.blocks.pool(domain.encode(frame))
+        roots = codes[:, 0].astype(np.intp)
+        combinations, _ = split.people.shape
+        cells = (roots % combinations, roots // combinations)
+        rates = split.rates(split.likely.told_by)
+        if rates is not None:
+            shares = shares * rates[cells]
+        own = shares / shares.sum(axis=1, keepdims=True)
+        logarithm = (own * self._multipliers[cells]).sum(axis=1)
+        return np.exp(np.minimum(logarithm, math.log(self.most or math.inf)))
+
+    @cached_property
+    def _multipliers(self) -> Reals:
+        """λ of each cell and group, from the factors that no limit holds."""
+        own = self.split.memberships
+        found = np.zeros((*self.split.people.shape, own.shape[1]))
+        limit = self.most or math.inf
+        for cell, part in self.split.people.cells:
+            factor = self.factor[part]
+            free = (factor > 0) & (factor < limit * _BELOW)
+            found[cell], *_ = np.linalg.lstsq(own[part][free], np.log(factor[free]))
+            if not free.any():  # all are at the limit
+                found[cell] = math.log(limit)
+        return found
+
+    def true_tables(self, factor: Reals) -> Reals:
+        """Fairness tables that the true groups may have, if people count by factors."""
+        rng = np.random.default_rng(0)
+        draws = self.split.learned.draws(_DRAWS, rng)
+        if self.split.likely.told_by == "columns":  # outcomes tell nothing about groups
+            draws = np.ones_like(draws)
+        return self.split.as_root(true_tables(self.split.people, factor, draws, rng))
+
+    def rate_ends(
+        self, measure: Measure, grouping: Grouping, confidence: float
+    ) -> Reals:
+        """Both ends of the rates that the true groups of the data may have."""
+        tables = self.true_tables(np.ones_like(self.factor))
+        rates = [measure.rates_compared(table, grouping) for table in tables]
+        tail = (1 - confidence) / 2
+        return np.quantile(rates, [tail, 1 - tail], axis=0)
+
+
+# ---------------------------------------------------------------- what is promised
+
+
+@dataclass(frozen=True)
+class LikelyRate:
+    """A statistical rate by groups that are probabilities, before or after."""
+
+    grouping: str
+    names: float | None  # if names tell the group
+    columns: float | None  # if columns do
+    bounds: tuple[float, float]  # whatever is true
+    # of the true groups, by what is assumed: the mean, and 95 % of what it may be
+    expected: float
+    interval: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class LikelyFacts:
+    """What is known of groups that are probabilities."""
+
+    name: str
+    told_by: str
+    is_told: bool  # probabilities differ between people
+    contradiction: float | None  # p-value of "names"; None: it cannot be tested
+    before: tuple[LikelyRate, ...]
+    after: tuple[LikelyRate, ...]  # none: nothing was made fair
+    needed: int | None  # people, for rates that are nearly as wanted; None: enough
+
+    def is_about(self, grouping: str) -> bool:
+        """Whether a grouping is by these groups."""
+        return grouping in {rate.grouping for rate in self.before}
+
+
+def likely_facts(weighed: Weighed, measure: Measure, wanted: Rates) -> LikelyFacts:
+    """What is to be said about a fit; ``measure`` says what is compared.
+
+    ``wanted``: its rates; empty: nothing was made fair.
+    """
+    split = weighed.split
+    before = tuple(_rates(weighed, measure, before=True))
+    after: tuple[LikelyRate, ...] = ()
+    if wanted:
+        after = tuple(_rates(weighed, measure, before=False))
+    factors = [1.0]
+    for rate in after:
+        least = wanted["statistical_rate"][rate.grouping] or 0.0
+        short = 1 - rate.expected / max(least, rate.expected)
+        factors.append((short / (1 - _ENOUGH)) ** 2)  # it falls with √n
+    needed = None
+    if max(factors) > 1:
+        needed = math.ceil(max(factors) * split.chances.rows.sum())
+    return LikelyFacts(
+        name=split.likely.name,
+        told_by=split.likely.told_by,
+        is_told=bool(np.ptp(split.chances.shares, axis=0).any()),
+        contradiction=contradiction(split.people, split.learned.rates),
+        before=before,
+        after=after,
+        needed=needed,
+    )
+
+
+def _rates(weighed: Weighed, measure: Measure, *, before: bool) -> Iterator[LikelyRate]:
+    """The rates of each grouping that is about groups that are probabilities."""
+    split = weighed.split
+    values = split.chances.weight if before else weighed.weights
+    tables = {
+        told_by: split.table_of(values, split.people.memberships(split.rates(told_by)))
+        for told_by in TOLD_BY
+    }
+    known = {name: measure.rates(table) for name, table in tables.items()}
+    factor = np.ones_like(weighed.factor) if before else weighed.factor
+    drawn = [measure.rates(table) for table in weighed.true_tables(factor)]
+    limits = [split.as_root(table) for table in bounds(split.people, factor)]
+    for name, grouping in measure.named_groupings:
+        if split.axis not in grouping:
+            continue
+        rates = [one["statistical_rate"][name] or np.nan for one in drawn]
+        low, high = np.nanquantile(rates, _ENDS)
+        yield LikelyRate(
+            grouping=name,
+            names=known["names"]["statistical_rate"][name],
+            columns=known["columns"]["statistical_rate"][name],
+            bounds=_limits(measure, grouping, tables["columns"], *limits),
+            expected=float(np.nanmean(rates)),
+            interval=(float(low), float(high)),
+        )
+
+
+def _limits(
+    measure: Measure, grouping: Grouping, table: Reals, least: Reals, most: Reals
+) -> tuple[float, float]:
+    """The rate at least and at most, if so many of each group have each outcome."""
+    sizes = group_table(measure.outcomes_compared(table, grouping), grouping).sum(
+        axis=0
+    )
+    compared = measure.rates_compared(table, grouping)
+    ends = []
+    for outcome in measure.favourable_of(grouping):
+        low, high = (
+            by_stratum(
+                np.where(
+                    np.isnan(compared[outcome]),
+                    np.nan,
+                    ratio(group_table(limit, grouping)[outcome], sizes, math.nan),
+                ),
+                measure.strata,
+            )
+            for limit in (least, most)
+        )
+        lowest = ratio(np.fmin.reduce(low, axis=-1), np.fmax.reduce(high, axis=-1))
+        highest = ratio(
+            np.fmin.reduce(high, axis=-1), np.fmax.reduce(low, axis=-1), math.inf
+        )
+        ends.append((np.nanmin(lowest), np.nanmin(highest)))
+    lowest, highest = np.min(ends, axis=0)
+    return float(lowest), float(min(highest, 1.0))
+
+
+def likely_headlines(facts: LikelyFacts | None) -> Iterator[str]:
+    """How fair the groups are by what is assumed, unless the data contradict it."""
+    if facts is None:
+        return
+    for rate in facts.before:
+        yield (
+            f"The statistical rate of {rate.grouping} is about {rate.expected:.2f}"
+            f"{_between(rate.interval)} if what is assumed of {facts.name} is true;"
+            f" {_verdict(facts)[0].lower()}{_verdict(facts)[1:]}"
+        )
+
+
+def likely_blocks(facts: LikelyFacts | None) -> Iterator[Block]:
+    """What is known of groups that are probabilities, and what is expected of them."""
+    if facts is None:
+        return
+    yield Paragraph(
+        f"Nobody's {facts.name} is known for certain. Assumed:"
+        f" {TOLD_BY[facts.told_by]}. {_verdict(facts)}"
+    )
+    both = zip(facts.before, facts.after or facts.before, strict=True)
+    for before, after in both:
+        rates = (before, after)[: 1 + bool(facts.after)]
+        rows = [
+            (
+                f"if {told_by} tell the group",
+                *(_digits(getattr(one, told_by)) for one in rates),
+            )
+            for told_by in TOLD_BY
+        ]
+        expected = [f"{one.expected:.3f}{_between(one.interval)}" for one in rates]
+        limits = [_between(one.bounds).strip(" ()") for one in rates]
+        rows += [
+            ("expected by the true groups", *expected),
+            ("whatever is assumed", *limits),
+        ]
+        heads = (f"statistical rate of {before.grouping}", "before", "after")
+        yield Table("Rates by the true groups", heads[: 1 + len(rates)], tuple(rows))
+    if facts.needed is not None:
+        yield Paragraph(
+            f"About {facts.needed:,} people like these would be needed for an expected"
+            f" rate that is nearly ({_ENOUGH:g} times) what was asked for."
+        )
+
+
+def _verdict(facts: LikelyFacts) -> str:
+    """Whether the data contradict what is assumed."""
+    if not facts.is_told:
+        return (
+            "But the probabilities are the same for everybody, so they tell nothing"
+            f" about anybody's {facts.name}, and no rate by it can be learned."
+        )
+    if facts.told_by == "columns":
+        return "Nothing in the data can contradict that."
+    if facts.contradiction is None:
+        return "There is too little in the data to contradict that."
+    if facts.contradiction >= REFUTED:
+        return f"The data do not contradict that (p = {facts.contradiction:.2g})."
+    return (
+        f"The data contradict that (p = {facts.contradiction:.2g}): rates by the true"
+        " groups may be others: compare within the strata of a column that says it (an"
+        " income band, a region), or if the probabilities were predicted from columns,"
+        " say so."
+    )
+
+
+def _digits(rate: float | None) -> str:
+    return "–" if rate is None else f"{rate:.3f}"
+
+
+def _between(ends: tuple[float, float]) -> str:
+    return f" ({ends[0]:.3f} to {ends[1]:.3f})"

@@ -1,0 +1,278 @@
+"""`debias` with groups that nobody wrote down, on populations whose groups are known.
+
+`tests/fairness/test_likely.py` has the mathematics; this is what users meet.
+"""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import fairmaxent
+from fairmaxent import Likely, debias, load
+from fairmaxent.errors import InputError
+
+GROUPS = ("a", "b", "c", "d")
+SHARES = np.array([0.14, 0.05, 0.14, 0.67])
+RATES = np.array([0.49, 0.30, 0.24, 0.42])
+COLUMNS = {group: f"p_{group}" for group in GROUPS}
+RACE = Likely("race", COLUMNS, told_by="names")
+
+
+def population(seed=1, rows=4000, differ=2.15):
+    """A table of names' probabilities, the true groups, and who has the outcome."""
+    rng = np.random.default_rng(seed)
+    chances = np.exp(differ * rng.normal(size=(3000, 4)))
+    chances /= chances.sum(axis=0)
+    group = rng.choice(4, rows, p=SHARES)
+    paid = rng.random(rows) < RATES[group]
+    name = [rng.choice(3000, p=chances[:, number]) for number in group]
+    joint = (chances * SHARES)[name]
+    frame = pd.DataFrame(joint / joint.sum(axis=1, keepdims=True))
+    frame.columns = list(COLUMNS.values())
+    frame["paid"] = np.where(paid, "yes", "no")
+    frame["sex"] = rng.choice(["f", "m"], rows)
+    frame["age"] = rng.integers(20, 70, rows)
+    return frame, group, paid
+
+
+def rate_of(group, paid, weights):
+    """The lowest share with the outcome in a true group, over the highest."""
+    rates = np.bincount(group, weights * paid) / np.bincount(group, weights)
+    return rates.min() / rates.max()
+
+
+def test_weights_make_the_true_groups_equal_and_say_how_much():
+    frame, group, paid = population()
+    fit = debias(frame, "paid", RACE, favourable="yes")
+    (before,) = fit.certificate.likely.before
+    (after,) = fit.certificate.likely.after
+    truth = rate_of(group, paid, np.ones(len(paid)))
+    reached = rate_of(group, paid, fit.weights())
+    likeliest = frame[list(COLUMNS.values())].to_numpy().argmax(axis=1)
+    cut = debias(frame.assign(race=likeliest.astype(str)), "paid", "race")
+    assert reached > rate_of(group, paid, cut.weights()) + 0.05
+    assert reached > 0.85
+    for rate, seen in ((before, truth), (after, reached)):
+        low, high = rate.interval
+        assert low <= seen <= high
+        assert rate.bounds[0] <= seen <= rate.bounds[1]
+    assert after.names == pytest.approx(1)
+    assert before.columns > truth  # weighing by p is blind to half of the gap
+    assert fit.certificate.likely.contradiction > 0.05
+
+
+def test_known_groups_give_the_weights_of_a_column():
+    frame, group, _ = population()
+    for number, name in enumerate(COLUMNS.values()):
+        frame[name] = (group == number) * 1.0
+    names = np.array(GROUPS)[group]
+    plain = debias(frame.assign(race=names), "paid", "race", base_share=0)
+    for told_by in ("names", "columns"):
+        fit = debias(frame, "paid", Likely("race", COLUMNS, told_by=told_by))
+        assert fit.weights() == pytest.approx(plain.weights(), rel=1e-9)
+        (after,) = fit.certificate.likely.after
+        assert after.interval == pytest.approx((1, 1))
+
+
+def test_true_groups_of_some_count_as_certain():
+    frame, group, paid = population()
+    names = np.array(GROUPS, dtype=object)[group]
+    names[::2] = None
+    told = Likely("race", COLUMNS, told_by="names", known_groups="truth")
+    fit = debias(frame.assign(truth=names), "paid", told)
+    (some,) = fit.certificate.likely.before
+    (none,) = debias(frame, "paid", RACE).certificate.likely.before
+    assert np.ptp(some.bounds) < np.ptp(none.bounds)
+    assert rate_of(group, paid, fit.weights()) > 0.9
+
+
+@pytest.mark.parametrize("more", [{}, {"within": "sex"}, {"weight": "age"}])
+def test_a_file_and_the_table_give_the_same_weights(tmp_path, more):
+    frame, _, _ = population()
+    fit = debias(frame, "paid", RACE, **more)
+    fit.save(tmp_path / "fit")
+    again = load(tmp_path / "fit")
+    assert again.weights() == pytest.approx(fit.weights(), rel=1e-12)
+    for one in (fit, again):
+        weighed = one.weigh(frame)["fair_weight"]
+        assert weighed.to_numpy() == pytest.approx(fit.weights(), rel=1e-6)
+    assert list(again.certificate.to_dict()) == list(fit.certificate.to_dict())
+
+
+def test_drawn_rows_have_no_probabilities_and_the_rates_of_the_weights():
+    frame, _, _ = population()
+    fit = debias(pl.from_pandas(frame), "paid", [RACE, "sex"])
+    rows = fit.sample(4000, random_state=0)
+    assert rows.columns == ["paid", "sex", "age"]
+    kept = debias(frame, "paid", RACE, keep_columns=["p_a"]).sample(10)
+    assert "p_a" in kept.columns
+    weights = frame.assign(weight=fit.weights()).groupby("paid")["weight"].sum()
+    drawn = rows["paid"].value_counts().sort("paid")["count"].to_numpy()
+    assert drawn == pytest.approx(weights.to_numpy(), abs=2)
+
+
+def test_the_report_says_what_is_assumed_and_what_is_known(tmp_path):
+    frame, _, _ = population()
+    fit = debias(frame, "paid", RACE, favourable="yes")
+    for told in (str(fit), fit.report(tmp_path / "r.md") or (tmp_path / "r.md")):
+        text = told if isinstance(told, str) else told.read_text()
+        assert "Nobody's race is known for certain. Assumed: names or" in text
+        assert "The data do not contradict that (p = 0." in text
+        assert "whatever is assumed" in text
+        assert "expected by the true groups" in text
+
+
+def test_where_names_is_wrong_the_data_say_so():
+    rng = np.random.default_rng(0)
+    profile = rng.integers(0, 12, 3000)
+    chances = rng.dirichlet(8 * SHARES, 12)[profile]
+    paid = rng.random(3000) < rng.uniform(0.1, 0.9, 12)[profile]
+    frame = pd.DataFrame(chances, columns=list(COLUMNS.values()))
+    frame["paid"] = np.where(paid, "yes", "no")
+    likely = debias(frame, "paid", RACE, largest_weight=3).certificate.likely
+    assert likely.contradiction < 1e-3
+    fit = debias(frame, "paid", Likely("race", COLUMNS, told_by="columns"))
+    assert "Nothing in the data can contradict that." in str(fit)
+
+
+# ---------------------------------------------------------------- what is refused
+
+
+def spoiled(name, value, rows=(5, 9)):
+    frame, _, _ = population(rows=300)
+    frame = frame.astype({name: object})
+    frame.loc[list(rows), name] = value
+    return frame
+
+
+@pytest.mark.parametrize(
+    ("frame", "message"),
+    [
+        (
+            spoiled("p_a", 0.9),
+            r"row 5 has 0\.9, .*in all: 2\): they do not add up to 1",
+        ),
+        (spoiled("p_b", -0.1), r"row 5 has .*not from 0 to 1"),
+        (spoiled("p_c", None), r"row 5 has .*some are missing"),
+        (spoiled("p_a", "many"), "p_a"),
+    ],
+)
+def test_probabilities_that_make_no_sense_are_refused_with_the_first_row(
+    frame, message
+):
+    with pytest.raises(InputError, match=message):
+        debias(frame, "paid", RACE)
+
+
+def test_misfits_are_scaled_on_request():
+    frame = spoiled("age", 3)
+    told = Likely("race", COLUMNS, told_by="names", slack=0.02)
+    frame["p_a"] += 0.01 * (frame["p_a"] < 0.5)
+    assert debias(frame, "paid", told).weights().sum() == pytest.approx(300)
+    with pytest.raises(InputError, match=r"slack=0\.01"):
+        debias(frame, "paid", RACE)
+
+
+def test_nobody_in_a_group_is_said():
+    frame, _, _ = population(rows=300)
+    frame["p_d"] += frame["p_b"]
+    frame["p_b"] = 0.0
+    with pytest.raises(InputError, match="nobody can be 'b'; leave it out"):
+        debias(frame, "paid", RACE)
+
+
+def test_rows_without_probabilities_are_a_missing_group():
+    frame, _, _ = population()
+    frame.loc[:99, list(COLUMNS.values())] = None
+    fit = debias(frame, "paid", RACE)
+    assert fit.weights()[:100] == pytest.approx(1, abs=0.05)
+
+
+def test_equal_probabilities_for_all_are_said_to_tell_nothing():
+    frame, _, _ = population(rows=600)
+    frame[list(COLUMNS.values())] = 0.25
+    fit = debias(frame, "paid", RACE)
+    assert "nothing about anybody's race" in str(fit)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: Likely("race", COLUMNS), "needs to know what tells the group"),
+        (lambda: Likely("race", COLUMNS, told_by="x"), "known: 'names', 'columns'"),
+        (lambda: Likely("race", {"a": "p"}, told_by="names"), "name the groups"),
+        (
+            lambda: Likely("race", {"a": "p", "b": "p"}, told_by="names"),
+            "name the groups",
+        ),
+        (
+            lambda: Likely("race", COLUMNS, told_by="names", slack=2),
+            "lie between 0 and 0.5",
+        ),
+        (lambda: debias(population()[0], "paid", [RACE, RACE]), "only one"),
+        (lambda: debias(population()[0], "paid", [RACE, "p_a"]), "two roles"),
+        (
+            lambda: debias(population()[0].assign(race="x"), "paid", RACE),
+            "has a column 'race'; give the groups of likely another name",
+        ),
+        (
+            lambda: debias(pl.from_pandas(population()[0]).lazy(), "paid", RACE),
+            "needs the rows in memory",
+        ),
+        (
+            lambda: debias(population()[0].drop(columns="p_a"), "paid", RACE),
+            "p_a",
+        ),
+    ],
+)
+def test_what_makes_no_sense_is_refused(call, message):
+    with pytest.raises(InputError, match=message):
+        call()
+
+
+@pytest.mark.parametrize(
+    "door",
+    [
+        lambda frame: fairmaxent.check(frame, "paid", RACE),
+        lambda frame: fairmaxent.evaluate(frame, frame, outcome="paid", protected=RACE),
+        lambda frame: fairmaxent.metrics.statistical_rate(frame, "paid", RACE),
+        lambda frame: fairmaxent.compare(frame, "paid", RACE),
+        lambda frame: fairmaxent.FairMaxEnt(protected=RACE).fit(
+            frame.drop(columns="paid"), frame["paid"]
+        ),
+        lambda frame: fairmaxent.FairClassifier("tree", protected=RACE).fit(
+            frame.drop(columns="paid"), frame["paid"]
+        ),
+        lambda frame: fairmaxent.paper.fit(frame, outcome="paid", protected=[RACE]),
+    ],
+)
+def test_doors_that_do_not_know_likely_groups_say_so(door):
+    frame, _, _ = population(rows=200)
+    with pytest.raises(InputError, match=r"ikely|probabilities"):
+        door(frame)
+
+
+def test_the_estimator_takes_them_by_name():
+    frame, group, paid = population()
+    model = fairmaxent.FairMaxEnt(likely=RACE, random_state=0)
+    model.fit(frame.drop(columns="paid"), frame["paid"])
+    assert rate_of(group, paid, model.sample_weight_) > 0.85
+
+
+def test_inspect_says_what_is_expected_and_what_contradicts_it():
+    frame, group, paid = population()
+    look = fairmaxent.inspect(frame, "paid", ["sex", RACE], favourable="yes")
+    (rate,) = look.likely.before
+    fit = debias(frame, "paid", ["sex", RACE], favourable="yes")
+    assert fit.certificate.likely.before == (rate,)
+    assert look.likely.after == ()
+    truth = rate_of(group, paid, np.ones(len(paid)))
+    assert rate.interval[0] <= truth <= rate.interval[1]
+    said = str(look)
+    assert "The statistical rate of race is about 0." in said
+    assert "whatever is assumed" in said
+    assert [one.name for one in look.groupings] == ["sex"]
+    for option in ({"cluster": "age"}, {"reference": "f"}):
+        with pytest.raises(InputError, match="cannot go together with likely"):
+            fairmaxent.inspect(frame, "paid", RACE, **option)
