@@ -3,10 +3,12 @@ budget after the other.
 
 Adult is prepared as in private-pgm: 14 columns, numbers in their own levels or in 100
 bins of equal width. 70 % of the people are fitted, and the models are judged on the
-other 30 %. ``python benchmarks/privacy.py`` writes privacy.json and the table of
-docs/questions/private.md; ``--quick`` only prints a few runs of Adult with ε = 1.
+other 30 %. ``python benchmarks/privacy.py`` writes privacy.json and the tables of
+docs/questions/private.md; ``--quick`` only prints a few runs of Adult with ε = 1, and
+``--sizes`` measures parts of Adult alone, of several numbers of rows and columns.
 With ``--mst FOLDER``, rows of MST are judged as well: those in the folder, and others
-that an interpreter with mbi makes, if FAIRMAXENT_MBI_PYTHON names one.
+that an interpreter with mbi makes, if FAIRMAXENT_MBI_PYTHON names one. Without it, what
+was measured of MST stays.
 """
 
 import argparse
@@ -36,12 +38,21 @@ from sklearn.metrics import roc_auc_score
 
 from fairmaxent import Domain, InfeasibleError, Privacy, datasets, debias
 from fairmaxent.fit import pipeline
+from fairmaxent.inspection import inspect
 
 EPSILONS = (0.5, 1.0, 4.0, math.inf)
 DELTA = 1e-9
 RUNS, FAIR_RUNS, SMALL = 5, 2, 1000
 PAGE = HERE.parent / "docs" / "questions" / "private.md"
-_PLACE = re.compile(r"(<!-- measured: privacy -->\n).*?(<!-- measured: end -->)", re.S)
+
+# Parts of Adult: so many people, and their outcome, sex and further columns.
+SIZES = (1_000, 3_000, 10_000, 30_000)
+JUDGED = 14_000  # others, on whom models are judged
+PARTS = {
+    4: ("age", "education_num"),
+    8: ("marital_status", "hours_per_week", "occupation", "race"),
+    13: None,  # all others, too
+}
 
 # Columns of COMPAS that were made from the outcome, or that scores were made from.
 TELLING = (
@@ -112,6 +123,17 @@ class Coded:
         return Domain.declare(
             levels={name: list(range(size)) for name, size in self.sizes.items()}
         )
+
+
+@dataclass(frozen=True)
+class Part(Coded):
+    """So many of the people, in any order; the last ones are judged."""
+
+    rows: int
+
+    def split(self) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """The first ones, and always the same others."""
+        return self.frame.iloc[: self.rows], self.frame.iloc[-JUDGED:]
 
 
 # ---------------------------------------------------------------- tables
@@ -186,6 +208,27 @@ def acs() -> Coded | None:
         else:
             codes[name], sizes[name] = _categories(frame[name])
     return Coded("ACS mobility", pd.DataFrame(codes).astype(int), sizes, "MIG", "SEX")
+
+
+def parts_of_adult() -> Iterator[Part]:
+    """Adult with numbers in 16 bins, and few rows and columns of it, or many."""
+    whole = other("adult", "Adult")
+    frame = whole.frame.sample(frac=1.0, random_state=0)
+    names = [whole.outcome, whole.protected]
+    for more in PARTS.values():
+        names += more or [
+            name for name in whole.sizes if name not in {*names, "education"}
+        ]
+        sizes = {name: whole.sizes[name] for name in names}
+        for rows in SIZES:
+            yield Part(
+                name=f"{rows} × {len(names)}",
+                frame=frame[names],
+                sizes=sizes,
+                outcome=whole.outcome,
+                protected=whole.protected,
+                rows=rows,
+            )
 
 
 def _categories(values: Any) -> tuple[Any, int]:
@@ -325,9 +368,36 @@ def mst(table: Coded, epsilon: float, folder: Path) -> dict[str, float]:
     return mean_of(runs)
 
 
-def curve(table: Coded, folder: Path | None) -> list[dict[str, Any]]:
+def of_size(table: Coded) -> dict[str, Any]:
+    """What models learn from private rows of one size, and what was foreseen."""
+    people, judged = table.split()
+    worth = inspect(
+        people,
+        table.outcome,
+        table.protected,
+        domain=table.domain,
+        privacy=Privacy(epsilon=1.0, delta=DELTA),
+    ).private
+    record = {
+        "rows": len(people),
+        "columns": len(table.sizes),
+        "real": quality(table, people, judged),
+        "foreseen": worth.rate_ranges[table.protected],
+    }
+    for epsilon in EPSILONS[:-1]:
+        count = RUNS if len(people) < 10 * SMALL else FAIR_RUNS
+        runs = _runs(table, epsilon, count, {"statistical_rate": None})
+        record[f"{epsilon:g}"] = mean_of([*runs])
+    print(table.name, json.dumps(record), flush=True)
+    return record
+
+
+def curve(
+    table: Coded, folder: Path | None, known: dict[str, Any]
+) -> list[dict[str, Any]]:
     """Private and fair rows, for one budget after the other, and those of MST."""
     points = []
+    of_mst = {point["epsilon"]: point.get("mst") for point in known.get("curve", [])}
     for epsilon in EPSILONS:
         exact, noise = math.isinf(epsilon), pipeline.OpenDP
         if exact:
@@ -353,6 +423,8 @@ def curve(table: Coded, folder: Path | None) -> list[dict[str, Any]]:
         }
         if folder is not None and not exact:
             point["mst"] = mst(table, epsilon, folder)
+        elif of_mst.get(point["epsilon"]):
+            point["mst"] = of_mst[point["epsilon"]]
         print(table.name, epsilon, json.dumps(point), flush=True)
         points.append(point)
     return points
@@ -378,6 +450,29 @@ def markdown(results: dict[str, Any]) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
+def markdown_of_sizes(records: Sequence[dict[str, Any]]) -> str:
+    """The parts as one table."""
+    heads = ["Rows fitted", "columns", "AUC, real rows"]
+    heads += [f"AUC, ε = {epsilon:g}" for epsilon in EPSILONS[:-1]]
+    heads += ["one column", "two columns", "rate of a group, foreseen"]
+    lines = [f"| {' | '.join(heads)} |", "| ---: " * len(heads) + "|"]
+    for record in records:
+        rate, _ = record["foreseen"]
+        cells = [f"{record['rows']:,}", str(record["columns"])]
+        cells.append(f"{record['real']['auc']:.3f}")
+        cells += [
+            _shown(record[f"{epsilon:g}"], "auc", ".3f") for epsilon in EPSILONS[:-1]
+        ]
+        cells += [_shown(record["1"], key, ".2%") for key in ("one_way", "two_way")]
+        cells.append(f"± {rate:.1%}")
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _shown(values: dict[str, float], key: str, form: str) -> str:
+    return format(values[key], form) if values["runs"] else "–"
+
+
 def _cell(point: dict[str, Any]) -> str:
     """The AUC as the rates were, with equal rates, and of MST."""
     plain = point["private"]
@@ -391,17 +486,24 @@ def _cell(point: dict[str, Any]) -> str:
     return text
 
 
-def write(measured: dict[str, Any]) -> None:
-    """Keep the results beside those of the other tables, and fill the page."""
-    results = json.loads((HERE / "privacy.json").read_text(encoding="utf-8")) | measured
-    (HERE / "privacy.json").write_text(
-        json.dumps(results, indent=1) + "\n", encoding="utf-8"
+def known_results(name: str) -> Any:
+    """What was measured before."""
+    return json.loads((HERE / name).read_text(encoding="utf-8"))
+
+
+def write(name: str, results: Any) -> None:
+    """Keep results, and fill their place in the page."""
+    text = json.dumps(results, indent=1) + "\n"
+    (HERE / name).write_text(text, encoding="utf-8")
+    is_of_sizes = name == "privacy_sizes.json"
+    filled = markdown_of_sizes(results) if is_of_sizes else markdown(results)
+    mark = "privacy by size" if is_of_sizes else "privacy"
+    place = re.compile(
+        rf"(<!-- measured: {mark} -->\n).*?(<!-- measured: end -->)", re.S
     )
     page = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(
-        _PLACE.sub(lambda match: f"{match[1]}{markdown(results)}{match[2]}", page),
-        encoding="utf-8",
-    )
+    page = place.sub(lambda match: f"{match[1]}{filled}{match[2]}", page)
+    PAGE.write_text(page, encoding="utf-8")
 
 
 def main() -> None:
@@ -423,7 +525,13 @@ def main() -> None:
         metavar="FOLDER",
         help="judge rows of MST in this folder, too",
     )
+    parser.add_argument(
+        "--sizes", action="store_true", help="measure parts of Adult, and nothing else"
+    )
     given = parser.parse_args()
+    if given.sizes:
+        write("privacy_sizes.json", [of_size(part) for part in parts_of_adult()])
+        return
     if given.quick:
         runs = [
             measured(adult(), 1.0, seed, statistical_rate=None) for seed in range(RUNS)
@@ -447,7 +555,10 @@ def main() -> None:
                 "columns": len(table.sizes),
             },
         )
-        write({table.name: {**size, "real": real, "curve": curve(table, given.mst)}})
+        results = known_results("privacy.json")
+        points = curve(table, given.mst, results.get(table.name, {}))
+        results[table.name] = {**size, "real": real, "curve": points}
+        write("privacy.json", results)
 
 
 if __name__ == "__main__":

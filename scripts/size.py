@@ -58,7 +58,7 @@ HOLDERS = {"request", "asked", "plan", "training", "estimating"}
 # How many files act on an option at most where these are not enough, and why.
 REASONS = {
     "detail": (6, "reading keeps values, the problem needs them; two refuse it"),
-    "domain": (13, "each door that reads a table can say how its columns are read"),
+    "domain": (12, "each door that reads a table can say how its columns are read"),
     "estimate": (10, "made by the pipeline, shown by each telling; two refuse it"),
     "favourable": (15, "each question about outcomes has it, in records of its own"),
     "forbid": (

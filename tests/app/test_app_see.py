@@ -177,7 +177,10 @@ def test_a_hand_that_rests_on_a_curve_needs_no_other_fit(client, monkeypatch):
     monkeypatch.setattr(shown, "fit_rows", None)
     for point in points[::5]:
         rates = {"sex": point["value"], "region": 1}
-        assert client.fit(state, **both, statistical_rate=rates)["see"] == point["see"]
+        see = client.fit(state, **both, statistical_rate=rates)["see"]
+        assert see == point["see"]
+        wanted = {one["wanted"] for one in see["rates"] if one["columns"] == "sex"}
+        assert point["value"] in wanted
 
 
 def test_pins_have_names_and_none_is_lost(client):

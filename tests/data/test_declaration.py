@@ -11,8 +11,9 @@ import pytest
 
 from fairmaxent import Domain, InputError, debias
 from fairmaxent.data import frames
-from fairmaxent.data.declaration import VALUES_PER_BIN, declared_rows
+from fairmaxent.data.declaration import VALUES_PER_BIN
 from fairmaxent.data.domain import bound
+from fairmaxent.data.reading import declared_rows
 from fairmaxent.data.shareable import FEWEST_ROWS, shareable
 from fairmaxent.engines.lazy_counts import level_expression
 from fairmaxent.errors import ColumnError, LevelError
@@ -57,12 +58,8 @@ def test_codes_and_back(make):
     far = frames.open_frame(
         polars.DataFrame({"x": polars.Series([3_000_000]).cast(polars.Date)})
     )
-    assert (
-        declared_rows(far, Domain.declare(edges={"x": [D(1950, 1, 1), D(2010, 1, 1)]}))[
-            "x"
-        ][0]
-        > 2.5e11
-    )
+    edges = {"x": [D(1950, 1, 1), D(2010, 1, 1)]}
+    assert declared_rows(far, Domain.declare(edges=edges))["x"].to_list() == [D.max]
 
 
 def test_numbers_are_spread_evenly_over_their_bin():

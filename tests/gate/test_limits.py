@@ -218,13 +218,7 @@ def failing(size, share):
     return chance
 
 
-@pytest.mark.parametrize(
-    "size",
-    [
-        pytest.param(60, marks=pytest.mark.xfail(reason="5.4 % fail, and 6.7 % of 20")),
-        pytest.param(600, marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.parametrize("size", [60, pytest.param(600, marks=pytest.mark.slow)])
 def test_sizes_on_their_limit_seldom_fail(size):
     """Shares of 4/9 and 5/9 are exactly on it; those of 1/4 and 3/4 are found."""
     assert 0.01 < failing(size, 4 / 9) <= 0.05

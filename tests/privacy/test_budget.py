@@ -2,13 +2,17 @@
 door.
 """
 
+import json
 import math
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
+from scipy.stats import norm
 
 from fairmaxent import InputError, Privacy
 from fairmaxent.privacy.budget import Ledger, Spent, epsilon_of, rho_of
+from pages import DOCS
 from tables import times
 
 
@@ -114,3 +118,44 @@ def test_a_budget_that_makes_no_sense_is_refused_and_noise_has_no_seed(
         Privacy(epsilon=1.0, budget=1.0)
     with pytest.raises(TypeError, match="seed"):
         Privacy(epsilon=1.0, seed=0)
+
+
+def gaussian_delta(mu, epsilon):
+    """The δ of Gaussian noise with sensitivity/σ = μ in all (Balle and Wang 2018)."""
+    near = norm.cdf(mu / 2 - epsilon / mu)
+    far = math.exp(epsilon + norm.logcdf(-mu / 2 - epsilon / mu))
+    return near - far
+
+
+def saved(epsilon, delta):
+    """By how much noise could be smaller if every look were Gaussian."""
+    exact = brentq(lambda mu: gaussian_delta(mu, epsilon) - delta, 1e-3, 50, xtol=1e-13)
+    return 1 - math.sqrt(2 * rho_of(epsilon, delta)) / exact
+
+
+def test_tighter_accounting_would_hardly_need_less_noise():
+    """Decision 031, in numbers."""
+    assert gaussian_delta(1.0, 0.0) == pytest.approx(2 * norm.cdf(0.5) - 1)
+    found = [round(100 * saved(epsilon, 1e-9), 1) for epsilon in (0.5, 1, 4)]
+    assert found == [5.1, 4.9, 4.4]
+    # A choice within a range of r by bounded range costs r²/8. The μ that dominates it
+    # must have its total variation, tanh(r/4), at least.
+    r = 0.05
+    mu = brentq(lambda mu: 2 * norm.cdf(mu / 2) - 1 - math.tanh(r / 4), 1e-9, 1)
+    assert (mu**2 / 2) / (r**2 / 8) == pytest.approx(math.pi / 2, rel=1e-3)
+
+
+def test_less_noise_would_hardly_make_better_models():
+    """By the slope of the measured curves, at ε = 1."""
+    text = (DOCS.parent / "benchmarks" / "privacy.json").read_text(encoding="utf-8")
+    gains = {}
+    for record in json.loads(text).values():
+        aucs = {point["epsilon"]: point["private"]["auc"] for point in record["curve"]}
+        slope = max(
+            (aucs[4.0] - aucs[1.0]) / math.log(4),
+            (aucs[1.0] - aucs[0.5]) / math.log(2),
+        )
+        less = epsilon_of(rho_of(1, 1e-9) / (1 - saved(1, 1e-9)) ** 2, 1e-9)
+        gains[record["rows"]] = slope * math.log(less)
+    assert max(gains.values()) < 0.006
+    assert max(gain for rows, gain in gains.items() if rows > 1_000) < 0.002

@@ -371,6 +371,12 @@ def test_the_three_way_table_has_its_margins_and_no_more_structure():
     )
 
 
+def test_cells_that_hold_nearly_nothing_are_no_infinity():
+    table = np.array([[[5e-324, 1.0], [5e-324, 1.0]]])
+    fitted = three_way(table, np.array([[5.0, 5.0]]), np.array([[4.0, 6.0]]))
+    np.testing.assert_allclose(fitted, [[[2.0, 3.0], [2.0, 3.0]]])
+
+
 def test_edges_form_a_tree_and_forced_ones_are_in_it():
     rng = np.random.default_rng(4)
     sizes = (2, 3, 2, 4, 2)

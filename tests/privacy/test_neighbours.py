@@ -374,14 +374,6 @@ def compare(seed, rows, folder):
     return outcomes
 
 
-@pytest.fixture
-def recording(monkeypatch, tmp_path):
-    monkeypatch.setattr(pipeline, "OpenDP", Recording)
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 @pytest.mark.parametrize(
     "seed",
     [0, 1, 2, 3, *(pytest.param(n, marks=pytest.mark.slow) for n in range(100, 150))],

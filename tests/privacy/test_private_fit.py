@@ -66,6 +66,17 @@ def test_rates_are_exact_although_counts_are_noisy(noise):
     assert rows["sex"].value_counts()["count"].to_list() == [500, 500]
 
 
+def test_the_report_says_by_how_much_one_person_can_change_each_look(noise, tmp_path):
+    fit = private(privacy=Privacy(epsilon=4.0, rows_per_person=3), estimate=None)
+    fit.report(tmp_path / "report.md")
+    text = (tmp_path / "report.md").read_text(encoding="utf-8")
+    table = text.split("| Sensitivity |")[1].split("Sum, of")[0]
+    rows = [line.split("|") for line in table.splitlines()[2:] if line.count("|") == 7]
+    assert [row[4].strip() for row in rows] == ["3"] * len(
+        fit.certificate.privacy.spent
+    )
+
+
 @pytest.mark.parametrize("largest_hub", [0, 32])
 @pytest.mark.parametrize(("column", "level"), [("sex", "f"), ("town", "x")])
 def test_targets_and_prohibitions_hold_too(
@@ -419,7 +430,7 @@ def test_an_error_of_an_engine_does_not_show_a_value(noise):
     lazy = people().lazy().with_columns(age=ages.cast(polars.Float64))
     with pytest.raises(StorageError, match="pilot"):
         debias(lazy, "hired", "sex", estimate=None)
-    with pytest.raises(StorageError, match="could not read or compute it") as caught:
+    with pytest.raises(StorageError, match="could not be read or computed") as caught:
         private(lazy)
     assert "pilot" not in "".join(traceback.format_exception(caught.value)).replace(
         '"pilot"', ""

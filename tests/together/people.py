@@ -81,7 +81,7 @@ def declared(columns: list[str]):
         "drive": ["bike", "car", "train"],
         "name": [f"person {number:04d}" for number in range(ROWS)],
     }
-    edges = {"skill": EDGES}
+    edges = {"skill": EDGES, "branch": [0, ROWS // IN_A_BRANCH]}
     return Domain.declare(
         levels={name: levels[name] for name in columns if name in levels},
         edges={name: edges[name] for name in columns if name in edges},

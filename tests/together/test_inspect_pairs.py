@@ -9,11 +9,13 @@ import numpy as np
 from asked import tables_by_stratum
 from calls import Wish, verdicts, wrong
 from comparing import REFERENCE, as_compared, rate_of, small_labels, with_reference
+from scipy.stats import norm
 
-from fairmaxent import Domain, inspect
-from people import EDGES, GOOD, everybody
+from fairmaxent import Domain, Privacy, debias, inspect
+from people import EDGES, GOOD, declared, everybody
 
 UNWEIGHTED = everybody().drop(columns="design")
+DECLARED = declared(list(UNWEIGHTED))
 WEIGHED = 0.02  # how far a ratio may be off if rows count by what they tell
 
 
@@ -101,6 +103,19 @@ def bins_are_groups(options, result):
     assert summary.levels == len(EDGES) - 1
 
 
+def noise_is_as_foreseen(options, result):
+    """As the certificate of a private fit says, which has 95 %."""
+    names = ("outcome", "protected", "within", "privacy", "domain")
+    asked = {name: options[name] for name in names if name in options}
+    fit = debias(UNWEIGHTED, **asked, estimate=None)
+    certified, _ = fit.certificate.privacy.count_ranges
+    foreseen = result.private.count_range
+    quantile = norm.ppf((1 + options.get("confidence", 0.95)) / 2)
+    # The budget is split by the noisy number of rows.
+    assert abs(foreseen / quantile / certified * 1.96 - 1) < 0.1
+    assert result.private.rate_ranges.keys() >= {*options["protected"]}
+
+
 BOTH = {"protected": ["sex", "race"]}
 WISHES = (
     Wish("outcome", {"outcome": "grade"}, is_a_promise),
@@ -123,6 +138,12 @@ WISHES = (
         needs={"protected": ["drive"]},
     ),
     Wish("reference", {"reference": "by column"}, is_a_promise),
+    Wish(
+        "privacy",
+        {"privacy": Privacy(epsilon=2.0)},
+        noise_is_as_foreseen,
+        needs={"domain": DECLARED, "outcome": "hired", "protected": ["sex"]},
+    ),
     Wish("confidence", {"confidence": 0.99}, intervals_are_wider_than(confidence=0.9)),
 )
 PROMISES = (rates_are_those_of_pandas, gaps_are_those_of_pandas)

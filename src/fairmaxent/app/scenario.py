@@ -318,7 +318,7 @@ class Scenario:
             given=values,
             table=table,
             options=options,
-            roles=roles.checked(source, table.typed),
+            roles=roles.checked(source, table.typed, declaration),
             asked=asked,
             wanted=options.record(OutputOptions),
             columns_as=options.record(DomainOptions),

@@ -117,7 +117,7 @@ def debias_command(
         with bar(f"reading {data}"):
             source, is_scanned = _opened(data, asked, wanted, columns_as, reading)
         with unchanged(data) if is_scanned else contextlib.nullcontext():
-            roles = roles.checked(source, data)
+            roles = roles.checked(source, data, columns_as.declaration)
             wanted = wanted.in_form(source)
             with bar(f"fitting {data}") as progress:
                 domain = columns_as.declaration or columns_as.domain_of(

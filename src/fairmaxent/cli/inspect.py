@@ -28,6 +28,7 @@ from fairmaxent.cli.reading import (
 from fairmaxent.cli.request import RoleOptions, proposed_role_options
 from fairmaxent.cli.terminal import bar, echo, json_record
 from fairmaxent.cli.values import as_typed
+from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import value_text
 from fairmaxent.data.limits import memory_limit, memory_text
@@ -44,6 +45,7 @@ from fairmaxent.inspection.findings import inspection_text
 from fairmaxent.options import NOTHING, option
 from fairmaxent.options.values import TEXTS
 from fairmaxent.plain_text import Values
+from fairmaxent.privacy.budget import Privacy
 
 # Options that are repeated as they were given: how the file is read, and how columns
 # are compared.
@@ -111,6 +113,14 @@ class InspectOptions:
         **TARGET,
         help="Write a draft domain (TOML) to edit, for 'debias --epsilon'.",
     )
+    epsilon: float | None = option(
+        None,
+        text="number",
+        help=(
+            "Say how far off a private fit with this ε would be, before anything is"
+            " spent; needs --domain."
+        ),
+    )
     force: bool = option(False, **FORCE)
 
     @property
@@ -155,14 +165,18 @@ def inspect_command(
             roles = roles.checked(table, data)
         with bar("looking"):
             domain = columns_as.domain_of(table.frame, roles.weight)
+            promise = None
+            if wanted.epsilon is not None:
+                promise = Privacy(epsilon=wanted.epsilon)
             inspection = inspected(
                 table.frame,
                 roles,
-                domain,
+                columns_as.declaration or domain,
                 within=wanted.within,
                 cluster=wanted.cluster,
                 smallest_group=wanted.smallest_group,
                 reference=wanted.reference,
+                privacy=promise,
             )
         if wanted.write_config is not None:
             config = _config(inspection, roles, wanted.within, reading, columns_as)
@@ -231,7 +245,7 @@ def _foreseen(lazy: Any, size: int) -> str:
 def inspected(
     frame: Any,
     roles: RoleOptions,
-    domain: Domain | None,
+    domain: Domain | Declaration | None,
     **compared: Any,
 ) -> Inspection:
     """Look at a table with the roles that were chosen.

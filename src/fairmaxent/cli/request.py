@@ -55,10 +55,13 @@ class RoleOptions:
             "favourable": self.favoured,
         }
 
-    def checked(self, table: TableFile, path: str) -> Self:
+    def checked(
+        self, table: TableFile, path: str, declared: Declaration | None = None
+    ) -> Self:
         """Check that the columns exist, and read the favourable levels.
 
-        They become what the outcome holds: true, a number, or a text.
+        They become what the outcome holds: true, a number, or a text. If levels are
+        declared, the type of the column says nothing about them.
         """
         schema = table.frame.collect_schema()
         names = schema.names()
@@ -77,6 +80,8 @@ class RoleOptions:
                     " with --columns"
                 )
             raise ColumnError(f"{path} has no column {name!r}; {hint}")
+        if declared is not None:
+            return self
         return replace(
             self,
             favourable=tuple(

@@ -121,6 +121,8 @@ class Attribute:
 
     def exact_level(self, value: object) -> int:
         """Return the level of a raw value that is alone in it, or of a label's text."""
+        if self.kind == "boolean" and isinstance(value, str):
+            value = value.capitalize()
         position = self._find(value)
         if position is None:
             return self._label_level(value)

@@ -28,7 +28,6 @@ from fairmaxent.data.declaration import (
     DecimalMark,
     Declaration,
     Lists,
-    plain_value,
 )
 from fairmaxent.data.frames import (
     Frame,
@@ -38,6 +37,7 @@ from fairmaxent.data.frames import (
     library_of,
     numbers_of,
     open_frame,
+    plain_value,
 )
 from fairmaxent.data.identifiers import looks_like_identifier
 from fairmaxent.data.levels import (

@@ -266,11 +266,10 @@ def number_of(value: object) -> float | None:
     >>> number_of(datetime.date(1970, 1, 2))
     86400.0
     """
-    if isinstance(value, np.datetime64 | np.timedelta64):
-        value = value.astype(f"{value.dtype.kind}8[us]").item()
+    value = plain_value(value)
     if isinstance(value, bool):
         return None
-    if isinstance(value, int | float | Decimal | np.integer | np.floating):
+    if isinstance(value, int | float | Decimal | np.floating):  # of 16 bytes
         return float(value)
     if isinstance(value, datetime.datetime):
         if not value.tzinfo:
@@ -287,6 +286,17 @@ def number_of(value: object) -> float | None:
         seconds = value.days * 86_400 + value.seconds
         return (seconds * 1_000_000 + value.microseconds) / _MICROSECONDS
     return None
+
+
+def plain_value(value: Any) -> Any:
+    """A value as Python has it, not numpy, whose nanoseconds would become numbers."""
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        unit, _ = np.datetime_data(value.dtype)
+        if unit in ("ns", "ps"):
+            value = value.astype(f"{value.dtype.kind}8[us]")
+    if isinstance(value, np.generic):
+        return value.item()
+    return value
 
 
 def numbers_of(values: Iterable[object]) -> Reals:
@@ -330,6 +340,20 @@ def _floats(column: Column) -> Reals:
     if numbers.dtype.kind not in "biuf" and not exact:
         numbers = column.cast(nw.Float64).to_numpy()
     return np.asarray(numbers, dtype=float)
+
+
+def within_years(column: Column) -> Column:
+    """The dates; those beyond the years 1 to 9999, which Python lacks, as the last."""
+    dtype = column.dtype
+    if isinstance(dtype, nw.Date):
+        return column.clip(datetime.date.min, datetime.date.max)
+    if (
+        isinstance(dtype, nw.Datetime)
+        and dtype.time_zone is None
+        and dtype.time_unit != "ns"  # which end in 2262
+    ):
+        return column.clip(datetime.datetime.min, datetime.datetime(9999, 12, 31))
+    return column
 
 
 def is_foreign(problem: BaseException) -> bool:

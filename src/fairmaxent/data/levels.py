@@ -2,7 +2,7 @@
 
 import datetime
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import pairwise
@@ -415,7 +415,7 @@ def edge_labels(texts: Sequence[str], *, below: bool, above: bool) -> list[str]:
     return labels
 
 
-def value_key(value: object) -> Hashable:
+def value_key(value: object) -> tuple[str, Any]:
     """Return a key, equal for equal values.
 
     1, True and "1" differ; 1 and 1.0, or a date in two libraries, do not.

@@ -3,29 +3,72 @@
 Here a table in memory is read, from one record to the next: its weights, because bins
 have about equal weight; the levels of each column; which columns look like identifiers;
 and the codes of the others. A lazy frame is read in `engines`, where its rows are.
+
+A private fit reads cell by cell, by what was declared. A library gives all cells of a
+column one type, so one more row may turn the truth values of everybody into numbers,
+and numbers or dates into text. So what is equal in another type is the same here.
 """
 
-from collections.abc import Collection
+import datetime
+import re
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 
-from fairmaxent.data.declaration import Declaration, declared_rows
+from fairmaxent.data.columns import distinct_values
+from fairmaxent.data.declaration import (
+    DateOrder,
+    Declaration,
+    at_midnight,
+    column_of,
+    edge_kind,
+)
 from fairmaxent.data.domain import Domain, EncodedTable, fitting, learn_columns
-from fairmaxent.data.frames import Column, Frame, one_like, open_frame, read_weights
-from fairmaxent.data.levels import ColumnOptions
+from fairmaxent.data.frames import (
+    Column,
+    Frame,
+    build,
+    is_missing,
+    library_of,
+    one_like,
+    open_frame,
+    plain_value,
+    read_weights,
+    take,
+    to_numbers,
+    within_years,
+)
+from fairmaxent.data.levels import ColumnOptions, value_key, value_text
 from fairmaxent.data.likely import Chances, Likely
 from fairmaxent.data.roles import DetailOption, Roles
 from fairmaxent.data.table import (
     Counted,
+    Mask,
     NameList,
     Names,
     Positions,
     Reals,
 )
-from fairmaxent.errors import ColumnError, InputError, Option
+from fairmaxent.errors import ColumnError, InputError, LevelError, Option, shown
 from fairmaxent.progress import Progress, silent
+
+UNDECLARED = object()  # what a cell is read as that no declaration knows
+_NAN = "nan"  # as libraries write it in a column of text, in whatever case
+_NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(E[+-]?\d+)?|INF(INITY)?)", re.ASCII)
+_MOMENT = re.compile(
+    r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d(:\d\d)?)?)?",
+    re.ASCII,
+)
+_WRITTEN = re.compile(
+    r"(\d{1,2})([./-])(\d{1,2})\2(\d{4})(?: (\d{1,2})(:\d\d(?::\d\d)?))?", re.ASCII
+)
+_COMMA = str.maketrans(",.", ". ")  # a point is no part of a number then
+_WHOLE = 2**53  # below which a float is exact
+_DAY_LENGTH = 10  # of 2025-02-01
 
 
 @dataclass(frozen=True)
@@ -75,9 +118,11 @@ class ReadingRequest:
     progress: Progress = silent
 
     @property
-    def is_lenient(self) -> bool:
-        """Whether rows are left out instead of refused, which may leave none."""
-        return isinstance(self.domain, Declaration) and not self.domain.refuses
+    def by_value(self) -> Declaration | None:
+        """The declaration by which each cell is read, whatever its type, if one is."""
+        if isinstance(self.domain, Declaration) and self.domain.undeclared is not None:
+            return self.domain
+        return None
 
     def roles(self, domain: Domain) -> Roles:
         """Look the columns up."""
@@ -115,7 +160,12 @@ class ReadingRequest:
 
 def read_table(frame: Any, request: ReadingRequest) -> Reading:
     """Read a table that is in memory: encode its rows, and merge equal ones."""
-    frame = _opened(frame, request)
+    declaration = request.by_value
+    if declaration is None:
+        frame = open_frame(frame)
+    else:  # a private fit sees of it what was declared, and nothing else
+        frame = open_frame(frame, may_be_empty=not declaration.refuses)
+        frame = declared_rows(frame, declaration)
     request.progress("read", 0.0)
     weights = read_weights(frame, request.weight)
     shares = None
@@ -158,13 +208,220 @@ def read_table(frame: Any, request: ReadingRequest) -> Reading:
     )
 
 
-def _opened(frame: Any, request: ReadingRequest) -> Frame:
-    """The table; a private fit sees of it what was declared, and nothing else."""
-    opened = open_frame(frame, may_be_empty=request.is_lenient)
-    declaration = request.domain
-    if isinstance(declaration, Declaration) and declaration.undeclared is not None:
-        return declared_rows(opened, declaration)
-    return opened
+@dataclass(frozen=True)
+class DeclaredColumn:
+    """How the cells of a column are read by what was declared of it."""
+
+    name: str
+    declaration: Declaration
+    # texts that mean missing, in a file of text
+    markers: Collection[str] = ()
+
+    def read(self, cell: object) -> Any:
+        """A level, or a number or date within edges, or `UNDECLARED`; None: missing.
+
+        It does not depend on the other cells, nor on the type that these give it.
+        """
+        try:
+            return self._meant(_scalar(cell))
+        # whatever a cell of a strange type raises: 31 February, an overflow, an
+        # unhashable list
+        except Exception:
+            return UNDECLARED
+
+    def check_type(self, dtype: Any) -> None:
+        """Refuse types that cannot be read cell by cell.
+
+        That is lists, and dates that became numbers of days or of microseconds.
+        """
+        kinds = {kind for kind, _ in self._levels}
+        for edge in self.declaration.edges.get(self.name, ()):
+            kinds.add(value_key(edge)[0])
+        are_numbers = dtype.is_numeric() and "time" in kinds
+        are_times = dtype.is_temporal() and "number" in kinds
+        if are_numbers or are_times or dtype.is_nested():
+            raise ColumnError(
+                f"column {self.name!r} is of type {dtype}, whose cells are not read as"
+                " what was declared; convert it. A library may have chosen the type by"
+                " the rows, so do not pass it on"
+            )
+
+    def _meant(self, cell: Any) -> Any:
+        is_gap = is_missing(cell)
+        if isinstance(cell, str):
+            is_gap = cell in self.markers or cell.lower() == _NAN
+        if not is_missing(cell):
+            for key in self._keys(cell):
+                if key in self._levels:
+                    return self._levels[key]
+            value = self._spelled(cell)
+            if self.name in self.declaration.edges and edge_kind(value):
+                is_date = isinstance(value, datetime.date)
+                if is_date == self.declaration.has_dates(self.name):
+                    return within_edges(value)
+        if is_gap and self.name in self.declaration.missing:
+            return None
+        return UNDECLARED
+
+    @cached_property
+    def _levels(self) -> dict[tuple[str, Any], Any]:
+        """Each level by what it is equal to; a text is itself first of all."""
+        levels = self.declaration.levels.get(self.name, ())
+        texts = {("text", level): level for level in levels}
+        return {key: level for level in levels for key in self._keys(level)} | texts
+
+    def _keys(self, value: Any) -> Iterator[tuple[str, Any]]:
+        """What a value is equal to, whatever type a table gives it; the best first.
+
+        1, true and their texts are equal; a date and its midnight; and 0.7 in single
+        precision and in double.
+        """
+        if isinstance(value, str):
+            yield "text", value.strip()
+            value = self._spelled(value)
+        kind, plain = value_key(value)
+        if kind in ("truth", "number"):
+            kind = "number"
+            plain = float(plain)
+        yield "text", value_text(value)
+        yield kind, plain
+        if kind == "number" and not plain.is_integer():
+            yield "single", float(np.float32(plain))
+
+    def _spelled(self, cell: Any) -> Any:
+        """The number or time that a text spells; a truth value is 0 or 1."""
+        if isinstance(cell, bool):
+            return int(cell)
+        if not isinstance(cell, str):
+            return cell
+        text = cell.strip().upper()
+        if text in ("TRUE", "FALSE"):
+            return int(text == "TRUE")
+        if self.declaration.decimal == "," and ("," in text or self.markers):
+            text = text.translate(_COMMA)
+        if _NUMBER.fullmatch(text):
+            return int(text) if text.lstrip("+-").isdecimal() else float(text)
+        if self.declaration.dates is not None:
+            text = _iso_date(text, self.declaration.dates)
+        if not _MOMENT.fullmatch(text):
+            return cell
+        if len(text) == _DAY_LENGTH:
+            return datetime.date.fromisoformat(text)
+        return datetime.datetime.fromisoformat(text)
+
+
+def _scalar(cell: object) -> Any:
+    """A cell as Python has it: bytes as their text, and complex numbers as real ones.
+
+    One such cell makes a library turn all others of the column into them.
+    """
+    value = plain_value(cell)
+    if isinstance(value, bytes | bytearray):
+        value = value.decode()
+    if isinstance(value, str):
+        return value.strip()
+    if isinstance(value, complex) and not value.imag:
+        return value.real
+    return value
+
+
+def within_edges(value: Any) -> Any:
+    """A number or date of Python's own type; a moment is in UTC without saying so."""
+    if isinstance(value, datetime.datetime):
+        if value.tzinfo is not None:
+            value = value.astimezone(datetime.UTC)
+        seconds = datetime.datetime(*value.timetuple()[:6])
+        return seconds.replace(microsecond=value.microsecond)
+    if isinstance(value, datetime.date):
+        return value
+    if isinstance(value, int) and abs(value) < _WHOLE:
+        return value
+    return float(value)
+
+
+def _iso_date(text: str, order: DateOrder) -> str:
+    """Write 1/2/2025 9:30 as 2025-02-01 09:30, or as 2025-01-02; others stay."""
+    written = _WRITTEN.fullmatch(text)
+    if written is None:
+        return text
+    day, _, month, year, hour, minute = written.groups()
+    if order == "mdy":
+        day, month = month, day
+    date = f"{year}-{month:0>2}-{day:0>2}"
+    return date if hour is None else f"{date} {hour:0>2}{minute}"
+
+
+def declared_rows(
+    frame: Frame, declaration: Declaration, markers: Collection[str] = ()
+) -> Frame:
+    """Read a table by a declaration alone, each cell by itself.
+
+    No cell changes how those of other people are read. A value that was not declared is
+    refused. Or its row is left out ("drop"), or it is "missing" where that can be, and
+    its row is left out otherwise. Columns that were not declared stay as they are.
+    ``markers`` are those of a file that is text. Elsewhere, text may be numbers that a
+    library wrote, with points, whatever decimal mark was declared.
+    """
+    kept = np.ones(len(frame), dtype=bool)
+    columns = {name: frame.get_column(name) for name in frame.columns}
+    declared = [
+        DeclaredColumn(name, declaration, markers)
+        for name in declaration.names
+        if name in columns
+    ]
+    for how in declared:
+        how.check_type(columns[how.name].dtype)
+    for how in declared:
+        column = columns[how.name]
+        columns[how.name], unknown = _declared_column(column, how)
+        if unknown.any() and declaration.refuses:
+            cell = column.to_list()[int(np.argmax(unknown))]
+            raise LevelError(
+                f"column {how.name!r} holds {shown(cell)}, which was not declared;"
+                " declare all that the column can hold, which numbers have a decimal"
+                " comma, and the order of dates",
+                column=how.name,
+            )
+        if declaration.undeclared != "missing" or how.name not in declaration.missing:
+            kept &= ~unknown
+    rows: Frame = nw.from_native(build(columns), eager_only=True)
+    if kept.all():  # as in a table without rows, which cannot be filtered
+        return rows
+    return rows.filter(kept.tolist())
+
+
+def _declared_column(column: Column, how: DeclaredColumn) -> tuple[Column, Mask]:
+    """A column as it was declared, and which of its rows hold what was not.
+
+    Each distinct cell is read once.
+    """
+    name = how.name
+    edges = how.declaration.edges.get(name, ())
+    column = within_years(column)
+    dtype = column.dtype
+    if edges and (dtype.is_numeric() or dtype == nw.Date or dtype == nw.Datetime):
+        missing = np.isnan(to_numbers(column))
+        return column, missing & (name not in how.declaration.missing)
+
+    # objects may be anything, also what cannot be compared
+    if dtype == nw.Object:
+        cells = column.to_list()
+        codes = np.arange(len(column))
+    else:
+        distinct = distinct_values(column)
+        cells = distinct.values.to_list()
+        codes = distinct.codes
+    values = [*map(how.read, cells), how.read(None)]  # the last is at -1
+    unknown = np.array([value is UNDECLARED for value in values])
+    # What is declared comes first, so that the type does not depend on what is there.
+    known = [*how.declaration.levels.get(name, ()), *map(within_edges, edges)]
+    start = len(known)
+    known += [None if value is UNDECLARED else value for value in values]
+    if any(isinstance(value, datetime.datetime) for value in known):
+        known = [at_midnight(value) for value in known]
+    listed = column_of(name, known, library_of(column))
+    places = np.where(codes < 0, len(known) - 1, codes + start)
+    return take(listed, places), unknown[codes]
 
 
 def encode_table(

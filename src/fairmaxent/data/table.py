@@ -236,6 +236,21 @@ class Table(Counted):
         return cls.tallied(np.asfortranarray(codes[first]), inverse, weight)
 
     @classmethod
+    def joined(cls, tables: Sequence[Table], sizes: Sizes) -> Table:
+        """The rows of several tables, in lexicographic order."""
+        codes = np.concatenate([table.codes for table in tables])
+        keys, _ = row_keys(codes, sizes)
+        order = np.argsort(keys, kind="stable")
+        peaks = [table.peaks for table in tables if table.peaks is not None]
+        return cls(
+            codes=np.asfortranarray(codes[order]),
+            counts=np.concatenate([table.counts for table in tables])[order],
+            rows=np.concatenate([table.rows for table in tables])[order],
+            squares=np.concatenate([table.squares for table in tables])[order],
+            peaks=np.concatenate(peaks)[order] if peaks else None,
+        )
+
+    @classmethod
     def tallied(
         cls,
         distinct: Codes,

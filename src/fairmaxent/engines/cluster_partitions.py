@@ -36,7 +36,6 @@ from fairmaxent.data.table import (
     Table,
     equal_steps,
     match_rows,
-    row_keys,
 )
 from fairmaxent.engines.cluster_tasks import (
     Client,
@@ -100,9 +99,9 @@ class Partitions(Counted):
         groups = np.array_split(np.array(self.parts, dtype=object), most)
         joined = [
             self.client.submit(
-                joined,
+                Table.joined,
                 list(group),
-                self.blocks,
+                self.blocks.levels,
                 pure=False,
             )
             for group in groups
@@ -172,7 +171,8 @@ class Partitions(Counted):
 
     def collect(self) -> Table:
         """Bring all rows into memory, in the order of a table in memory."""
-        return joined(results(self.client, self.parts), self.blocks)
+        tables = results(self.client, self.parts)
+        return Table.joined(tables, self.blocks.levels)
 
     def each_piece(
         self, do: Callable[[Table, str], None], name: Callable[[int], str]
@@ -243,27 +243,6 @@ def _sums(table: Table) -> Reals:
 def _added(lists: list[list[Reals]]) -> list[Reals]:
     """Add lists of tables, table by table."""
     return [np.asarray(sum(tables)) for tables in zip(*lists, strict=True)]
-
-
-def joined(tables: Sequence[Table], blocks: Blocks) -> Table:
-    """Join tables, with their rows in lexicographic order."""
-    codes = np.concatenate([table.codes for table in tables])
-    keys, _ = row_keys(codes, blocks.levels)
-    order = np.argsort(keys, kind="stable")
-
-    def column(name: str) -> Reals:
-        return np.concatenate([getattr(table, name) for table in tables])[order]
-
-    peaks = None
-    if tables[0].peaks is not None:
-        peaks = column("peaks")
-    return Table(
-        codes=np.asfortranarray(codes[order]),
-        counts=column("counts"),
-        rows=column("rows"),
-        squares=column("squares"),
-        peaks=peaks,
-    )
 
 
 def _steps(table: Table, rows: int, weight: float) -> Table:

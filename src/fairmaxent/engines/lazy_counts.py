@@ -25,7 +25,6 @@ from fairmaxent.data.frames import (
     WEIGHT_RULE,
     Frame,
     load_library,
-    number_of,
     take,
     to_numbers,
 )
@@ -379,54 +378,11 @@ def summed(frame: Any, by: Sequence[str], sums: Mapping[str, str]) -> Any:
     return frame.group_by(*by).agg(*totals)
 
 
-def declared_lazily(lazy: Lazy, domain: Domain, *, to_missing: bool) -> Lazy:
-    """Leave out rows with an undeclared value, or make it missing where that can be."""
-    schema = lazy.collect_schema()
-    conditions = []
-    cleared = []
-    for attribute in domain.attributes:
-        name = attribute.name
-        known = _is_declared(attribute, schema[name])
-        if to_missing and attribute.missing is not None:
-            cleared.append(nw.when(known).then(nw.col(name)).alias(name))
-        else:
-            conditions.append(known)
-    if conditions:
-        lazy = lazy.filter(*conditions)
-    if cleared:
-        lazy = lazy.with_columns(*cleared)
-    return lazy
-
-
-def _is_declared(attribute: Attribute, dtype: Any) -> Any:
-    """Whether each row has a declared value.
-
-    As in `level_expression`, the type of the column is public.
-    """
-    column = nw.col(attribute.name)
-    gap = is_missing(column, dtype)
-    known = ~gap
-    if attribute.edges is None:
-        values = [value for value in attribute.values.to_list() if value is not None]
-        if dtype.is_numeric():
-            column = column.cast(nw.Float64)
-            found = [number_of(value) for value in values]
-            values = [number for number in found if number is not None]
-        elif dtype == nw.Categorical or dtype == nw.Enum:
-            column = column.cast(nw.String)
-        known = column.is_in(values) & known
-    if attribute.missing is None:
-        return known
-    return known | gap
-
-
 def count_rows(
     lazy: Lazy,
     domain: Domain,
     blocks: Blocks,
     weight: str | None,
-    *,
-    may_be_empty: bool = False,
 ) -> Table:
     """Encode, merge and count rows inside the engine; only distinct ones come back."""
     coding = Coding.of(domain, blocks, weight, taken=names_of(lazy))
@@ -440,7 +396,7 @@ def count_rows(
             "the engine has rows that belong to no level; convert its columns to"
             " numbers, text or dates"
         )
-    if not len(counts) and not may_be_empty:
+    if not len(counts):
         raise InputError("the table has no rows; pass at least one")
     return coding.table(counts)
 

@@ -8,7 +8,7 @@ values stay, and of the others every k-th, in ascending order.
 
 import contextlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -100,6 +100,25 @@ def collect(query: Lazy) -> Frame:
         finally:
             if not is_set:
                 os.environ.pop(READ_AHEAD, None)
+
+
+def batches(lazy: Lazy) -> Iterator[Frame]:
+    """The rows, some at a time, in memory."""
+    yield collect(lazy.head(0))  # a table without rows has no other
+    native = lazy.to_native()
+    kind = lazy.implementation
+    parts: Iterable[Any] = ()
+    if kind.is_polars():
+        parts = native.collect_batches()
+    elif kind.is_duckdb():
+        table = load_library("pyarrow").Table
+        parts = (table.from_batches([some]) for some in native.to_arrow_reader())
+    elif kind.is_dask():
+        parts = (part.compute() for part in native.partitions)
+    else:
+        parts = [collect(lazy).to_native()]
+    for part in parts:
+        yield nw.from_native(part, eager_only=True)
 
 
 def engine_errors(

@@ -16,6 +16,8 @@ from fairmaxent.data.frames import one_like
 from fairmaxent.data.reading import (
     Reading,
     ReadingRequest,
+    declared_rows,
+    encode_table,
     per_average,
     read_table,
     redrawn_values,
@@ -38,10 +40,9 @@ from fairmaxent.engines.cluster_partitions import (
     Partitions,
     TiltedPartitions,
     count_on_workers,
-    joined,
 )
 from fairmaxent.engines.cluster_tasks import active_client
-from fairmaxent.engines.lazy_counts import average_weight, count_rows, declared_lazily
+from fairmaxent.engines.lazy_counts import average_weight, count_rows
 from fairmaxent.errors import InputError, Option
 from fairmaxent.maxent.priors.mixture import TiltedMixture
 from fairmaxent.maxent.priors.protocol import (
@@ -80,12 +81,12 @@ def _read_lazily(lazy: lazy_frame.Lazy, request: ReadingRequest) -> Reading:
     if request.weight is not None:
         scale = average_weight(lazy, request.weight)
     domain, left_out = _lazy_domain(lazy, request)
-    if isinstance(request.domain, Declaration) and not request.domain.refuses:
-        to_missing = request.domain.undeclared == "missing"
-        lazy = declared_lazily(lazy, domain, to_missing=to_missing)
     roles = request.roles(domain)
     request.progress("count", 0.0)
-    rows = _count_lazily(lazy, roles, request)
+    if request.by_value is not None:
+        rows = _count_declared(lazy, roles, request.by_value)
+    else:
+        rows = _count_lazily(lazy, roles, request)
     if request.weight is not None:
         first = lazy_frame.collect(lazy.select(request.weight).head(1))
         weight_column = one_like(first.get_column(request.weight))
@@ -120,7 +121,7 @@ def _lazy_domain(
         first = first.drop(request.weight)
     given = fitting(request.domain, first, request.weight)
     domain, left_out = given.without_identifiers(request.keep)
-    if not request.is_lenient:
+    if request.by_value is None:
         lazy_frame.check_known(lazy, domain, request.progress)
     return domain, left_out
 
@@ -141,13 +142,24 @@ def _count_lazily(
             request.weight,
             request.progress,
         )
-    return count_rows(
-        lazy,
-        roles.domain,
-        roles.blocks,
-        request.weight,
-        may_be_empty=request.is_lenient,
-    )
+    return count_rows(lazy, roles.domain, roles.blocks, request.weight)
+
+
+def _count_declared(
+    lazy: lazy_frame.Lazy, roles: Roles, declaration: Declaration
+) -> Counted:
+    """Count rows that are read cell by cell, as those of a table in memory are.
+
+    Engines know types of columns only.
+    """
+    parts = []
+    for batch in lazy_frame.batches(lazy):
+        codes = encode_table(declared_rows(batch, declaration), roles.domain).codes
+        parts.append(roles.compress(codes, None))
+    rows = Table.joined(parts, roles.blocks.levels)
+    if not rows.distinct and declaration.refuses:
+        raise InputError("the table has no rows; pass at least one")
+    return rows
 
 
 def read_pieces(
@@ -156,7 +168,7 @@ def read_pieces(
     """Read tables that were kept, on the workers of a cluster if one is at hand."""
     client = active_client()
     if client is None:
-        return joined([read(path) for path in paths], blocks)
+        return Table.joined([read(path) for path in paths], blocks.levels)
     pieces = client.map(read, paths, pure=False, key="fairmaxent-read")
     return Partitions.of(client, blocks, pieces)
 

@@ -147,11 +147,7 @@ def cells_by_row(
     columns |= _typed(undeclared, reading, remarks=[]).columns
     for name in names:
         if name in declared:
-            stripped = [
-                value.strip() if isinstance(value, str) else value
-                for value in columns[name]
-            ]
-            columns[name] = polars.Series(name, stripped, dtype=polars.Object)
+            columns[name] = polars.Series(name, columns[name], dtype=polars.Object)
     return polars.DataFrame(list(columns.values())), None, TableForm(format)
 
 

@@ -15,9 +15,10 @@ from typing import Any
 import narwhals
 import numpy as np
 
-from fairmaxent.data.declaration import Declaration, declared_rows
+from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.frames import library_errors
 from fairmaxent.data.levels import Notes
+from fairmaxent.data.reading import declared_rows
 from fairmaxent.data.table import Names
 from fairmaxent.errors import (
     InputError,
@@ -242,14 +243,16 @@ def _read_declared(
         if misfit is not None and declared.refuses:
             raise misfit
         form = replace(form, decimal=declared.decimal)
+        markers = ["", *reading.markers]
     else:
         frame = _function(FORMATS[format].read)(content, path, reading, format)[0]
         form = TableForm(format)
+        markers = []
 
     if not len(frame) and (declared.refuses or not frame.width):
         raise _no_rows(path, frame)
     cells = narwhals.from_native(frame, eager_only=True)
-    rows = declared_rows(cells, declared, ("", *reading.markers))
+    rows = declared_rows(cells, declared, markers)
     return TableFile(rows.to_native(), form=form)
 
 

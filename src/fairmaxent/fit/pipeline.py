@@ -38,13 +38,13 @@ from fairmaxent.fit.student import Taught, teach
 from fairmaxent.maxent.features import cell_features
 from fairmaxent.maxent.optimum import maximise_entropy
 from fairmaxent.maxent.priors.bases import BASES, build_base, rerooted
+from fairmaxent.maxent.priors.learned_tree import refuse_large_tables
 from fairmaxent.maxent.priors.mixture import Mixture
 from fairmaxent.maxent.priors.protocol import Prior
 from fairmaxent.maxent.priors.tree import Tree
 from fairmaxent.options import python_lines
 from fairmaxent.privacy.measurements import Noise, OpenDP
 from fairmaxent.privacy.model import (
-    PrivateModel,
     PrivateReading,
     check_visible,
     learn_private_model,
@@ -56,7 +56,7 @@ from fairmaxent.privacy.refusals import (
     check_read,
     without_values,
 )
-from fairmaxent.privacy.spending import PaidNoise, Spending
+from fairmaxent.privacy.spending import Spending
 from fairmaxent.progress import Progress, silent
 
 # a cell of outcome and groups with fewer effective rows says too little about what it
@@ -91,10 +91,7 @@ def read_frame(frame: Any, request: Request, kept: KeptCounts | None = None) -> 
         spending.check(request.privacy)
     with without_values():
         data = _read(frame, request)
-    model = _private_model(data, request, noise, spending)
-    with after_spending(request.privacy):
-        check_visible(model, data.roles)
-        return private_reading(data, model, generator(request.random_state))
+    return _private_reading(data, request, noise, spending)
 
 
 def _read(frame: Any, request: Request, kept: KeptCounts | None = None) -> Reading:
@@ -131,32 +128,32 @@ def _read(frame: Any, request: Request, kept: KeptCounts | None = None) -> Readi
     return replace(data, left_out=(*identifiers, *data.left_out))
 
 
-def _private_model(
+def _private_reading(
     data: Reading,
     request: Request,
     noise: Noise,
     spending: Spending | None,
-) -> PrivateModel:
-    """Spend the budget: learn a model of the rows from noisy counts."""
+) -> PrivateReading:
+    """Spend the budget: learn a model from noisy counts, and draw rows from it."""
     assert request.privacy is not None
     # What is wrong with the request is found before anything is spent; that looks at
     # what was declared, and at no row.
     rules = Problem.of(request, replace(data, positions=None, design=None)).rules
+    if len(data.roles.blocks.levels) > 2:
+        refuse_large_tables(data.roles.blocks.levels)
     progress = frames.checked_progress(request.progress)
     progress("measure", 0.0)
     if spending is not None:
-        noise = PaidNoise(noise, partial(_pay, spending, request))
-    privacy = replace(request.privacy, ledger=None, budget=None)
-    return learn_private_model(
-        data.table, data.roles, privacy, rules=rules, noise=noise
-    )
-
-
-def _pay(spending: Spending, request: Request) -> None:
-    """Write down what is about to be spent, and what recognises the request."""
-    assert request.privacy is not None
-    asked = python_lines(replace(request.kept(), random_state=None, estimate=None))
-    spending.pay(request.privacy, repr((asked, request.domain)))
+        # with what recognises the request
+        asked = python_lines(replace(request.kept(), random_state=None, estimate=None))
+        spending.pay(request.privacy, repr((asked, request.domain)))
+    with after_spending(request.privacy):
+        privacy = replace(request.privacy, ledger=None, budget=None)
+        model = learn_private_model(
+            data.table, data.roles, privacy, rules=rules, noise=noise
+        )
+        check_visible(model, data.roles)
+        return private_reading(data, model, generator(request.random_state))
 
 
 def _without_rare_values(frame: Any, request: Request) -> tuple[Any, Names]:

@@ -19,6 +19,7 @@ from fairmaxent.inspection.verdict import Verdict
 from fairmaxent.metrics.group_rates import GroupRate, Rate, group_text
 from fairmaxent.metrics.groups import Label
 from fairmaxent.plain_text import Values, plain_json
+from fairmaxent.privacy.model import Worth
 
 # Equal group sizes are proposed if nobody is set apart, and if rows then count at most
 # that many times.
@@ -93,6 +94,7 @@ class Inspection:
     empty_cells: Notes = ()
     within: Names = ()  # whose strata groups are compared within
     cluster: str | None = None  # the column that says who belongs together
+    private: Worth | None = None  # what a private fit would be worth, if that was asked
     likely: LikelyFacts | None = None  # of groups that are probabilities
 
     @property
@@ -215,6 +217,9 @@ def inspection_sections(
         seen.append((one.name, blocks))
     if inspection.groupings:
         seen.append(("Columns that predict a group", tuple(_proxies(inspection))))
+    if inspection.private is not None:
+        blocks = tuple(_private(inspection.private))
+        seen.append(("What a private fit would be worth", blocks))
     size = (
         f"{counted(inspection.rows, 'row')},"
         f" {counted(len(inspection.columns), 'column')}"
@@ -226,6 +231,27 @@ def inspection_sections(
         Section(f"part-{number}", title, title, blocks)
         for number, (title, blocks) in enumerate(seen)
     ]
+
+
+def _private(worth: Worth) -> Iterator[Block]:
+    yield Paragraph(
+        f"With {worth.promise}, a fit knows how many of a group have an outcome to"
+        f" within {worth.count_range:,.0f} rows, with {worth.confidence:.0%}"
+        " confidence. This follows from what is declared and the number of rows, and"
+        " spends nothing. Rates are known as below, if groups are equally large and"
+        " half of each has the outcome; a group of half the size has twice the range."
+    )
+    rows = [
+        (name, f"± {percent(rate)}", f"± {ratio:.3f}")
+        for name, (rate, ratio) in worth.rate_ranges.items()
+    ]
+    heads = ("groups of", "rate of a group", "ratio of two rates")
+    yield Table("Private rates", heads, tuple(rows))
+    yield Paragraph(
+        f"Counted for each outcome and group: {counted(worth.with_groups, 'column')};"
+        f" for each outcome alone: {counted(worth.with_outcome, 'column')}. If that is"
+        " too few, use a larger ε, fewer levels or columns, or more rows."
+    )
 
 
 def _columns(inspection: Inspection, room: int | None) -> Table:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from fairmaxent.data import frames
+from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.likely import Likely
 from fairmaxent.data.reading import encode_table
@@ -36,7 +37,10 @@ from fairmaxent.inspection.proposals import (
 from fairmaxent.inspection.verdict import Verdict, clarity, judge
 from fairmaxent.metrics.group_rates import GroupedTable, worst_rate
 from fairmaxent.metrics.groups import Comparison, ReferenceOption
-from fairmaxent.options.refusals import Refused, refuse_pairs
+from fairmaxent.options.refusals import MISSING, Refused, refuse_pairs
+from fairmaxent.privacy.budget import Privacy
+from fairmaxent.privacy.model import Worth
+from fairmaxent.privacy.refusals import check_declared, check_private
 
 ProtectedOption = ColumnNames | Likely | Sequence[str | Likely] | None
 _REFUSED = (
@@ -45,6 +49,12 @@ _REFUSED = (
         "within",
         "the ratio over all strata together assumes that people are independent",
     ),
+    Refused("weight", "privacy", "a private fit has no design weights"),
+    *(
+        Refused("privacy", role, "a private fit proposes nothing", beside=MISSING)
+        for role in ("outcome", "protected")
+    ),
+    Refused("privacy", "likely", "a private fit has no groups that are only likely"),
     Refused("cluster", "likely", "its ranges assume that people are independent"),
     Refused("reference", "likely", "its lowest rate is compared with its highest"),
 )
@@ -60,10 +70,11 @@ def inspect(
     within: WithinOption = None,
     weight: str | None = None,
     cluster: str | None = None,
-    domain: Domain | None = None,
+    domain: Domain | Declaration | None = None,
     smallest_group: SmallestGroupOption = None,
     reference: ReferenceOption = None,
     confidence: float = 0.95,
+    privacy: Privacy | None = None,
 ) -> Inspection:
     """Look at a table: columns, groups, rates, proxies, and what to watch out for.
 
@@ -81,6 +92,10 @@ def inspect(
     in a fair table something is called unlikely to be chance with probability
     1 − `confidence` at most (Holm 1979).
 
+    With `privacy`, a declared `domain` and both roles, it says how far off a private
+    fit would be. This is known from what is declared and the number of rows, and spends
+    nothing.
+
     Of groups that are probabilities (:class:`fairmaxent.Likely`), it says what rates
     are expected, whether the data contradict what is assumed, and bounds.
 
@@ -96,18 +111,17 @@ def inspect(
     ('hired', ('yes',), ('sex',))
     """
     given, likely = _apart(protected)
-    asked = {"cluster": cluster, "within": within, "reference": reference}
-    refuse_pairs(_REFUSED, {**asked, "likely": likely or None})
+    _check_foreseen(privacy, domain)
+    asked: Any = {"cluster": cluster, "within": within, "reference": reference}
+    asked |= {"outcome": outcome, "protected": protected, "weight": weight}
+    refuse_pairs(_REFUSED, {**asked, "likely": likely or None, "privacy": privacy})
     check_roles("" if outcome is None else outcome, given, weight)
     opened = frames.open_frame(frame)
     strata = tuple(read_within(within))
-    others = [name for name in (*strata, cluster) if name is not None]
-    for name in others:
-        frames.column(opened, name)  # or the error that says which there are
+    others = _existing(opened, [*strata, cluster])
     design = _design(opened, weight)
     encoded = encode_table(opened, domain, weight=weight, weights=design)
     domain = encoded.domain
-    codes = encoded.codes
     named = [*given, *(one.name for one in likely)]
     proposals = _proposals(domain, len(opened), outcome, favourable, named, others)
     outcome = outcome or next(map(str, _chosen(proposals, "outcome")), None)
@@ -122,7 +136,7 @@ def inspect(
         outcome=outcome,
         favourable=() if good is None else tuple(listed(good)),
         protected=tuple(names),
-        columns=tuple(_summaries(domain, codes, identifiers)),
+        columns=tuple(_summaries(domain, encoded.codes, identifiers)),
         notes=domain.without(identifiers).notes,
         proposals=tuple(proposals),
         hints=tuple(column_hints(opened, domain, taken, weight)),
@@ -139,12 +153,21 @@ def inspect(
         found = replace(found, likely=rates)
     if not names:
         return found
-
     roles = Roles.of(domain, outcome, names)
     how |= {"outcome": outcome, "reference": reference, "cluster": cluster}
     compared = Comparison(names, **how, compare_missing=False)
     rates_of_groups = _groupings(frame, compared, confidence)
-    return replace(_with_roles(found, roles, codes, design), groupings=rates_of_groups)
+    worth = _worth(roles, strata, privacy, found.rows, confidence)
+    found = replace(found, groupings=rates_of_groups, private=worth)
+    return _with_roles(found, roles, encoded.codes, design)
+
+
+def _existing(frame: frames.Frame, names: Sequence[str | None]) -> list[str]:
+    """Those that are named, or the error that says which columns there are."""
+    named = [name for name in names if name is not None]
+    for name in named:
+        frames.column(frame, name)
+    return named
 
 
 def _with_roles(
@@ -157,6 +180,26 @@ def _with_roles(
         proxies=tuple(proxies(roles, codes, design)),
         empty_cells=tuple(_empty_cells(roles, codes)),
     )
+
+
+def _check_foreseen(privacy: Privacy | None, domain: object) -> None:
+    """Refuse what is no promise, and a domain that no private fit can have."""
+    if privacy is not None:
+        check_private(privacy, release=False)
+        check_declared(domain)
+
+
+def _worth(
+    roles: Roles,
+    strata: Sequence[str],
+    privacy: Privacy | None,
+    rows: int,
+    confidence: float,
+) -> Worth | None:
+    if privacy is None:
+        return None
+    measured = replace(roles, strata=tuple(map(roles.domain.index, strata)))
+    return Worth.of(measured, privacy, rows, confidence)
 
 
 def _apart(protected: ProtectedOption) -> tuple[list[str], list[Likely]]:

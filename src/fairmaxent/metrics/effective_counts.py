@@ -84,18 +84,18 @@ class EffectiveCounts:
         count = self.positives + self.negatives
         odds = rates + self.weight_ratio * (1 - rates)
         sizes = count * self.weight_ratio / odds**2
-        expected = count * self._chances(rates)
+        expected = count * self.chances(rates)
         return rates + (self.positives - expected) / sizes, sizes
 
     def deviance(self, rates: Reals) -> Reals:
         """Twice the log-likelihood that is lost if the rates were these."""
-        chances = self._chances(rates)
+        chances = self.chances(rates)
         total = self.positives + self.negatives
         with_it = _lost(self.positives, total * chances)
         without_it = _lost(self.negatives, total * (1 - chances))
         return 2 * np.maximum(with_it + without_it, 0.0)
 
-    def _chances(self, rates: Reals) -> Reals:
+    def chances(self, rates: Reals) -> Reals:
         """Chances of a row to have the outcome, weights aside."""
         return rates / (rates + self.weight_ratio * (1 - rates))
 

@@ -37,6 +37,7 @@ Score = Callable[[Reals], Reals]  # of every pair (last axis), at a hypothesised
 # Chosen by enumeration of all samples: the smallest that covers in every cell of
 # benchmarks/coverage.py.
 _DISCRETENESS = 0.2
+_TINY = 1e-9  # people, where there are none
 _STEPS = 4  # of Fisher scoring; unweighted rows need none
 _LARGEST_LOG_RATIO = 30.0  # a ratio of 1e-13 counts as zero
 _PRECISION = 1e-11  # of the ends, as a part of their range
@@ -84,7 +85,7 @@ class Compared:
         # share of one among both.
         unit = (one.rates / one.positives) / (other.rates / other.positives)
         among_both = EffectiveCounts(one.positives, other.positives, unit)
-        return lambda log_ratio: share_score(among_both, 1 / (1 + np.exp(-log_ratio)))
+        return lambda log_ratio: exact_score(among_both, 1 / (1 + np.exp(-log_ratio)))
 
     def farthest(self, confidence: float) -> Reals:
         """Largest difference that exact intervals of all rates together allow."""
@@ -373,6 +374,21 @@ def share_score(counts: EffectiveCounts, share: Reals) -> Reals:
         deviance=counts.deviance(share),
         sparsity=counts.sparsity,
     )
+
+
+def exact_score(counts: EffectiveCounts, share: Reals) -> Reals:
+    """As many standard errors as an exact tail of the binomial is worth.
+
+    So a share that is true is excluded no more often than asked.
+    """
+    from scipy.special import betainc, ndtri  # slow to import
+
+    chances = counts.chances(share)
+    positives = np.maximum(counts.positives, _TINY)
+    negatives = np.maximum(counts.negatives, _TINY)
+    as_many = betainc(positives, counts.negatives + 1, chances)
+    as_few = betainc(negatives, counts.positives + 1, 1 - chances)
+    return np.maximum(-ndtri(as_many), 0.0) + np.minimum(ndtri(as_few), 0.0)
 
 
 def ratio_score(first: EffectiveCounts, second: EffectiveCounts, ratio: Reals) -> Reals:

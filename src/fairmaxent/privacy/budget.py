@@ -8,6 +8,7 @@ is what is spent; ε and δ are what is promised.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, get_args
@@ -178,14 +179,8 @@ def epsilon_of(rho: float, delta: float) -> float:
     Steinke 2020, Proposition 12). The derivative is zero where ρ = log(1/(δα))/(α −
     1)², which falls in α, so the best α is found by halving.
     """
-    low, high = _order_bounds(delta)
-    for _ in range(200):
-        middle = (low + high) / 2
-        if _rho_at(middle, delta) > rho:
-            low = middle
-        else:
-            high = middle
-    return max(0.0, _epsilon_at(low, rho, delta))
+    best = _halved(delta, lambda t: _rho_at(t, delta) > rho)
+    return max(0.0, _epsilon_at(best, rho, delta))
 
 
 def rho_of(epsilon: float, delta: float) -> float:
@@ -194,19 +189,24 @@ def rho_of(epsilon: float, delta: float) -> float:
     At its best α, ε = ρ·(2α − 1) + log(1 − 1/α) with ρ = log(1/(δα))/(α − 1)²: both are
     functions of α alone, and ε falls in α, so α is found by halving.
     """
-    low, high = _order_bounds(delta)
+    best = _halved(delta, lambda t: _epsilon_at(t, _rho_at(t, delta), delta) > epsilon)
+    return _rho_at(best, delta) * (1 - 1e-12)
+
+
+def _halved(delta: float, is_above: Callable[[float], bool]) -> float:
+    """The t = log(α − 1) from which on something that falls is not above its aim.
+
+    The best α are between 1 and 1/δ.
+    """
+    low = math.log(1e-9)
+    high = math.log(1 / delta - 1)
     for _ in range(200):
         middle = (low + high) / 2
-        if _epsilon_at(middle, _rho_at(middle, delta), delta) > epsilon:
+        if is_above(middle):
             low = middle
         else:
             high = middle
-    return _rho_at(high, delta) * (1 - 1e-12)
-
-
-def _order_bounds(delta: float) -> tuple[float, float]:
-    """Between which t = log(α − 1) orders are: the best α are between 1 and 1/δ."""
-    return math.log(1e-9), math.log(1 / delta - 1)
+    return high
 
 
 def _rho_at(t: float, delta: float) -> float:

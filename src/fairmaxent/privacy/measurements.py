@@ -41,6 +41,7 @@ from fairmaxent.data.table import (
     Reals,
 )
 from fairmaxent.errors import DependencyError, InputError
+from fairmaxent.maxent.priors.learned_tree import spanning_parents
 from fairmaxent.privacy.budget import Spent
 
 # Shares of the budget, chosen on public tables (Adult, German credit, COMPAS, ACS; see
@@ -188,6 +189,20 @@ class NoisyCounter:
             for table in tables
         ]
 
+    def choose(
+        self, scores: Sequence[float] | Reals, rho: float, measured: str
+    ) -> tuple[int, Spent]:
+        """Which score on the grid is about the highest, and what that cost."""
+        sensitivity = self.sensitivity + _GRID_SENSITIVITY
+        spent = Spent(
+            mechanism="noisy maximum",
+            measured=measured,
+            cells=len(scores),
+            sensitivity=sensitivity,
+            scale=scale_of(rho, sensitivity),
+        )
+        return self.noise.choice(np.array(scores), spent.scale), spent
+
     def for_columns(
         self,
         rho: float,
@@ -326,14 +341,12 @@ def choose_columns(
         float(np.abs(t - p * t.sum(axis=0)).sum() / 2 - _on_grid(error * t.size))
         for t in tables
     ]
-    sensitivity = counter.sensitivity + _GRID_SENSITIVITY
-    scale = scale_of(rho * _FOR_COLUMNS / few, sensitivity)
     measured = f"which column to count with {counter.names[0]}"
     spent = []
     for _ in range(few):
-        still = np.array([scores[block - 1] for block in waiting])
-        spent.append(Spent("noisy maximum", measured, len(still), sensitivity, scale))
-        best = counter.noise.choice(still, scale)
+        still = [scores[block - 1] for block in waiting]
+        best, look = counter.choose(still, rho * _FOR_COLUMNS / few, measured)
+        spent.append(look)
         chosen.append(waiting.pop(best))
     return sorted(chosen), spent
 
@@ -369,13 +382,9 @@ def choose_hub(
         sum(scores[pair] for pair in scores if block in pair) / others * worth[block]
         for block in able
     ]
-    sensitivity = counter.sensitivity + _GRID_SENSITIVITY
-    scale = scale_of(rhos[0], sensitivity)
-    chosen = counter.noise.choice(np.array([0.0, *_on_grid(means)]), scale)
     measured = "which column all others depend on"
-    return (0, *able)[chosen], [
-        Spent("noisy maximum", measured, len(able) + 1, sensitivity, scale)
-    ]
+    chosen, spent = counter.choose([0.0, *_on_grid(means)], rhos[0], measured)
+    return (0, *able)[chosen], [spent]
 
 
 def _scores(
@@ -408,19 +417,19 @@ def choose_edges(
     forced: Sequence[Pair],
     *,
     rhos: Rhos,
-) -> tuple[list[Pair], tuple[Spent, ...]]:
+) -> tuple[list[Pair], list[Spent]]:
     """Choose the edges of a tree of these blocks, one by one, and say what each cost.
 
     ``forced`` pairs are taken first if a tree allows it; they cost nothing, because
     they do not depend on the rows. ``rhos`` are for choosing and for measuring them.
     """
-    forest = {block: block for block in blocks}
-    edges = [
-        pair for pair in forced if set(pair) <= set(forest) and _join(forest, pair)
-    ]
-    missing = len(forest) - 1 - len(edges)
+    from scipy.cluster.hierarchy import DisjointSet
+
+    forest = DisjointSet(blocks)
+    edges = [pair for pair in forced if {*pair} <= {*forest} and forest.merge(*pair)]
+    missing = forest.n_subsets - 1
     if missing <= 0 or not rhos[1]:
-        return edges, ()
+        return edges, []
     rho = rhos[1] / (missing + len(edges))
     scores = _scores(
         counter,
@@ -429,20 +438,16 @@ def choose_edges(
         rho=rho,
         share=_ERROR_SHARE,
     )
-    sensitivity = counter.sensitivity + _GRID_SENSITIVITY
-    scale = scale_of(rhos[0] / missing, sensitivity)
     spent = []
+    measured = "which pair of columns to measure"
     for _ in range(missing):
-        waiting = [
-            pair for pair in scores if _top(forest, pair[0]) != _top(forest, pair[1])
-        ]
-        still = np.array([scores[pair] for pair in waiting])
-        chosen = waiting[counter.noise.choice(still, scale)]
-        _join(forest, chosen)
-        edges.append(chosen)
-        measured = "which pair of columns to measure"
-        spent.append(Spent("noisy maximum", measured, len(still), sensitivity, scale))
-    return edges, tuple(spent)
+        waiting = [pair for pair in scores if not forest.connected(*pair)]
+        still = [scores[pair] for pair in waiting]
+        best, look = counter.choose(still, rhos[0] / missing, measured)
+        spent.append(look)
+        edges.append(waiting[best])
+        forest.merge(*edges[-1])
+    return edges, spent
 
 
 def expected_error(scale: float, cells: float) -> float:
@@ -456,35 +461,18 @@ def _on_grid(values: Any) -> Any:
 
 
 def parents_of(edges: Sequence[Pair], blocks: Sequence[int]) -> dict[int, int]:
-    """Parent of each block, 0 at the top: the block with the most neighbours."""
-    near: dict[int, list[int]] = {block: [] for block in blocks}
-    for first, second in edges:
-        near[first].append(second)
-        near[second].append(first)
+    """Parent of each block, parents first; 0 at the top: the one with most neighbours.
 
-    parents: dict[int, int] = {}
-    for top in sorted(near, key=lambda block: (-len(near[block]), block)):
-        if top in parents:
-            continue
-        parents[top] = 0
-        waiting = [top]
-        while waiting:
-            block = waiting.pop()
-            for other in near[block]:
-                if other not in parents:
-                    parents[other] = block
-                    waiting.append(other)
-    return parents
+    The closer to the top a block is, the earlier it comes.
+    """
+    size = max(blocks, default=0) + 1
+    gain = np.zeros((size, size))
+    for edge in edges:
+        gain[edge] = 1.0
+        gain[0, list(edge)] += 1 / size  # less than an edge
+    parents = spanning_parents(gain, ())
 
+    def depth(block: int) -> int:
+        return 1 + depth(parents[block - 1]) if block else 0
 
-def _top(forest: dict[int, int], block: int) -> int:
-    while forest[block] != block:
-        block = forest[block]
-    return block
-
-
-def _join(forest: dict[int, int], pair: Pair) -> bool:
-    """Put two blocks into one tree; False if they are already."""
-    first, second = (_top(forest, block) for block in pair)
-    forest[first] = second
-    return first != second
+    return {block: parents[block - 1] for block in sorted(blocks, key=depth)}

@@ -11,8 +11,10 @@ from the private model instead of being anybody's, all of that is arithmetic on 
 paid for, and reveals nothing more.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 
 import numpy as np
 
@@ -30,7 +32,6 @@ from fairmaxent.data.table import (
 )
 from fairmaxent.errors import InfeasibleError, Option
 from fairmaxent.maxent.forbidden import Rule, needed_edges
-from fairmaxent.maxent.priors.learned_tree import refuse_large_tables
 from fairmaxent.maxent.priors.tree import Tree
 from fairmaxent.privacy.budget import Ledger, Privacy, Spent
 from fairmaxent.privacy.measurements import (
@@ -49,13 +50,14 @@ from fairmaxent.privacy.measurements import (
 # possible.
 FLOOR = 1e-6
 _ROUNDS = 100
+_LEAST = 1e-200  # in a cell, or margins divided by it could be infinite
 _CLOSE = 1e-7  # of the total, at which margins agree
 # Groups of cells of similar size that are shrunk alike, at most; and cells in each at
 # least, or noise passes for more.
 _STEPS = 20
 _ALIKE = 16
 _PUBLIC = (
-    "the names and order of the columns",
+    "the names and order of the columns, and their types in a table that has some",
     "the levels and edges that were declared",
     "which columns are the outcome and protected, and all other options of the request",
 )
@@ -230,6 +232,7 @@ def three_way(
     other.
     """
     for _ in range(_ROUNDS):
+        table = np.maximum(table, _LEAST)
         if pairs is not None:
             parts = table.reshape(len(pairs), -1, *pairs.shape[1:])
             moved = parts * ratio(pairs, parts.sum(axis=1), 1.0)[:, None]
@@ -310,26 +313,10 @@ def learn_private_model(
     noise: Noise,
 ) -> PrivateModel:
     """Measure the table within the budget, and make a model of what was measured."""
-    blocks = roles.blocks
-    names = (
-        " × ".join(roles.names),
-        *(roles.domain.names[member] for (member,) in blocks.members[1:]),
-    )
-    if len(blocks.levels) > 2:
-        refuse_large_tables(blocks.levels)
-    counter = NoisyCounter(
-        table, blocks.levels, names, noise, float(privacy.rows_per_person)
-    )
-    rho = privacy.rho * (1 - 1e-12)
-    root_share = ROOT_SHARE if blocks.levels[1:] else 1.0
-    (root_alone,) = counter.measure([(0,)], rho * root_share)
-    rho *= 1 - ROOT_SHARE
-    rows = max(root_alone.counts.sum(), 1.0)
+    counter = _counter(table, roles, privacy, noise)
     forced = needed_edges(rules)
-    shares = counter.shares(rho, rows, forced=bool(forced))
-    *rho_columns, rho_choice, rho_pairs = rho * shares
-    known, looks = _columns(counter, roles, root_alone, rho_columns)
-    tree, spent = _tree(counter, known, roles, forced, (rho_choice, rho_pairs))
+    known, looks, rhos = _columns(counter, roles, privacy, forced)
+    tree, spent = _tree(counter, known, roles, forced, rhos)
     public: tuple[str, ...] = _PUBLIC
     if privacy.undeclared == "refuse":
         public = (*_PUBLIC, _ALL_DECLARED)
@@ -337,20 +324,96 @@ def learn_private_model(
     return PrivateModel(max(1, round(float(known.trunk.sum()))), tree, ledger)
 
 
+class _Unheard:
+    """No noise, for what depends on the number of rows only."""
+
+    def counts(self, table: Reals, scale: float) -> Reals:
+        return table
+
+    def choice(self, scores: Reals, scale: float) -> int:
+        return 0
+
+
+@dataclass(frozen=True)
+class Worth:
+    """How far off a private fit of so many rows would be, with some confidence.
+
+    This is known from the declaration and their number alone. Rates are those of groups
+    that are equally large, and of which half have the outcome.
+    """
+
+    promise: str
+    confidence: float
+    count_range: float  # of an outcome in a group of all protected columns
+    # by protected column: of a group's rate, and of the ratio of two of them
+    rate_ranges: dict[str, tuple[float, float]]
+    with_groups: int  # other columns that are counted for each outcome and group
+    with_outcome: int  # or for each outcome alone
+
+    @classmethod
+    def of(
+        cls, roles: Roles, privacy: Privacy, rows: int, confidence: float = 0.95
+    ) -> "Worth":
+        """Foresee how a fit would measure its columns, whoever the people are."""
+        counts = np.array([float(rows)])
+        somebody = np.zeros((1, len(roles.blocks.levels)), dtype=int)
+        table = Table(somebody, counts, counts, counts)
+        counter = _counter(table, roles, privacy, _Unheard())
+        _, looks, _ = _columns(counter, roles, privacy, ())
+        usual_range, _ = Ledger(privacy, tuple(looks), _PUBLIC).count_ranges
+        count_range = usual_range * NormalDist().inv_cdf((1 + confidence) / 2) / 1.96
+        outcomes, *groups = roles.blocks.shape(0)
+        ranges = {}
+        for name, levels in zip(roles.names[1:], groups, strict=True):
+            cells = outcomes * math.prod(groups) / levels  # of one of its groups
+            # of c/(c + d) at a half, where each cell has the same noise
+            rate = count_range * math.sqrt(cells) / 2 * levels / rows
+            ranges[name] = (rate, rate * math.sqrt(8))
+        names = [look.measured for look in looks]
+        with_groups = sum(name.startswith(f"{names[0]} × ") for name in names)
+        with_any = sum(name.startswith(f"{roles.names[0]} × ") for name in names[1:])
+        return cls(
+            promise=str(privacy),
+            confidence=confidence,
+            count_range=count_range,
+            rate_ranges=ranges,
+            with_groups=with_groups,
+            with_outcome=with_any - with_groups,
+        )
+
+
+def _counter(
+    table: Counted, roles: Roles, privacy: Privacy, noise: Noise
+) -> NoisyCounter:
+    blocks = roles.blocks
+    names = (
+        " × ".join(roles.names),
+        *(roles.domain.names[member] for (member,) in blocks.members[1:]),
+    )
+    rows = float(privacy.rows_per_person)
+    return NoisyCounter(table, blocks.levels, names, noise, rows)
+
+
 def _columns(
     counter: NoisyCounter,
     roles: Roles,
-    root_alone: NoisyTable,
-    rhos: Sequence[float],
-) -> tuple[Columns, list[Spent]]:
-    """Measure each column, alone and with the root.
+    privacy: Privacy,
+    forced: Sequence[Pair],
+) -> tuple[Columns, list[Spent], tuple[float, float]]:
+    """Measure the root, and each column, alone and with the root.
 
-    If noise would hide that, the best ones are measured with the outcome. ``rhos`` are
-    for the columns alone and for what is measured with them.
+    If noise would hide that, the best ones are measured with the outcome. What is left
+    of ρ is for choosing pairs and for measuring them.
     """
+    rho = privacy.rho * (1 - 1e-12)
+    root_share = ROOT_SHARE if roles.blocks.levels[1:] else 1.0
+    (root_alone,) = counter.measure([(0,)], rho * root_share)
+    rho *= 1 - ROOT_SHARE
+    rows = max(root_alone.counts.sum(), 1.0)
+    shares = counter.shares(rho, rows, forced=bool(forced))
+    *rhos, rho_choice, rho_pairs = rho * shares
     shape = roles.blocks.shape(0)
     every = range(1, len(counter.levels))
-    rows = max(root_alone.counts.sum(), 1.0)
     alone = counter.measure([(block,) for block in every], rhos[0])
     counter, few = counter.for_columns(rhos[1], rows, shape[0], roles.names[0])
     parts = root_counts(root_alone, []).reshape(counter.levels[0], -1).sum(axis=1)
@@ -365,7 +428,7 @@ def _columns(
     }
     looks = [table.spent for table in (root_alone, *alone)]
     looks += [*choices, *(table.spent for table in measured)]
-    return Columns(root, fitted), looks
+    return Columns(root, fitted), looks, (rho_choice, rho_pairs)
 
 
 def _tree(

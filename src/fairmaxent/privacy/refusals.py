@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from fairmaxent.data.declaration import Declaration
+from fairmaxent.data.frames import is_foreign
 from fairmaxent.errors import (
     FairMaxEntError,
     InputError,
@@ -34,8 +35,8 @@ def check_declared(domain: object) -> None:
         check_read(domain)
         return
     raise InputError(
-        "a private fit needs a declared domain: levels and bins that are learned from"
-        " the rows reveal who is in them. Declare what everybody may know with ",
+        "privacy needs a declared domain: levels and bins that are learned from the"
+        " rows reveal who is in them. Declare what everybody may know with ",
         Option("domain"),
         "; 'fairmaxent inspect --write-domain domain.toml', or"
         " Domain.infer(table).draft(), writes a draft",
@@ -59,21 +60,25 @@ def without_values() -> Iterator[None]:
     """Say which column has a value that was not declared, but not the value: it is
     somebody's.
 
-    An engine that fails may quote a value, too.
+    An engine or a library that fails may quote a value, too.
     """
     try:
         yield
-    except StorageError:
-        raise StorageError(
-            "the engine of the table could not read or compute it, and its own words"
-            " may quote somebody's values. Compute the table without a private fit to"
-            f" see them. {_EXACT}"
-        ) from None
     except InputError as problem:
         if problem.column is None:
             raise
         # A traceback would otherwise go on with the value.
         raise _undeclared(problem.column) from None
+    except BaseException as problem:
+        is_silent = isinstance(problem, FairMaxEntError | MemoryError)
+        may_quote = isinstance(problem, Exception) or is_foreign(problem)
+        if isinstance(problem, StorageError) or (may_quote and not is_silent):
+            raise StorageError(
+                "the table could not be read or computed, and the words of what failed"
+                " may quote somebody's values. Compute the table without a private fit"
+                f" to see them. {_EXACT}"
+            ) from None
+        raise
 
 
 def _undeclared(column: str) -> LevelError:

@@ -20,14 +20,14 @@ import json
 import math
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from fairmaxent.errors import InputError, Option, StorageError, first_line, unfit
 from fairmaxent.files.write import Staging, write_whole
-from fairmaxent.privacy.budget import Privacy, epsilon_of, rho_of
+from fairmaxent.privacy.budget import Privacy, epsilon_of
 
 try:
     import fcntl
@@ -40,7 +40,6 @@ _PAID = (
     "when",
     "epsilon",
     "delta",
-    "rho",
     "rows_per_person",
     "request",  # a digest of what was asked
     "command",
@@ -48,7 +47,6 @@ _PAID = (
 )
 _ALLOWED = ("when", "epsilon", "delta")
 _FORMAT = "fairmaxent ledger 2"
-_BEFORE = "fairmaxent ledger 1"  # which had digests of tables, and no rows per person
 _ABOUT = (
     "Private fits of the same people: their rho adds up. Keep this file; a table of the"
     " same people without it would be paid for as if it were new."
@@ -70,7 +68,8 @@ class Account:
         """What was paid in all, for a person with the most rows."""
         most = self.rows_per_person(rows)
         return math.fsum(
-            paid["rho"] * (most / paid["rows_per_person"]) ** 2 for paid in self.fits
+            _promise(paid).rho * (most / paid["rows_per_person"]) ** 2
+            for paid in self.fits
         )
 
 
@@ -111,7 +110,7 @@ class Spending:
         price = (most / privacy.rows_per_person) ** 2
         spent = account.rho(most)
         total = spent + privacy.rho * price
-        rho_left = max(0.0, _rho_of(budget) - spent)
+        rho_left = max(0.0, _promise(budget).rho - spent)
         if total - spent <= rho_left:
             return
         affordable = epsilon_of(rho_left / price, privacy.delta)
@@ -142,7 +141,7 @@ class Spending:
         last = account.budgets[-1]
         if asked is None:
             return last
-        if _rho_of(asked) > _rho_of(last):
+        if _promise(asked).rho > _promise(last).rho:
             raise InputError(
                 f"{self.path} has had a budget of ε = {last['epsilon']:g} (δ ="
                 f" {last['delta']:g}) since {last['when']}, and ",
@@ -177,7 +176,6 @@ class Spending:
                 "when": _now(),
                 "epsilon": privacy.epsilon,
                 "delta": privacy.delta,
-                "rho": privacy.rho,
                 "rows_per_person": privacy.rows_per_person,
                 "request": digest,
                 "command": self.command,
@@ -216,15 +214,13 @@ class Spending:
         try:
             with open(self.path, encoding="utf-8") as file:
                 record = json.load(file)
-            if record["format"] == _BEFORE:
-                record = _without_digests(record)
             fits = record["fits"]
             budgets = record["budgets"]
             is_sound = (
                 record["format"] == _FORMAT
                 and all(paid.keys() == set(_PAID) for paid in fits)
                 and all(budget.keys() == set(_ALLOWED) for budget in budgets)
-                and all(map(_is_positive, _amounts(fits, budgets)))
+                and all(map(_promise, (*fits, *budgets)))  # which refuses odd numbers
             )
             if not is_sound:
                 raise ValueError("it states something else than what fits spent")
@@ -305,40 +301,14 @@ def _content(account: Account) -> bytes:
     return json.dumps(record, indent=1, ensure_ascii=False).encode()
 
 
-def _without_digests(record: dict[str, Any]) -> dict[str, Any]:
-    """A ledger of the first format; one row per person is the safe assumption."""
-    fits = [
-        {
-            **{name: paid[name] for name in _PAID if name in paid},
-            "rows_per_person": 1,
-            "request": "",
-        }
-        for paid in record["fits"]
-    ]
-    return {"format": _FORMAT, "budgets": [], "fits": fits}
-
-
-def _amounts(fits: list[Payment], budgets: list[Payment]) -> Iterator[object]:
-    """All numbers that a sum is made of."""
-    for paid in fits:
-        yield paid["rho"]
-        yield paid["rows_per_person"]
-    for budget in budgets:
-        yield budget["epsilon"]
-        yield budget["delta"]
-
-
-def _is_positive(amount: object) -> bool:
-    is_number = isinstance(amount, int | float) and not isinstance(amount, bool)
-    return is_number and 0 < amount < math.inf  # type: ignore[operator]
-
-
 def _allowed(epsilon: float, delta: float) -> Payment:
     return {"when": _now(), "epsilon": epsilon, "delta": delta}
 
 
-def _rho_of(budget: Payment) -> float:
-    return rho_of(budget["epsilon"], budget["delta"])
+def _promise(paid: Payment) -> Privacy:
+    """What was promised, or allowed."""
+    names = ("epsilon", "delta", "rows_per_person")
+    return Privacy(**{name: paid[name] for name in names if name in paid})
 
 
 def _now() -> str:
@@ -361,18 +331,3 @@ def spent_so_far(path: str, delta: float) -> str:
         f"Spent on these people so far: ε = {total:.3g} (δ = {delta:g}{rows}), in"
         f" {fits}"
     )
-
-
-class PaidNoise:
-    """Noise that is paid for before its first number is drawn."""
-
-    def __init__(self, noise: Any, pay: Callable[[], None]) -> None:
-        self._noise = noise
-        self._pay = pay
-        self._is_paid = False
-
-    def __getattr__(self, name: str) -> Any:
-        if not self._is_paid:
-            self._pay()
-            self._is_paid = True
-        return getattr(self._noise, name)

@@ -221,9 +221,9 @@ def _privacy(report: Report) -> Blocks:
         " times as many rows, the cost is k² times as high. Taken to be public:"
         f" {'; '.join(record['public'])}. Every look at the table is listed, and"
         " nothing else was learned from it; each row is counted in one cell of each"
-        f" table (sensitivity {ledger.privacy.rows_per_person}). The costs add up, in"
-        " zero-concentrated differential privacy, and another private fit of the same"
-        " people comes on top."
+        " table. The sensitivity is by how much one person can change it. The costs"
+        " add up, in zero-concentrated differential privacy, and another private fit of"
+        " the same people comes on top."
         f" {statements.noise_of_counts(ledger)}."
     )
     rows = [
@@ -231,14 +231,15 @@ def _privacy(report: Report) -> Blocks:
             look["measured"],
             look["mechanism"],
             f"{look['cells']:,}",
+            f"{look['sensitivity']:g}",
             f"{look['scale']:.2f}",
             f"{look['rho']:.3g}",
         )
         for look in record["spent"]
     ]
     allowed = f"Sum, of {record['rho']:.3g} allowed"
-    rows.append((allowed, "", "", "", f"{record['spent_rho']:.3g}"))
-    heads = ("Measured", "Noise", "Cells", "Scale", "Cost (ρ)")
+    rows.append((allowed, "", "", "", "", f"{record['spent_rho']:.3g}"))
+    heads = ("Measured", "Noise", "Cells", "Sensitivity", "Scale", "Cost (ρ)")
     yield Table("What this fit spent", heads, tuple(rows))
 
 
