@@ -82,6 +82,7 @@ def declared(columns: list[str]):
         "name": [f"person {number:04d}" for number in range(ROWS)],
     }
     edges = {"skill": EDGES, "branch": [0, ROWS // IN_A_BRANCH]}
+    edges |= {"p_near": [0, 1], "p_far": [0, 1]}
     return Domain.declare(
         levels={name: levels[name] for name in columns if name in levels},
         edges={name: edges[name] for name in columns if name in edges},

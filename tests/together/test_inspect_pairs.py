@@ -14,7 +14,8 @@ from scipy.stats import norm
 from fairmaxent import Domain, Privacy, debias, inspect
 from people import EDGES, GOOD, declared, everybody
 
-UNWEIGHTED = everybody().drop(columns="design")
+WEIGHTED = everybody().drop(columns="origin_known")
+UNWEIGHTED = WEIGHTED.drop(columns="design")
 DECLARED = declared(list(UNWEIGHTED))
 WEIGHED = 0.02  # how far a ratio may be off if rows count by what they tell
 
@@ -24,7 +25,7 @@ def called(**options):
     options = with_reference(options)
     if "favourable" in options:
         options["favourable"] = GOOD[options["outcome"]]
-    table = everybody() if "weight" in options else UNWEIGHTED
+    table = WEIGHTED if "weight" in options else UNWEIGHTED
     return inspect(table, **options)
 
 
