@@ -43,7 +43,7 @@ _TRIAL = re.compile(
 )
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 _NEAR = 0.25, 0.1  # by which numbers of what was relabelled may differ, and relatively
-_FILLED = re.compile(r"<!-- measured: \w+ -->.*?<!-- measured: end -->", re.S)
+_FILLED = re.compile(r"<!-- measured: [\w ]+ -->.*?<!-- measured: end -->", re.S)
 
 
 @dataclass(frozen=True)
