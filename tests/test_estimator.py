@@ -297,7 +297,7 @@ def test_sensitive_features_are_routed_through_a_pipeline(parts):
             {},
             (
                 r"enable_metadata_routing=True\) and"
-                r" FairMaxEnt\(\)\.set_fit_resample_request"
+                r" FairMaxEnt\(…\)\.set_fit_resample_request"
             ),
         ),
         (FairMaxEnt("z0", weight=True), {}, r"weight is a bool; pass the name"),

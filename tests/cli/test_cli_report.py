@@ -53,7 +53,7 @@ def test_rows(folder):
         "--rows",
         50,
         "--seed",
-        1,
+        2,
         "-o",
         "fair.csv",
         "--report",

@@ -143,7 +143,7 @@ def check_weights(fit, table, asked):
     are_numbers = table["y"] and all(
         type(cell) is int and abs(cell) < 10 for cell in table["y"]
     )
-    if fit.request.means is not None and "largest_weight" not in asked and are_numbers:
+    if fit.request.equal_means and "largest_weight" not in asked and are_numbers:
         for stratum in strata_by_hand(table, weights, strata):
             sums = (
                 (stratum["y"].astype(float) * stratum["weight"])

@@ -29,7 +29,10 @@ FITTED = [
     fairmaxent.Domain.infer,
 ]
 PYTHON = {
-    "inspect": [fairmaxent.inspect, fairmaxent.Domain.infer, write_inspection_report],
+    "inspect": [
+        *(fairmaxent.inspect, fairmaxent.Domain.infer, fairmaxent.Privacy),
+        write_inspection_report,
+    ],
     "debias": [*FITTED, fairmaxent.Model, Fit.sample, Fit.weigh, ReportRequest],
     "check": [fairmaxent.check, fairmaxent.Domain.infer],
     "compare": [fairmaxent.compare, *FITTED],

@@ -247,9 +247,7 @@ def test_what_chance_makes_of_unrelated_columns_is_simulated(first, second, weig
         estimate=None,
         compare_missing=True,
     )
-    chance = _chance(
-        fit, [1, 2], lambda i, j: np.ones((fit.domain.sizes[i], fit.domain.sizes[j]))
-    )
+    chance = _chance(fit, [1, 2], fit.distribution_of_data)
     assert np.mean(seen) == pytest.approx(chance[0, 1] ** 2, rel=0.2)
 
 

@@ -80,13 +80,14 @@ def declared(columns: list[str]):
         "town": ["in", "out"],
         "drive": ["bike", "car", "train"],
         "name": [f"person {number:04d}" for number in range(ROWS)],
+        "origin_known": ["near", "far"],
     }
     edges = {"skill": EDGES, "branch": [0, ROWS // IN_A_BRANCH]}
     edges |= {"p_near": [0, 1], "p_far": [0, 1]}
     return Domain.declare(
         levels={name: levels[name] for name in columns if name in levels},
         edges={name: edges[name] for name in columns if name in edges},
-        missing=["race"],
+        missing=[name for name in ("race", "origin_known") if name in columns],
     )
 
 

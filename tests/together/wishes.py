@@ -862,7 +862,7 @@ WISHES = (
         {"privacy": {"rows_per_person": 3}},
         noise_is_paid,
         needs=PRIVATE,
-        says=("at most 3 rows are one person", "sensitivity 3"),
+        says=("at most 3 rows are one person", " | 3 | "),
         names=OF_PRIVACY,
     ),
     Wish(

@@ -8,12 +8,13 @@ somebody's income. A declared domain says only what everybody may know.
 import datetime
 import math
 from collections.abc import (
+    Container,
     Hashable,
     Iterable,
     Mapping,
     Sequence,
 )
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from numbers import Number
 from typing import Any, Literal
@@ -144,6 +145,19 @@ class Declaration:
     def has_dates(self, name: str) -> bool:
         """Whether a column has edges that are dates."""
         return name in self.edges and isinstance(self.edges[name][0], datetime.date)
+
+    def without(self, names: Container[str]) -> "Declaration":
+        """Return the declaration without some columns."""
+
+        def others(listed: Lists) -> Lists:
+            return {name: listed[name] for name in listed if name not in names}
+
+        return replace(
+            self,
+            levels=others(self.levels),
+            edges=others(self.edges),
+            missing=tuple(name for name in self.missing if name not in names),
+        )
 
     def attributes(self, frame: Frame) -> tuple[Attribute, ...]:
         """The columns of a table as they were declared.

@@ -138,7 +138,7 @@ class ReadingRequest:
     @property
     def own_domain(self) -> Domain | Declaration | None:
         """The domain that is given, of the columns that are read."""
-        if self.likely is None or not isinstance(self.domain, Domain):
+        if self.likely is None or self.domain is None:
             return self.domain
         read = self.without_chances(self.domain.names)
         return self.domain.without(set(self.domain.names) - set(read))

@@ -128,13 +128,6 @@ def scan_table(path: Name) -> Any | None:
             " a file"
         )
 
-    empty = next((part for part in parts or () if not part.stat().st_size), None)
-    if empty is not None:
-        raise StorageError(
-            f"{empty}, a part of the table, is an empty file; remove it, or write it"
-            " again"
-        )
-
     remedy = "check the path, or write the file again"
     with library_errors(
         f"cannot read {path} as parquet", remedy, OSError, RecursionError
@@ -164,6 +157,8 @@ def _fault_in(parts: list[Path]) -> str | None:
     polars = load_library("polars")
     wanted = None
     for part in parts:
+        if not part.stat().st_size:
+            return f"{part}, a part of the table, is an empty file"
         try:
             schema = polars.read_parquet_schema(part)
             for _ in polars.scan_parquet(part).collect_batches():

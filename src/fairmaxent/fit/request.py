@@ -23,7 +23,7 @@ from fairmaxent.data.roles import (
     read_columns,
     read_within,
 )
-from fairmaxent.errors import ColumnError, Option, check_choice, check_flag
+from fairmaxent.errors import ColumnError, Option, check_choice, check_flag, unfit
 from fairmaxent.fairness.small_groups import SmallestGroupOption, SmallGroups
 from fairmaxent.fit import option_values as values
 from fairmaxent.fit import refused
@@ -419,6 +419,9 @@ class Request:
 
     def _name_likely(self) -> None:
         """Of the protected columns, one that nobody has goes by itself."""
+        if not isinstance(self.likely, Likely | None):
+            hint = "pass Likely(name, {group: column, …}, told_by=…)"
+            raise unfit("likely", self.likely, hint)
         named: list[Any] = listed(self.protected)
         likely = [one for one in (self.likely, *named) if isinstance(one, Likely)]
         if likely:
