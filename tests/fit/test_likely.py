@@ -136,6 +136,30 @@ def test_where_names_is_wrong_the_data_say_so():
     assert "Nothing in the data can contradict that." in str(fit)
 
 
+@pytest.mark.parametrize("more", [{}, {"weight": "age"}, {"within": "sex"}])
+def test_a_lazy_frame_is_counted_by_its_engine(more):
+    frame, _, _ = population(rows=2000)
+    frame.loc[:20, list(COLUMNS.values())] = None
+    eager = debias(frame, "paid", RACE, favourable="yes", **more)
+    lazy = debias(pl.from_pandas(frame).lazy(), "paid", RACE, favourable="yes", **more)
+    (one,) = eager.certificate.likely.after
+    (other,) = lazy.certificate.likely.after
+    assert one.expected == pytest.approx(other.expected, rel=1e-6)
+    assert one.interval == pytest.approx(other.interval, rel=1e-6)
+    assert one.bounds == pytest.approx(other.bounds, rel=1e-6)
+    weighed = lazy.weigh(frame)["fair_weight"].to_numpy()
+    assert weighed == pytest.approx(eager.weights(), rel=1e-9)
+    with pytest.raises(InputError, match="pass the collected table"):
+        lazy.weigh(pl.from_pandas(frame).lazy())
+
+
+def test_a_dask_frame_is_refused():
+    dask = pytest.importorskip("dask.dataframe")
+    frame, _, _ = population(rows=300)
+    with pytest.raises(InputError, match="Dask frame"):
+        debias(dask.from_pandas(frame, npartitions=2), "paid", RACE)
+
+
 # ---------------------------------------------------------------- what is refused
 
 
@@ -215,10 +239,6 @@ def test_equal_probabilities_for_all_are_said_to_tell_nothing():
         (
             lambda: debias(population()[0].assign(race="x"), "paid", RACE),
             "has a column 'race'; give the groups of likely another name",
-        ),
-        (
-            lambda: debias(pl.from_pandas(population()[0]).lazy(), "paid", RACE),
-            "needs the rows in memory",
         ),
         (
             lambda: debias(population()[0].drop(columns="p_a"), "paid", RACE),

@@ -25,12 +25,17 @@ from fairmaxent.cli.reading import (
     check_files,
     table_command,
 )
-from fairmaxent.cli.request import RoleOptions, proposed_role_options
+from fairmaxent.cli.request import (
+    RoleOptions,
+    likely_options,
+    proposed_role_options,
+)
 from fairmaxent.cli.terminal import bar, echo, json_record
 from fairmaxent.cli.values import as_typed
 from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import value_text
+from fairmaxent.data.likely import Likely
 from fairmaxent.data.limits import memory_limit, memory_text
 from fairmaxent.data.table import Names
 from fairmaxent.document.text import on_one_line
@@ -52,6 +57,7 @@ from fairmaxent.privacy.budget import Privacy
 _REPEATED = {
     field.name for kind in (ReadingOptions, DomainOptions) for field in fields(kind)
 } | {"groups", "weight", "within", "smallest_group"}
+_REPEATED |= {"likely", *(field.name for field in fields(Likely))}
 _NAMES = TEXTS["names"]
 _CHOICES = 6  # columns that are named to choose from
 _MUST_BE_PUBLIC = (
@@ -136,11 +142,12 @@ class InspectOptions:
         return [path for path in paths if path is not None]
 
 
-@table_command(proposed_role_options, taking(InspectOptions, "wanted"))
+@table_command(proposed_role_options, likely_options, taking(InspectOptions, "wanted"))
 def inspect_command(
     ctx: click.Context,
     data: str,
     roles: RoleOptions,
+    likely: Values,
     wanted: InspectOptions,
     columns_as: DomainOptions,
     reading: ReadingOptions,
@@ -172,6 +179,7 @@ def inspect_command(
                 table.frame,
                 roles,
                 columns_as.declaration or domain,
+                likely=Likely.among(dict(likely)),
                 within=wanted.within,
                 cluster=wanted.cluster,
                 smallest_group=wanted.smallest_group,
@@ -246,15 +254,20 @@ def inspected(
     frame: Any,
     roles: RoleOptions,
     domain: Domain | Declaration | None,
+    *,
+    likely: Likely | None = None,
     **compared: Any,
 ) -> Inspection:
     """Look at a table with the roles that were chosen.
 
     ``compared`` are the options by which groups are compared.
     """
+    named = roles.named
+    if likely is not None:
+        named["protected"] = [*roles.protected, likely]
     return inspect(
         frame,
-        **roles.named,
+        **named,
         groups=roles.groups,
         weight=roles.weight,
         domain=domain,
@@ -402,7 +415,7 @@ def _next(
     if not inspection.outcome:
         names = _proposed(inspection, "outcome")
         return _choose("outcome with --outcome", names, names[:1], looking)
-    if not inspection.protected:
+    if not (inspection.protected or inspection.likely):
         names = _proposed(inspection, "protected")
         # Columns of a few texts first: numbers rarely name groups of people.
         names += [
@@ -418,7 +431,8 @@ def _next(
     if wanted.write_config is not None:
         options = ["--config", wanted.write_config]
     why = "make the table fair, with a report"
-    if all(verdict.most == 1 for verdict in inspection.verdicts):
+    verdicts = inspection.verdicts
+    if not inspection.likely and all(verdict.most == 1 for verdict in verdicts):
         why = "no gap here is clearly more than chance; if you want none at all, " + why
     if data == STANDARD:
         why += ", with the same table on stdin"

@@ -157,8 +157,7 @@ class AskedOptions:
         model = partial(Model, self.values["model"])
         values["model"] = self._part("model", "model", model)
         values["privacy"] = self._part("privacy", "epsilon", Privacy)
-        likely = partial(Likely.typed, self.values["likely"])
-        values["likely"] = self._part("likely", "likely", likely)
+        values["likely"] = Likely.among(dict(self.values))
         return Request(
             roles.outcome,
             list(roles.protected),
@@ -211,6 +210,12 @@ def _with_usual_seed(source: TypedOption) -> TypedOption:
     return replace(source, info=info)
 
 
+likely_options = taking(
+    dict,
+    "likely",
+    [source for source in ASKED if "likely" in {source.name, source.owner}],
+    required=False,
+)
 comparison_options = taking(
     AskedOptions.of, "asked", list(map(_with_usual_seed, _COMPARED))
 )

@@ -168,6 +168,8 @@ def _answer(found: Finding, limit: float, *, confident: bool) -> Answer:
     rate = found.rate
     if rate.is_alone:
         return "cannot tell"  # a single group can be compared with nobody
+    if rate.likely is not None and rate.likely.is_refuted:
+        return "cannot tell"  # what tells the group is something else
     ends = (rate.value, rate.value)
     if confident and rate.interval is not None:
         ends = rate.interval
@@ -191,7 +193,8 @@ def _change(found: Finding, then: Rate) -> Answer:
     # what so few people may hide: half of a rate, or a quarter of a difference
     hidden = then.value / 2 if found.sign > 0 else _QUARTER
     is_known = change - _reach(-found.sign, now, then) >= -hidden
-    if found.lost or found.hollow or then.is_alone or not is_known:
+    is_refuted = now.likely is not None and now.likely.is_refuted
+    if found.lost or found.hollow or then.is_alone or is_refuted or not is_known:
         return "cannot tell"
     return "pass"
 
@@ -301,13 +304,17 @@ class _Counted:
         score = outcome
         if policy.threshold is not None:
             outcome, table = _decided(table, score, policy)
+        likely = policy.likely
         roles = [outcome, *policy.protected, *read_within(policy.within)]
+        if likely is not None:
+            roles.remove(likely.name)
+            roles += likely.used
         roles.append(policy.cluster)
         if policy.compares_outcomes:
             roles.append(policy.outcome)
         # probabilities are compared row by row
-        in_rows = policy.calibration is not None
-        if in_rows:
+        in_rows = policy.calibration is not None or likely is not None
+        if policy.calibration is not None:
             roles.append(score)
         names = [name for name in dict.fromkeys(roles) if name is not None]
         for name in names:
@@ -333,6 +340,7 @@ class _Counted:
     def tables(self, kind: str, columns: tuple[str, ...]) -> list[GroupedTable]:
         """What is compared: the groups of some columns, by stratum."""
         policy = self.policy
+        likely = policy.likely
         levels = levels_of_reference(policy.reference, policy.protected)
         within = read_within(policy.within)
         outcome: str | None = self.outcome
@@ -345,7 +353,10 @@ class _Counted:
         if kind == "equalised_odds":
             within[self.truth] = None
         compared = Comparison(
-            protected=list(columns),
+            protected=[
+                one if likely is None or one != likely.name else likely
+                for one in columns
+            ],
             groups="joint",
             weight=self.sums,
             compare_missing=policy.compare_missing,

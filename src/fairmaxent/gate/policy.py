@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fairmaxent.data.domain import Domain
+from fairmaxent.data.likely import Likely
 from fairmaxent.data.roles import (
     GroupsOption,
+    Protected,
     WithinOption,
     listed,
-    read_columns,
+    read_protected,
 )
 from fairmaxent.errors import (
     ColumnError,
@@ -42,6 +44,7 @@ from fairmaxent.metrics.intervals import check_confidence
 from fairmaxent.options import documented, info_of, option, option_hint, typed_options
 from fairmaxent.options.refusals import MISSING, Refused, refuse
 from fairmaxent.options.values import value_of
+from fairmaxent.plain_text import Values
 
 PROJECT = "pyproject.toml"
 SECTION = "tool.fairmaxent.check"
@@ -105,11 +108,16 @@ class Policy:
         Refused(
             "calibration", "cluster", "its interval assumes that people are independent"
         ),
+        Refused("calibration", "likely", "it takes groups that are known"),
+        Refused(
+            "cluster", "likely", "its intervals assume that people are independent"
+        ),
     )
 
     outcome: str | None = as_asked("outcome", None)
-    protected: str | Sequence[str] = as_asked("protected", ())
+    protected: Protected = as_asked("protected", ())
     _: dataclasses.KW_ONLY
+    likely: Likely | None = as_asked("likely", words=None)
     statistical_rate: RateOption = as_asked(  # noqa: RUF009 (it makes a field)
         "statistical_rate",
         None,
@@ -231,7 +239,10 @@ class Policy:
     )
 
     def __post_init__(self) -> None:
-        names = read_columns("protected", self.protected or ())
+        given = [one for one in (self.likely,) if one is not None]
+        recorded, likely = read_protected([*given, *listed(self.protected or ())])
+        object.__setattr__(self, "likely", likely)
+        names = recorded if likely is None else [*recorded, likely.name]
         object.__setattr__(self, "protected", names)
         if not names or (self.outcome is None and self.predictions is None):
             raise ColumnError(
@@ -270,6 +281,13 @@ class Policy:
                 "there is nothing to check; set a limit, e.g. ",
                 Option("statistical_rate", 0.8),
             )
+
+    @classmethod
+    def typed(cls, asked: Values) -> "Policy":
+        """From options as they are typed: those of likely groups stand beside them."""
+        values = dict(asked)
+        values["likely"] = Likely.among(values)
+        return cls(**values)
 
     @property
     def compares_outcomes(self) -> bool:
@@ -349,7 +367,7 @@ def _policies_in(path: Name) -> dict[str, FilePolicy]:
     if section.path.name == PROJECT:
         for key in SECTION.split("."):
             section = section.inner(key)
-    if "protected" in section.values:
+    if {"protected", "likely"} & section.values.keys():
         return {"check": section.policy()}
     if not section.values:
         raise InputError(
@@ -420,7 +438,7 @@ class _Section:
         asked = {**self.values, **self.files}
         table = asked.pop("data", None)
         try:
-            return FilePolicy(table, Policy(**asked), self)
+            return FilePolicy(table, Policy.typed(asked), self)
         except InputError as problem:
             raise self.with_place(problem) from problem
 

@@ -119,6 +119,13 @@ class Finding:
 
     @property
     def sentence(self) -> str:
+        """What was found, and what that rests on, in a few sentences."""
+        if self.rate.likely is None:
+            return self._found
+        return f"{self._found} {self.rate.likely.sentence}"
+
+    @property
+    def _found(self) -> str:
         """What was found, in a sentence or two."""
         found = (
             f"The {self._rate_name} is {self.rate.value:.3f}"
@@ -134,6 +141,8 @@ class Finding:
             return f"{found}, {beyond} {limit} {self._who}."
         if self.answer == "pass":
             return f"{found}, not {beyond} {limit} {self._who}."
+        if self.rate.likely is not None and self.rate.likely.is_refuted:
+            return f"{found}; so nobody can tell whether that is {beyond} {limit}."
         if self.hollow:
             return (
                 f"{found} {self._who}. Nobody has the outcome"
@@ -213,6 +222,7 @@ class Finding:
             "limit": self.limit,
             "needed": self.needed,
             "set_apart": self.rate.set_apart,
+            "likely": self.rate.likely,
             "lost": self.lost,
             "sentence": self.sentence,
         }

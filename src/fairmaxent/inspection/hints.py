@@ -3,8 +3,9 @@
 Proxies, gaps, doubtful levels, leaks.
 """
 
+import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -32,11 +33,13 @@ HintKind = Literal[
     "leak",
     "many outcomes",
     "weights",
+    "likely",
 ]
 # a column that predicts so much of another's entropy says it nearly always
 LEAKS = 0.75
 _SHOWN = 5  # of a list
 _MANY_OUTCOMES = 5
+_SLACK = 1e-6  # how far from 1 probabilities may add up to
 _BETWEEN_LETTERS = re.compile(r"(?<=[^\W\d])[-_./' ]+(?=[^\W\d])")
 
 
@@ -153,6 +156,7 @@ def column_hints(
             yield from _gaps(attribute, len(frame), has_role=attribute.name in roles)
             yield from _similar_levels(attribute, has_role=attribute.name in roles)
     yield from _totals(frame, domain)
+    yield from _probabilities(frame, roles)
     if weight is not None:
         yield _hint(
             "weights",
@@ -294,6 +298,55 @@ def _totals(frame: frames.Frame, domain: Domain) -> Iterator[Hint]:
                 " remove those rows first"
             )
             yield _hint("total", attribute.name, what)
+
+
+def _probabilities(frame: frames.Frame, roles: NameList) -> Iterator[Hint]:
+    """Columns side by side that add up to 1 in every row, as probabilities do."""
+    names = []
+    for name in frame.columns:
+        if frame.schema[name].is_float() and name not in roles:
+            names.append(name)
+    numbers = [frames.to_numbers(frame.get_column(name)) for name in names]
+    start = 0
+    while start < len(names):
+        total = np.zeros(len(frame))
+        after = start
+        while after < len(names) and (_is_share(numbers[after])):
+            total = total + np.nan_to_num(numbers[after])
+            after += 1
+            if after - start > 1 and _adds_up(numbers[start:after], total):
+                break
+        else:
+            start += 1
+            continue
+        found = names[start:after]
+        start = after
+        # what they begin with alike is no part of the groups' names
+        alike = len(os.path.commonprefix(found))
+        groups = {name[alike:].strip("_") or name: name for name in found}
+        yield _hint(
+            "likely",
+            found,
+            f"{listed(map(shown, found), 'column')} add up to 1 in every row, as"
+            " probabilities of groups do; if they are, compare these groups with ",
+            Option("likely", {"group": groups}),
+            " and say what tells them: ",
+            Option("told_by", "names"),
+            ", or the columns that decide",
+        )
+
+
+def _is_share(numbers: Reals) -> bool:
+    """Whether numbers are probabilities, or missing."""
+    inside = (numbers >= 0) & (numbers <= 1)
+    return bool((inside | np.isnan(numbers)).all())
+
+
+def _adds_up(numbers: Sequence[Reals], total: Reals) -> bool:
+    """Whether they add up to 1 where they are not missing, and are not only 0 and 1."""
+    known = ~np.isnan(numbers).all(axis=0)
+    fits = bool(known.any()) and bool(np.abs(total[known] - 1).max() <= _SLACK)
+    return fits and any(((one > 0) & (one < 1)).any() for one in numbers)
 
 
 def listed(items: Iterable[str], noun: str) -> str:

@@ -130,6 +130,7 @@ def inspect(
         good = [*_chosen(proposals, "favourable")] or None
     names = [*given] or [*map(str, _chosen(proposals, "protected"))]
     taken = [name for name in (outcome, *names) if name is not None]
+    used = [name for one in likely for name in one.used]
     identifiers = set(domain.identifiers) - set(taken)
     found = Inspection(
         rows=len(opened),
@@ -139,7 +140,7 @@ def inspect(
         columns=tuple(_summaries(domain, encoded.codes, identifiers)),
         notes=domain.without(identifiers).notes,
         proposals=tuple(proposals),
-        hints=tuple(column_hints(opened, domain, taken, weight)),
+        hints=tuple(column_hints(opened, domain, [*taken, *used], weight)),
         within=strata,
         cluster=cluster,
     )

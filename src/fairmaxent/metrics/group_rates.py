@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 
 from fairmaxent.data.levels import value_text
-from fairmaxent.data.table import Codes, Mask, Reals, effective_rows, tally
+from fairmaxent.data.likely import TOLD_BY
+from fairmaxent.data.table import Codes, Mask, Reals, effective_rows, ratio, tally
 from fairmaxent.errors import LevelError, Option
+from fairmaxent.fairness.likely import ratio_bounds
 from fairmaxent.fairness.rates import (
     first_largest,
     first_smallest,
@@ -23,6 +25,7 @@ from fairmaxent.fairness.rates import (
 from fairmaxent.metrics import intervals
 from fairmaxent.metrics.clusters import Dependence, dependence_of_rates
 from fairmaxent.metrics.effective_counts import EffectiveCounts, WeightSums
+from fairmaxent.metrics.likely import KnownRates, LikelyEvidence
 from fairmaxent.metrics.groups import (
     Columns,
     GroupedRows,
@@ -134,6 +137,7 @@ class Rate(Number):
     groups: tuple[GroupRate, ...]
     left_out: tuple[GroupRate, ...] = ()
     set_apart: tuple[GroupRate, ...] = ()
+    likely: LikelyEvidence | None = None  # None: groups are known
 
     @property
     def not_compared(self) -> str:
@@ -159,9 +163,10 @@ class Rate(Number):
         if np.isnan(self.value):
             columns = " × ".join(self.worst.columns)
             return f"nothing to compare: {columns}{self.not_compared}"
+        assumed = "" if self.likely is None else self.likely.words
         return (
             f"{self.value:.3f}{intervals.interval_text(self.interval)}:"
-            f" {self.worst}{self.not_compared}"
+            f" {self.worst}{self.not_compared}{assumed}"
         )
 
 
@@ -221,10 +226,17 @@ class GroupedTable:
     is_two_sided: bool = False
     dependence: Dependence | None = None  # between rows; None: they are independent
     surpluses: intervals.Surpluses | None = None  # None: ratios are compared
+    likely: KnownRates | None = None  # None: groups are known
 
     @classmethod
     def of_shares(cls, rows: GroupedRows) -> "GroupedTable":
         """Add up the weights of each group."""
+        if rows.likely is not None:
+            everybody = np.zeros_like(rows.group)
+            shared = rows.likely.shared(everybody, 1, rows.weights)
+            table = cls.of_shares(rows.cells(shared.sums))
+            everything = np.array(shared.sums.weight.sum())
+            return table._known_as(shared.known(_shares_of, everything))
         groups = len(rows.labels)
         everybody = np.zeros_like(rows.group)
         sums = WeightSums.of(
@@ -276,6 +288,11 @@ class GroupedTable:
     def _of_levels(cls, rows: GroupedRows, chosen: Sequence[int]) -> "GroupedTable":
         """Add up the weights of all outcomes; some are compared."""
         codes, outcomes = rows.levels
+        if rows.likely is not None:
+            shared = rows.likely.shared(codes, len(outcomes), rows.weights)
+            table = cls._of_levels(rows.cells(shared.sums), chosen)
+            sizes = shared.table_if("columns").sum(axis=0)
+            return table._known_as(shared.known(_rates_of, sizes).of(chosen))
         shape = (len(outcomes), len(rows.labels))
         sums = WeightSums.of(codes, rows.group, rows.weights, shape, rows.counted)
         rates = outcome_rates(sums.weight, (1,))[chosen]
@@ -305,6 +322,7 @@ class GroupedTable:
         # because it is estimated.
         if ((chance == 0) | (chance == 1)).all():
             return cls.of_positives(rows, chance == 1, outcome)
+        rows.refuse_likely("rate of probabilities")
         group = rows.group
         weight = rows.weights
         size = len(rows.labels)
@@ -328,6 +346,10 @@ class GroupedTable:
             dependence=dependence_of_rates(rows, [chance], rates, sizes[None]),
         )
 
+    def _known_as(self, known: KnownRates) -> "GroupedTable":
+        """The same of groups that are only likely."""
+        return replace(self, effective=known.counts(self.rates), likely=known)
+
     def by_difference(self) -> "GroupedTable":
         """The same rates, to be compared by their differences."""
         nothing = np.zeros(self.rates.shape)
@@ -338,10 +360,36 @@ class GroupedTable:
     def worst(self, number: int, groups: Codes) -> tuple[float, Reals]:
         """The worst ratio, or minus the largest difference, and what it is between."""
         rates = self.rates[number, groups]
+        above = rates
+        if self.surpluses is not None:
+            above = rates - self.surpluses.expected[number, groups]
+        return float(self.worst_of(self.rates, number, groups)), above
+
+    def worst_of(self, rates: Reals, number: int, groups: Codes) -> Reals:
+        """The worst ratio, or minus the largest difference, of any such rates."""
+        compared = rates[..., number, groups]
         if self.surpluses is None:
-            return float(smallest_over_largest(rates)), rates
-        above = rates - self.surpluses.expected[number, groups]
-        return float(-np.ptp(above)), above
+            return smallest_over_largest(compared)
+        return -np.ptp(compared - self.surpluses.expected[number, groups], axis=-1)
+
+    def if_told_by(self, told_by: str) -> "GroupedTable":
+        """The same rates if groups that are only likely were told by that."""
+        if self.likely is None:
+            return self
+        return replace(self, rates=self.likely.assumed[told_by])
+
+    def bounds(self, number: int, groups: Codes) -> tuple[float, float]:
+        """The worst ratio, or the largest difference, whatever is true."""
+        least = most = self.rates
+        if self.likely is not None:
+            least = self.likely.least
+            most = self.likely.most
+        low = least[number, groups]
+        high = most[number, groups]
+        if self.surpluses is None:
+            lowest, highest = ratio_bounds(low, high)
+            return float(lowest), float(highest)
+        return max(0.0, float(low.max() - high.min())), float(high.max() - low.min())
 
     @property
     def compared(self) -> int:
@@ -480,8 +528,13 @@ class GroupedTable:
         people = np.bincount(rows.group, counted, minlength=len(rows.labels))
         ends = None
         if not rows.exact and (which & self.has_rate).any():
-            known = self.known(confidence)
-            ends = np.stack(intervals.share_interval(known, confidence), -1)
+            if self.likely is not None:
+                tails = [(1 - confidence) / 2, (1 + confidence) / 2]
+                drawn = np.quantile(self.likely.drawn, tails, axis=0)
+            else:
+                known = self.known(confidence)
+                drawn = intervals.share_interval(known, confidence)
+            ends = np.stack(drawn, -1)
         for outcome, group in np.argwhere(which).tolist():
             interval = None
             if ends is not None and self.has_rate[outcome, group]:
@@ -532,11 +585,7 @@ def worst_rate(
     value, worst = _worst_pair(several)
     interval = None
     if not several[0].rows.exact:
-        comparisons = [
-            compared for table in several for compared in table.comparisons(confidence)
-        ]
-        ends = intervals.worst_ends(comparisons, confidence)
-        interval = intervals.widened(ends, value)
+        interval = intervals.widened(_worst_ends(several, confidence), value)
     groups = [
         group for table in several for group in table.listed(table.is_large, confidence)
     ]
@@ -547,6 +596,71 @@ def worst_rate(
         groups=tuple(groups),
         left_out=tuple(left_out),
         set_apart=tuple(set_apart),
+        likely=_evidence(several),
+    )
+
+
+def _rates_of(tables: Reals) -> Reals:
+    """P(y | g) in tables whose last axes are outcomes and groups."""
+    return ratio(tables, tables.sum(axis=-2, keepdims=True), np.nan)
+
+
+def _shares_of(tables: Reals) -> Reals:
+    """P(g) in tables whose last axes are a single outcome, and groups."""
+    return tables / tables.sum(axis=-1, keepdims=True)
+
+
+def _worst_ends(tables: Sequence[GroupedTable], confidence: float) -> intervals.Ends:
+    """Ends of the worst rate; where groups are only likely, those of draws."""
+    ends = []
+    known = [
+        compared
+        for table in tables
+        if table.likely is None
+        for compared in table.comparisons(confidence)
+    ]
+    if known:
+        ends.append(intervals.worst_ends(known, confidence))
+    drawn = []
+    for table in tables:
+        if table.likely is not None:
+            drawn += [
+                table.worst_of(table.likely.drawn, number, groups)
+                for number, groups in table.peers
+            ]
+    if drawn:
+        values = np.abs(np.nanmin(drawn, axis=0))
+        tails = [(1 - confidence) / 2, (1 + confidence) / 2]
+        ends.append(np.nanquantile(values, tails))
+    lows, highs = np.transpose(ends)
+    if tables[0].surpluses is not None:
+        return lows.max(), highs.max()
+    return lows.min(), highs.min()
+
+
+def _evidence(tables: Sequence[GroupedTable]) -> LikelyEvidence | None:
+    """What the worst rate rests on, if groups are only likely."""
+    known = [table.likely for table in tables if table.likely is not None]
+    if not known:
+        return None
+    assumed = {}
+    for told_by in TOLD_BY:
+        others = [table.if_told_by(told_by) for table in tables]
+        assumed[told_by], _ = _worst_pair(others)
+    limits = [
+        table.bounds(number, groups)
+        for table in tables
+        for number, groups in table.peers
+    ]
+    p_values = [one.contradiction for one in known if one.contradiction is not None]
+    least, most = map(float, np.min(limits, axis=0))
+    if tables[0].surpluses is not None:
+        least, most = map(float, np.max(limits, axis=0))
+    return LikelyEvidence(
+        told_by=known[0].told_by,
+        contradiction=min(1.0, min(p_values) * len(p_values)) if p_values else None,
+        **assumed,
+        bounds=(least, most),
     )
 
 

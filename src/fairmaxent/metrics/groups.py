@@ -11,12 +11,13 @@ from fairmaxent.data import frames
 from fairmaxent.data.columns import factorize
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import value_text
+from fairmaxent.data.likely import Likely
 from fairmaxent.data.roles import (
-    ColumnNames,
     GroupsOption,
+    Protected,
     WithinOption,
     listed,
-    read_columns,
+    read_protected,
     read_within,
 )
 from fairmaxent.data.table import Codes, Mask, NameList, Reals, row_keys, tally
@@ -33,6 +34,7 @@ from fairmaxent.errors import (
 )
 from fairmaxent.fairness.small_groups import SmallestGroupOption, SmallGroups
 from fairmaxent.metrics.effective_counts import WeightSums
+from fairmaxent.metrics.likely import LikelyRows
 
 # The label of missing values. A cell may hold the same text, so this is an object of
 # its own, compared with `is`; it is joined when the module is loaded, because Python
@@ -100,6 +102,8 @@ class GroupedRows(MeasuredRows):
     rows: Any = ...  # which of all rows they are
     small: SmallGroups = SmallGroups()  # noqa: RUF009 (it never changes)
     reference: Label | None = None  # the group that the others are compared with
+    # what is known of each row's group; None: `group` is
+    likely: LikelyRows | None = None
 
     def refuse_absent(self, favourable: object) -> None:
         """Refuse favourable outcomes that no row has.
@@ -126,6 +130,7 @@ class GroupedRows(MeasuredRows):
             weights=self.weights[rows],
             counted=self.counted and self.counted.only(rows),
             cluster=None if self.cluster is None else self.cluster[rows],
+            likely=self.likely and self.likely.only(rows),
             levels=(codes[rows], outcomes),
             rows=rows,
         )
@@ -137,18 +142,48 @@ class GroupedRows(MeasuredRows):
         """
         for levels, rows in self.strata:
             part = replace(self.only(rows), stratum=levels)
-            if levels:
+            if levels and self.likely is None:
                 present, group = np.unique(part.group, return_inverse=True)
                 labels = [self.labels[code] for code in present]
                 part = replace(part, group=group, labels=labels)
             yield part
+
+    def refuse_likely(self, what: str) -> None:
+        """Refuse what takes groups that are known, and no probabilities."""
+        if self.likely is not None:
+            raise InputError(
+                Option("likely"),
+                f" has no {what}, which takes groups that are known; compare the"
+                " decisions by their statistical rate",
+            )
+
+    def split(self) -> "GroupedRows":
+        """Rows of which each is in one group."""
+        if self.likely is None:
+            return self
+        codes, outcomes = self.levels
+        return self.cells(self.likely.shared(codes, len(outcomes), self.weights).sums)
+
+    def cells(self, sums: WeightSums) -> "GroupedRows":
+        """A row for each outcome and group, which stands for what it adds up to."""
+        _, outcomes = self.levels
+        outcome, group = np.indices(sums.weight.shape).reshape(2, -1)
+        whole = WeightSums(*(part.ravel() for part in vars(sums).values()))
+        return replace(
+            self,
+            weights=whole.weight,
+            levels=(outcome, outcomes),
+            counted=whole,
+            group=group,
+            likely=None,
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
     """Which groups of which rows are compared: the options that the metrics share."""
 
-    protected: ColumnNames
+    protected: Protected
     groups: GroupsOption
     # a column, one number per row, or sums, if each row of the frame stands for several
     weight: Any
@@ -164,6 +199,13 @@ class Comparison:
     def __post_init__(self) -> None:
         """Refuse columns with two roles."""
         check_flag("compare_missing", self.compare_missing)
+        if self.likely is not None and self.cluster is not None:
+            raise InputError(
+                Option("cluster"),
+                " is for groups that are known, and those of ",
+                Option("likely"),
+                " are not; leave one of them out",
+            )
         SmallGroups.of(self.smallest_group)
         levels_of_reference(self.reference, self._columns)
         names = [*self._columns, *read_within(self.within)]
@@ -181,10 +223,16 @@ class Comparison:
                 )
 
     @property
+    def likely(self) -> Likely | None:
+        """The groups that are probabilities, if there are any."""
+        return read_protected(self.protected)[1]
+
+    @property
     def groupings(self) -> list[Columns]:
         """Columns whose levels, or their intersections, are compared."""
         check_choice("groups", self.groups, GroupsOption)
-        names = tuple(read_columns("protected", self.protected))
+        recorded, likely = read_protected(self.protected)
+        names = (*recorded, *([likely.name] if likely else []))
         if not names:
             raise ColumnError(
                 Option("protected"), " names no column; name at least one"
@@ -197,7 +245,8 @@ class Comparison:
         """The rows of a frame, or the cells of a fit's exact marginals, by grouping."""
         distribution = _distribution_of(data)
         is_column = isinstance(self.outcome, str) and by_levels
-        if distribution is None or not (self.outcome is None or is_column):
+        is_exact = distribution is not None and self.likely is None
+        if not is_exact or not (self.outcome is None or is_column):
             rows = self.open(data, outcome_is="predictions" if by_levels else None)
             for columns in self.groupings:
                 yield self.group(rows, columns)
@@ -329,8 +378,18 @@ class Comparison:
 
         Those of a missing group count only if that is compared.
         """
-        group, labels = groups_of(rows.frame, columns, self.domain)
+        likely = self.likely
+        known = [name for name in columns if likely is None or name != likely.name]
+        group, labels = groups_of(rows.frame, known, self.domain)
         weights = rows.weights
+        shares = None
+        if likely is not None and likely.name in columns:
+            shares = LikelyRows(
+                likely, likely.read(rows.frame).shares, group, len(labels)
+            )
+            named = [*likely.columns, MISSING][: shares.shares.shape[1]]
+            labels = [(*label, one) for label in labels for one in named]
+            group = shares.places
         if not self.compare_missing:
             named = [all(level is not MISSING for level in label) for label in labels]
             weights = np.where(np.array(named, dtype=bool)[group], weights, 0.0)
@@ -347,6 +406,7 @@ class Comparison:
             cluster=rows.cluster,
             small=SmallGroups.of(self.smallest_group),
             reference=self._reference_among(columns, labels),
+            likely=shares,
         )
 
     def _reference_among(self, columns: Columns, labels: list[Label]) -> Label | None:
@@ -498,6 +558,8 @@ def groups_of(
 
     Only intersections that occur are groups.
     """
+    if not columns:
+        return np.zeros(len(frame), dtype=int), [()]
     levels = [levels_of(frames.column(frame, name), domain) for name in columns]
     codes = np.column_stack([column for column, _ in levels])
     keys, _ = row_keys(codes, [len(labels) for _, labels in levels])

@@ -162,6 +162,7 @@ def surplus_table(
     rows: GroupedRows, positive: Mask, chance: Reals, outcome: object
 ) -> GroupedTable:
     """Observed shares, compared by how far they are above what was predicted."""
+    rows.refuse_likely("calibration")
     table = GroupedTable.of_positives(rows, positive, outcome)
     shape = table.rates.shape
     expected = np.zeros(shape)
