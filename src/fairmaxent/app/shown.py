@@ -50,7 +50,7 @@ from fairmaxent.fit.statements import (
 from fairmaxent.inspection.findings import ColumnSummary, GroupingRates, Inspection
 from fairmaxent.inspection.hints import NOTABLE
 from fairmaxent.inspection.proposals import people_words
-from fairmaxent.metrics.group_rates import group_text
+from fairmaxent.metrics.rates import group_text
 from fairmaxent.options.values import TEXTS
 from fairmaxent.plain_text import Values, plain_json, visible
 from fairmaxent.progress import Progress, silent

@@ -31,6 +31,7 @@ from fairmaxent.errors import (
     unfit,
 )
 from fairmaxent.options import documented, option
+from fairmaxent.options.refusals import MISSING, NEEDED, Refused
 
 ToldBy = Literal["names", "columns"]
 _SLACK = 1e-6
@@ -154,9 +155,7 @@ class Likely:
         if columns is not None:
             return cls.typed(columns, **how)
         for name in how:
-            raise InputError(
-                Option(name), " is about ", _OPTION, ", which is not given"
-            )
+            raise Refused(name, "likely", NEEDED, beside=MISSING).error(how)
         return None
 
     @property
@@ -267,7 +266,7 @@ def check_columns(name: object, columns: object) -> None:
 
 @dataclass(frozen=True)
 class Reliability:
-    """How far probabilities agree with the groups of the people whose group is known."""
+    """How far probabilities agree with the groups of people whose group is known."""
 
     groups: Names
     expected: tuple[float, ...]  # people of each, by the probabilities
@@ -323,14 +322,8 @@ class KnownPeople:
         return float(gammaincc(free / 2, statistic / 2)) if free else 1.0
 
     def corrected(self, shares: Reals) -> Reals:
-        """p' of other people, by the most probable θ; a little is known beforehand."""
-        theta = self._start
-        for _ in range(_STEPS):
-            score, information = self._slopes(theta)
-            drawn_back = score - (theta - self._start)
-            step = np.linalg.solve(information + np.eye(len(theta)), drawn_back)
-            theta = theta + step / max(1.0, float(np.abs(step).max()))
-        chance = self._chance(_corrected(self.shares, theta))
+        """p' of other people; refused if it does not agree with what is known."""
+        chance = self._chance(self.mended(self.shares))
         if chance < _REFUTED:
             raise InputError(
                 Option("recalibrated", value=True),
@@ -338,6 +331,16 @@ class KnownPeople:
                 f" (p = {chance:.2g}). Look whether columns are swapped, or about other"
                 " people",
             )
+        return self.mended(shares)
+
+    def mended(self, shares: Reals) -> Reals:
+        """p' by the most probable θ; a little is known of it beforehand."""
+        theta = self._start
+        for _ in range(_STEPS):
+            score, information = self._slopes(theta)
+            drawn_back = score - (theta - self._start)
+            step = np.linalg.solve(information + np.eye(len(theta)), drawn_back)
+            theta = theta + step / max(1.0, float(np.abs(step).max()))
         return _corrected(shares, theta)
 
     @property

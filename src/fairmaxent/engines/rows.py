@@ -90,6 +90,7 @@ def _read_lazily(lazy: lazy_frame.Lazy, request: ReadingRequest) -> Reading:
     roles = request.roles(domain)
     request.progress("count", 0.0)
     chances = None
+    rows: Counted
     if likely is not None:
         rows, chances = count_likely(
             whole, roles.domain, roles.blocks, request.weight, likely, scale

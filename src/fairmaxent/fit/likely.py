@@ -435,8 +435,9 @@ def _reliability_blocks(found: Reliability) -> Iterator[Block]:
     )
     if found.chance < REFUTED:
         said = (
-            f"The group of {known:,} people is known, and the probabilities do not agree"
-            " with it: look whether columns are swapped, or correct them (recalibrated)"
+            f"The group of {known:,} people is known, and the probabilities do not"
+            " agree with it: look whether columns are swapped, or correct them"
+            " (recalibrated)"
         )
     yield Paragraph(f"{said} (p = {found.chance:.2g}).")
     rows = [

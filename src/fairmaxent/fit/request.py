@@ -21,6 +21,7 @@ from fairmaxent.data.roles import (
     check_roles,
     listed,
     read_columns,
+    read_protected,
     read_within,
 )
 from fairmaxent.errors import ColumnError, Option, check_choice, check_flag, unfit
@@ -423,10 +424,11 @@ class Request:
             hint = "pass Likely(name, {group: column, …}, told_by=…)"
             raise unfit("likely", self.likely, hint)
         named: list[Any] = listed(self.protected)
-        likely = [one for one in (self.likely, *named) if isinstance(one, Likely)]
-        if likely:
-            recorded = [one for one in named if not isinstance(one, Likely)]
-            self._set(likely=likely[0], protected=recorded)
+        if self.likely is not None:
+            named.append(self.likely)
+        recorded, likely = read_protected(named)
+        if likely is not None:
+            self._set(likely=likely, protected=recorded)
             values.check_likely(likely, [*self.role_names, self.weight])
 
     def _set_what_follows(self) -> None:

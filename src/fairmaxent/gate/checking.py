@@ -28,19 +28,13 @@ from fairmaxent.gate.policy import (
 from fairmaxent.gate.result import Answer, CheckResult, Finding, now
 from fairmaxent.metrics import intervals
 from fairmaxent.metrics.effective_counts import WeightSums
-from fairmaxent.metrics.group_rates import (
-    GroupedTable,
-    GroupRate,
-    Rate,
-    group_text,
-    worst_rate,
-)
-from fairmaxent.metrics.groups import (
+from fairmaxent.metrics.group_rates import GroupedTable, worst_rate
+from fairmaxent.metrics.groups import Comparison, levels_of_reference
+from fairmaxent.metrics.rates import GroupRate, Rate, group_text
+from fairmaxent.metrics.rows import (
     MISSING,
-    Comparison,
     favourable_codes,
     levels_of,
-    levels_of_reference,
     outcome_column,
     stratum_text,
 )
@@ -305,9 +299,8 @@ class _Counted:
         if policy.threshold is not None:
             outcome, table = _decided(table, score, policy)
         likely = policy.likely
-        roles = [outcome, *policy.protected, *read_within(policy.within)]
+        roles = [outcome, *policy.recorded_names, *read_within(policy.within)]
         if likely is not None:
-            roles.remove(likely.name)
             roles += likely.used
         roles.append(policy.cluster)
         if policy.compares_outcomes:
@@ -341,7 +334,7 @@ class _Counted:
         """What is compared: the groups of some columns, by stratum."""
         policy = self.policy
         likely = policy.likely
-        levels = levels_of_reference(policy.reference, policy.protected)
+        levels = levels_of_reference(policy.reference, policy.protected_names)
         within = read_within(policy.within)
         outcome: str | None = self.outcome
         if kind == "representation_rate":

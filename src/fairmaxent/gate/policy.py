@@ -7,7 +7,7 @@ import dataclasses
 import math
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -115,9 +115,9 @@ class Policy:
     )
 
     outcome: str | None = as_asked("outcome", None)
-    protected: Protected = as_asked("protected", ())
+    protected: Protected = as_asked("protected", ())  # noqa: RUF009
     _: dataclasses.KW_ONLY
-    likely: Likely | None = as_asked("likely", words=None)
+    likely: Likely | None = as_asked("likely", words=None)  # noqa: RUF009
     statistical_rate: RateOption = as_asked(  # noqa: RUF009 (it makes a field)
         "statistical_rate",
         None,
@@ -239,11 +239,13 @@ class Policy:
     )
 
     def __post_init__(self) -> None:
-        given = [one for one in (self.likely,) if one is not None]
-        recorded, likely = read_protected([*given, *listed(self.protected or ())])
+        given: list[Any] = listed(self.protected or ())
+        if self.likely is not None:
+            given.append(self.likely)
+        recorded, likely = read_protected(given)
         object.__setattr__(self, "likely", likely)
-        names = recorded if likely is None else [*recorded, likely.name]
-        object.__setattr__(self, "protected", names)
+        object.__setattr__(self, "protected", recorded)
+        names = self.protected_names
         if not names or (self.outcome is None and self.predictions is None):
             raise ColumnError(
                 "name ",
@@ -295,11 +297,22 @@ class Policy:
         return any(getattr(self, name) is not None for name in _OF_DECISIONS)
 
     @property
+    def recorded_names(self) -> list[str]:
+        """The protected columns that the table has."""
+        return read_protected(self.protected)[0]
+
+    @property
+    def protected_names(self) -> list[str]:
+        """The protected columns, and groups that are likely, by name."""
+        names = self.recorded_names
+        return names if self.likely is None else [*names, self.likely.name]
+
+    @property
     def groupings(self) -> list[tuple[str, ...]]:
         """The columns whose groups, or their intersections, are compared."""
         if self.groups == "joint":
-            return [tuple(self.protected)]
-        return [(name,) for name in self.protected]
+            return [tuple(self.protected_names)]
+        return [(name,) for name in self.protected_names]
 
     def limits(self) -> Iterator[tuple[str, tuple[str, ...], float | None]]:
         """Each rate that is checked: kind, columns, limit.

@@ -19,9 +19,9 @@ from fairmaxent.document.text import to_markdown, to_text
 from fairmaxent.document.words import first
 from fairmaxent.errors import FairMaxEntError, UnfairError
 from fairmaxent.gate.policy import LARGEST, PROJECT, SECTION, Policy
-from fairmaxent.metrics.group_rates import GroupRate, Rate, group_text
-from fairmaxent.metrics.groups import Columns, stratum_text
 from fairmaxent.metrics.intervals import interval_text
+from fairmaxent.metrics.rates import GroupRate, Rate, group_text
+from fairmaxent.metrics.rows import Columns, stratum_text
 from fairmaxent.plain_text import json_text, visible
 
 # "error": it could not be checked, for a wrong option, column, file or policy

@@ -3,10 +3,10 @@
 Proxies, gaps, doubtful levels, leaks.
 """
 
-import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Literal
 
 import numpy as np
@@ -302,27 +302,21 @@ def _totals(frame: frames.Frame, domain: Domain) -> Iterator[Hint]:
 
 def _probabilities(frame: frames.Frame, roles: NameList) -> Iterator[Hint]:
     """Columns side by side that add up to 1 in every row, as probabilities do."""
-    names = []
-    for name in frame.columns:
-        if frame.schema[name].is_float() and name not in roles:
-            names.append(name)
+    schema = frame.schema
+    names = [name for name in frame.columns if schema[name].is_float()]
+    names = [name for name in names if name not in roles]
     numbers = [frames.to_numbers(frame.get_column(name)) for name in names]
-    start = 0
-    while start < len(names):
-        total = np.zeros(len(frame))
-        after = start
-        while after < len(names) and (_is_share(numbers[after])):
-            total = total + np.nan_to_num(numbers[after])
-            after += 1
-            if after - start > 1 and _adds_up(numbers[start:after], total):
-                break
-        else:
-            start += 1
+    end = 0
+    for start in range(len(names)):
+        if start < end:  # it is one of those found already
             continue
-        found = names[start:after]
-        start = after
+        end = _end_of_shares(numbers, start)
+        if end == start:
+            continue
+        found = names[start:end]
+        letters = zip(*found, strict=False)
         # what they begin with alike is no part of the groups' names
-        alike = len(os.path.commonprefix(found))
+        alike = sum(1 for _ in takewhile(lambda same: len(set(same)) == 1, letters))
         groups = {name[alike:].strip("_") or name: name for name in found}
         yield _hint(
             "likely",
@@ -334,6 +328,18 @@ def _probabilities(frame: frames.Frame, roles: NameList) -> Iterator[Hint]:
             Option("told_by", "names"),
             ", or the columns that decide",
         )
+
+
+def _end_of_shares(numbers: Sequence[Reals], start: int) -> int:
+    """Where columns end that add up to 1; at their start, if there are none."""
+    total = np.zeros(len(numbers[start]))
+    for end in range(start + 1, len(numbers) + 1):
+        if not _is_share(numbers[end - 1]):
+            break
+        total = total + np.nan_to_num(numbers[end - 1])
+        if end > start + 1 and _adds_up(numbers[start:end], total):
+            return end
+    return start
 
 
 def _is_share(numbers: Reals) -> bool:

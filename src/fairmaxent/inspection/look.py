@@ -10,19 +10,18 @@ import numpy as np
 from fairmaxent.data import frames
 from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.likely import Likely
 from fairmaxent.data.reading import encode_table
 from fairmaxent.data.roles import (
-    ColumnNames,
     GroupsOption,
+    Protected,
     Roles,
     WithinOption,
     check_roles,
     listed,
-    read_columns,
+    read_protected,
     read_within,
 )
-from fairmaxent.data.table import Codes, NameList, Reals, tally
+from fairmaxent.data.table import Codes, NameList, Names, Reals, tally
 from fairmaxent.fairness.small_groups import SmallestGroupOption
 from fairmaxent.fit.pipeline import likely_rates
 from fairmaxent.inspection.findings import ColumnSummary, GroupingRates, Inspection
@@ -42,7 +41,6 @@ from fairmaxent.privacy.budget import Privacy
 from fairmaxent.privacy.model import Worth
 from fairmaxent.privacy.refusals import check_declared, check_private
 
-ProtectedOption = ColumnNames | Likely | Sequence[str | Likely] | None
 _REFUSED = (
     Refused(
         "cluster",
@@ -63,7 +61,7 @@ _REFUSED = (
 def inspect(
     frame: Any,
     outcome: str | None = None,
-    protected: ProtectedOption = None,
+    protected: Protected | None = None,
     *,
     favourable: object = None,
     groups: GroupsOption = "each",
@@ -110,11 +108,11 @@ def inspect(
     >>> look.outcome, look.favourable, look.protected
     ('hired', ('yes',), ('sex',))
     """
-    given, likely = _apart(protected)
+    given, likely = read_protected(protected or [])
     _check_foreseen(privacy, domain)
     asked: Any = {"cluster": cluster, "within": within, "reference": reference}
     asked |= {"outcome": outcome, "protected": protected, "weight": weight}
-    refuse_pairs(_REFUSED, {**asked, "likely": likely or None, "privacy": privacy})
+    refuse_pairs(_REFUSED, {**asked, "likely": likely, "privacy": privacy})
     check_roles("" if outcome is None else outcome, given, weight)
     opened = frames.open_frame(frame)
     strata = tuple(read_within(within))
@@ -122,7 +120,11 @@ def inspect(
     design = _design(opened, weight)
     encoded = encode_table(opened, domain, weight=weight, weights=design)
     domain = encoded.domain
-    named = [*given, *(one.name for one in likely)]
+    named = given
+    used: Names = ()
+    if likely is not None:
+        named = [*given, likely.name]
+        used = likely.used
     proposals = _proposals(domain, len(opened), outcome, favourable, named, others)
     outcome = outcome or next(map(str, _chosen(proposals, "outcome")), None)
     good = favourable
@@ -130,7 +132,6 @@ def inspect(
         good = [*_chosen(proposals, "favourable")] or None
     names = [*given] or [*map(str, _chosen(proposals, "protected"))]
     taken = [name for name in (outcome, *names) if name is not None]
-    used = [name for one in likely for name in one.used]
     identifiers = set(domain.identifiers) - set(taken)
     found = Inspection(
         rows=len(opened),
@@ -150,7 +151,7 @@ def inspect(
     how: Any = {"groups": groups, "weight": weight, "favourable": good}
     how |= {"within": within, "domain": domain, "smallest_group": smallest_group}
     if likely:
-        rates = likely_rates(frame, outcome, [*names, *likely], **how)
+        rates = likely_rates(frame, outcome, [*names, likely], **how)
         found = replace(found, likely=rates)
     if not names:
         return found
@@ -201,17 +202,6 @@ def _worth(
         return None
     measured = replace(roles, strata=tuple(map(roles.domain.index, strata)))
     return Worth.of(measured, privacy, rows, confidence)
-
-
-def _apart(protected: ProtectedOption) -> tuple[list[str], list[Likely]]:
-    """Columns of groups, and groups that are probabilities."""
-    if protected is None:
-        return [], []
-    likely = [one for one in listed(protected) if isinstance(one, Likely)]
-    columns: Any = protected
-    if likely:
-        columns = [one for one in listed(protected) if not isinstance(one, Likely)]
-    return read_columns("protected", columns), likely
 
 
 def _proposals(

@@ -18,7 +18,7 @@ import numpy as np
 
 from fairmaxent.data.table import Codes, Mask, Reals, ratio, tally
 from fairmaxent.metrics.effective_counts import EffectiveCounts
-from fairmaxent.metrics.groups import GroupedRows
+from fairmaxent.metrics.rows import GroupedRows
 
 _ONE_CLUSTER = 1e-9  # degrees of freedom, in place of none
 _LARGEST_REDUCTION = 1e6

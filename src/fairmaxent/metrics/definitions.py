@@ -11,18 +11,18 @@ from fairmaxent.data.roles import GroupsOption, Protected, WithinOption
 from fairmaxent.data.table import tally
 from fairmaxent.errors import InputError, LevelError, checked_number
 from fairmaxent.fairness.small_groups import SmallestGroupOption
-from fairmaxent.metrics import group_rates as rates
-from fairmaxent.metrics.group_rates import GroupedTable, Number, Rate, worst_rate
-from fairmaxent.metrics.groups import (
+from fairmaxent.metrics import rates
+from fairmaxent.metrics.group_rates import GroupedTable, worst_rate
+from fairmaxent.metrics.groups import Comparison, ReferenceOption
+from fairmaxent.metrics.intervals import Interval, interval_text
+from fairmaxent.metrics.rates import Number, Rate
+from fairmaxent.metrics.rows import (
     Columns,
-    Comparison,
     GroupedRows,
     Label,
-    ReferenceOption,
     StratumLevels,
     stratum_text,
 )
-from fairmaxent.metrics.intervals import Interval, interval_text
 from fairmaxent.metrics.surpluses import Calibration, calibrate
 
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from fairmaxent.data.levels import value_text
 from fairmaxent.data.likely import TOLD_BY
 from fairmaxent.data.table import Codes, Mask, Reals, effective_rows, ratio, tally
 from fairmaxent.errors import LevelError, Option
@@ -25,189 +24,15 @@ from fairmaxent.fairness.rates import (
 from fairmaxent.metrics import intervals
 from fairmaxent.metrics.clusters import Dependence, dependence_of_rates
 from fairmaxent.metrics.effective_counts import EffectiveCounts, WeightSums
-from fairmaxent.metrics.likely import KnownRates, LikelyEvidence
-from fairmaxent.metrics.groups import (
-    Columns,
+from fairmaxent.metrics.rates import GroupRate, LikelyEvidence, Pair, Rate
+from fairmaxent.metrics.rows import (
     GroupedRows,
-    Label,
-    StratumLevels,
+    KnownRates,
     favourable_codes,
-    stratum_text,
 )
-from fairmaxent.plain_text import visible
 
 _USUAL = 0.95  # confidence, where only clusters depend on it
 _TINY = 1e-150  # in place of no weight at all, so that its square is not zero
-
-
-@dataclass(frozen=True)
-class GroupRate:
-    """One group's share P(g) or rate, such as P(y | g), and how many rows it has."""
-
-    columns: Columns
-    group: Label
-    outcome: object  # None: of a share
-    rate: float
-    count: int | None
-    interval: intervals.Interval | None
-    # its columns and values, if groups are compared within strata
-    stratum: StratumLevels = ()
-
-
-class Spoken:
-    """A result in words, in which names of the data cannot steer a terminal."""
-
-    _words: Any  # a method
-
-    def __str__(self) -> str:
-        return visible(self._words())
-
-
-@dataclass(frozen=True)
-class Pair(Spoken):
-    """The lowest and the highest group of an outcome, which determine a rate."""
-
-    columns: Columns
-    outcome: object
-    lowest: Label
-    highest: Label
-    stratum: StratumLevels = ()
-
-    def _words(self) -> str:
-        about = ""
-        if self.outcome is not None:
-            about = f" for outcome {value_text(self.outcome)}"
-        lowest = group_text(self.lowest)
-        highest = group_text(self.highest)
-        groups = f"{lowest} against {highest}"
-        if lowest == highest:
-            groups = "all groups equal"
-        return (
-            f"{' × '.join(self.columns)}, {groups}{about}{stratum_text(self.stratum)}"
-        )
-
-
-class Number(Spoken):
-    """A result that can be used like a number: its `value`."""
-
-    value: float
-
-    def __float__(self) -> float:
-        return self.value
-
-    def __round__(self, digits: int | None = None) -> float:
-        return round(self.value, digits)
-
-    def __format__(self, how: str) -> str:
-        if how:
-            return format(self.value, how)
-        return str(self)
-
-    def __lt__(self, other: float) -> bool:
-        return self.value < float(other)
-
-    def __gt__(self, other: float) -> bool:
-        return self.value > float(other)
-
-    def __le__(self, other: float) -> bool:
-        return self.value <= float(other)
-
-    def __ge__(self, other: float) -> bool:
-        return self.value >= float(other)
-
-
-@dataclass(frozen=True)
-class Rate(Number):
-    """The worst ratio between two groups, with its interval, and all groups' rates.
-
-    Or the largest difference, if groups are compared by differences.
-
-    The interval is None if the rate is exact.
-
-    The interval covers at least as often as stated. It is wide if groups are many and
-    small: see those of the `groups`. Groups that have no weight in the relevant rows
-    have no rate: they are not compared, and listed in `left_out`. Within strata, so are
-    groups that are alone in theirs. Groups that are too small to decide the value are
-    in `set_apart`. The value is NaN if they leave nothing to compare.
-    """
-
-    value: float
-    interval: intervals.Interval | None
-    worst: Pair
-    groups: tuple[GroupRate, ...]
-    left_out: tuple[GroupRate, ...] = ()
-    set_apart: tuple[GroupRate, ...] = ()
-    likely: LikelyEvidence | None = None  # None: groups are known
-
-    @property
-    def not_compared(self) -> str:
-        """Who was not compared, in words to be put after a comparison."""
-        return left_out_text(self.left_out) + set_apart_text(self.set_apart)
-
-    @property
-    def is_alone(self) -> bool:
-        """Whether fewer than two groups are compared."""
-        return len({group.group for group in self.groups}) < 2
-
-    @property
-    def difference(self) -> float:
-        """The largest difference between two groups' rates of the same outcome."""
-        compared: dict[Label, list[float]] = {}
-        for group in self.groups:
-            among = (group.columns, group.outcome, group.stratum)
-            compared.setdefault(among, []).append(group.rate)
-        differences = [max(rates) - min(rates) for rates in compared.values()]
-        return max(differences, default=np.nan)
-
-    def _words(self) -> str:
-        if np.isnan(self.value):
-            columns = " × ".join(self.worst.columns)
-            return f"nothing to compare: {columns}{self.not_compared}"
-        assumed = "" if self.likely is None else self.likely.words
-        return (
-            f"{self.value:.3f}{intervals.interval_text(self.interval)}:"
-            f" {self.worst}{self.not_compared}{assumed}"
-        )
-
-
-def group_text(group: Label) -> str:
-    """Name a group by its levels."""
-    return " × ".join(map(value_text, group))
-
-
-def _by_name(groups: Sequence[GroupRate]) -> list[tuple[str, list[GroupRate]]]:
-    """Groups by their names, in order; one may be there several times."""
-    by_name: dict[str, list[GroupRate]] = {}
-    for group in groups:
-        by_name.setdefault(group_text(group.group), []).append(group)
-    return sorted(by_name.items())
-
-
-def left_out_text(groups: Sequence[GroupRate]) -> str:
-    """The groups that were not compared, in words to be put after a comparison."""
-    if not groups:
-        return ""
-    names = []
-    for name, own in _by_name(groups):
-        strata = {stratum_text(group.stratum) for group in own}
-        where = f" in {len(strata)} strata" if len(strata) > 1 else min(strata)
-        names.append(name + where)
-    return f"; not compared: {', '.join(names)}"
-
-
-def set_apart_text(groups: Sequence[GroupRate]) -> str:
-    """The groups that are too small, likewise, each with its number and its rate."""
-    if not groups:
-        return ""
-    names = []
-    for name, (one, *others) in _by_name(groups):
-        if others:
-            names.append(f"{name} ({len(others) + 1} rates)")
-            continue
-        people = "" if one.count is None else f"{one.count:,} people, "
-        where = stratum_text(one.stratum)
-        names.append(f"{name}{where} ({people}{one.rate:.3f})")
-    return f"; too small to compare: {', '.join(names)}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -531,10 +356,10 @@ class GroupedTable:
             if self.likely is not None:
                 tails = [(1 - confidence) / 2, (1 + confidence) / 2]
                 drawn = np.quantile(self.likely.drawn, tails, axis=0)
+                ends = np.moveaxis(drawn, 0, -1)
             else:
                 known = self.known(confidence)
-                drawn = intervals.share_interval(known, confidence)
-            ends = np.stack(drawn, -1)
+                ends = np.stack(intervals.share_interval(known, confidence), -1)
         for outcome, group in np.argwhere(which).tolist():
             interval = None
             if ends is not None and self.has_rate[outcome, group]:
