@@ -26,8 +26,8 @@ from fairmaxent.cli.reading import (
     table_command,
 )
 from fairmaxent.cli.request import (
+    ASKED,
     RoleOptions,
-    likely_options,
     proposed_role_options,
 )
 from fairmaxent.cli.terminal import bar, echo, json_record
@@ -57,7 +57,8 @@ from fairmaxent.privacy.budget import Privacy
 _REPEATED = {
     field.name for kind in (ReadingOptions, DomainOptions) for field in fields(kind)
 } | {"groups", "weight", "within", "smallest_group"}
-_REPEATED |= {"likely", *(field.name for field in fields(Likely))}
+_LIKELY = [source for source in ASKED if "likely" in {source.name, source.owner}]
+_REPEATED |= {source.name for source in _LIKELY}
 _NAMES = TEXTS["names"]
 _CHOICES = 6  # columns that are named to choose from
 _MUST_BE_PUBLIC = (
@@ -142,7 +143,11 @@ class InspectOptions:
         return [path for path in paths if path is not None]
 
 
-@table_command(proposed_role_options, likely_options, taking(InspectOptions, "wanted"))
+@table_command(
+    proposed_role_options,
+    taking(dict, "likely", _LIKELY, required=False),
+    taking(InspectOptions, "wanted"),
+)
 def inspect_command(
     ctx: click.Context,
     data: str,
@@ -254,20 +259,15 @@ def inspected(
     frame: Any,
     roles: RoleOptions,
     domain: Domain | Declaration | None,
-    *,
-    likely: Likely | None = None,
     **compared: Any,
 ) -> Inspection:
     """Look at a table with the roles that were chosen.
 
     ``compared`` are the options by which groups are compared.
     """
-    named = roles.named
-    if likely is not None:
-        named["protected"] = [*roles.protected, likely]
     return inspect(
         frame,
-        **named,
+        **roles.named,
         groups=roles.groups,
         weight=roles.weight,
         domain=domain,

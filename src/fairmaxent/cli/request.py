@@ -210,12 +210,6 @@ def _with_usual_seed(source: TypedOption) -> TypedOption:
     return replace(source, info=info)
 
 
-likely_options = taking(
-    dict,
-    "likely",
-    [source for source in ASKED if "likely" in {source.name, source.owner}],
-    required=False,
-)
 comparison_options = taking(
     AskedOptions.of, "asked", list(map(_with_usual_seed, _COMPARED))
 )

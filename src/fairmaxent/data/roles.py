@@ -295,15 +295,19 @@ def read_columns(option: str, names: str | NameList) -> list[str]:
     )
 
 
-def read_protected(protected: Protected) -> tuple[list[str], Likely | None]:
+def read_protected(
+    protected: Protected, likely: Likely | None = None
+) -> tuple[list[str], Likely | None]:
     """Columns of groups; and groups that are probabilities, if there are any."""
-    likely = [one for one in listed(protected) if isinstance(one, Likely)]
-    if not likely:
-        return read_columns("protected", protected), None  # type: ignore[arg-type]
-    if len(likely) > 1:
-        raise unfit("likely", likely, "only one can be probabilities")
-    columns: Any = [one for one in listed(protected) if not isinstance(one, Likely)]
-    return read_columns("protected", columns), likely[0]
+    known: Any = protected
+    found = [] if likely is None else [likely]
+    named = [one for one in listed(protected) if isinstance(one, Likely)]
+    if named:
+        known = [one for one in listed(protected) if not isinstance(one, Likely)]
+    found += named
+    if len(found) > 1:
+        raise unfit("likely", found, "only one can be probabilities")
+    return read_columns("protected", known), next(iter(found), None)
 
 
 def read_within(within: WithinOption) -> dict[str, object]:

@@ -7,7 +7,7 @@ doors and reports read the fields.
 import copy
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, get_args
+from typing import get_args
 
 from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.domain import Domain
@@ -19,7 +19,6 @@ from fairmaxent.data.roles import (
     GroupsOption,
     WithinOption,
     check_roles,
-    listed,
     read_columns,
     read_protected,
     read_within,
@@ -423,10 +422,7 @@ class Request:
         if not isinstance(self.likely, Likely | None):
             hint = "pass Likely(name, {group: column, …}, told_by=…)"
             raise unfit("likely", self.likely, hint)
-        named: list[Any] = listed(self.protected)
-        if self.likely is not None:
-            named.append(self.likely)
-        recorded, likely = read_protected(named)
+        recorded, likely = read_protected(self.protected, self.likely)
         if likely is not None:
             self._set(likely=likely, protected=recorded)
             values.check_likely(likely, [*self.role_names, self.weight])

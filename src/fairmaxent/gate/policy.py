@@ -239,10 +239,7 @@ class Policy:
     )
 
     def __post_init__(self) -> None:
-        given: list[Any] = listed(self.protected or ())
-        if self.likely is not None:
-            given.append(self.likely)
-        recorded, likely = read_protected(given)
+        recorded, likely = read_protected(self.protected or (), self.likely)
         object.__setattr__(self, "likely", likely)
         object.__setattr__(self, "protected", recorded)
         names = self.protected_names

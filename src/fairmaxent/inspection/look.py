@@ -10,6 +10,7 @@ import numpy as np
 from fairmaxent.data import frames
 from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.domain import Domain
+from fairmaxent.data.likely import Likely
 from fairmaxent.data.reading import encode_table
 from fairmaxent.data.roles import (
     GroupsOption,
@@ -21,7 +22,7 @@ from fairmaxent.data.roles import (
     read_protected,
     read_within,
 )
-from fairmaxent.data.table import Codes, NameList, Names, Reals, tally
+from fairmaxent.data.table import Codes, NameList, Reals, tally
 from fairmaxent.fairness.small_groups import SmallestGroupOption
 from fairmaxent.fit.pipeline import likely_rates
 from fairmaxent.inspection.findings import ColumnSummary, GroupingRates, Inspection
@@ -63,6 +64,7 @@ def inspect(
     outcome: str | None = None,
     protected: Protected | None = None,
     *,
+    likely: Likely | None = None,
     favourable: object = None,
     groups: GroupsOption = "each",
     within: WithinOption = None,
@@ -108,31 +110,28 @@ def inspect(
     >>> look.outcome, look.favourable, look.protected
     ('hired', ('yes',), ('sex',))
     """
-    given, likely = read_protected(protected or [])
+    given, likely = read_protected(protected or (), likely)
+    own = [] if likely is None else [likely.name, *likely.used]
     _check_foreseen(privacy, domain)
     asked: Any = {"cluster": cluster, "within": within, "reference": reference}
     asked |= {"outcome": outcome, "protected": protected, "weight": weight}
-    refuse_pairs(_REFUSED, {**asked, "likely": likely, "privacy": privacy})
+    refuse_pairs(_REFUSED, asked | {"likely": likely, "privacy": privacy})
     check_roles("" if outcome is None else outcome, given, weight)
     opened = frames.open_frame(frame)
     strata = tuple(read_within(within))
-    others = _existing(opened, [*strata, cluster])
+    others = own + _existing(opened, [*strata, cluster])
     design = _design(opened, weight)
     encoded = encode_table(opened, domain, weight=weight, weights=design)
     domain = encoded.domain
-    named = given
-    used: Names = ()
-    if likely is not None:
-        named = [*given, likely.name]
-        used = likely.used
+    named = given or own
     proposals = _proposals(domain, len(opened), outcome, favourable, named, others)
     outcome = outcome or next(map(str, _chosen(proposals, "outcome")), None)
     good = favourable
-    if favourable is None:
+    if good is None:
         good = [*_chosen(proposals, "favourable")] or None
-    names = [*given] or [*map(str, _chosen(proposals, "protected"))]
+    names = given or [*map(str, _chosen(proposals, "protected"))]
     taken = [name for name in (outcome, *names) if name is not None]
-    identifiers = set(domain.identifiers) - set(taken)
+    identifiers = {*domain.identifiers} - {*taken}
     found = Inspection(
         rows=len(opened),
         outcome=outcome,
@@ -141,26 +140,25 @@ def inspect(
         columns=tuple(_summaries(domain, encoded.codes, identifiers)),
         notes=domain.without(identifiers).notes,
         proposals=tuple(proposals),
-        hints=tuple(column_hints(opened, domain, [*taken, *used], weight)),
+        hints=tuple(column_hints(opened, domain, [*taken, *own], weight)),
         within=strata,
         cluster=cluster,
     )
     if outcome is None or not (names or likely):
         return found
-
     how: Any = {"groups": groups, "weight": weight, "favourable": good}
     how |= {"within": within, "domain": domain, "smallest_group": smallest_group}
     if likely:
-        rates = likely_rates(frame, outcome, [*names, likely], **how)
-        found = replace(found, likely=rates)
+        facts = likely_rates(frame, outcome, [*names, likely], **how)
+        found = replace(found, likely=facts)
     if not names:
         return found
     roles = Roles.of(domain, outcome, names)
     how |= {"outcome": outcome, "reference": reference, "cluster": cluster}
     compared = Comparison(names, **how, compare_missing=False)
-    rates_of_groups = _groupings(frame, compared, confidence)
+    rates = _groupings(frame, compared, confidence)
     worth = _worth(roles, strata, privacy, found.rows, confidence)
-    found = replace(found, groupings=rates_of_groups, private=worth)
+    found = replace(found, groupings=rates, private=worth)
     return _with_roles(found, roles, encoded.codes, design)
 
 
