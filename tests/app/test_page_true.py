@@ -294,6 +294,8 @@ def check_scenario(part, see, report):
             at = 0 if kind == "before" else 1
             shown = number_of(numbers.split(name, 1)[1])[at]
             assert shown == pytest.approx(rate, abs=0.0051)
+    if certificate["decisions"]:
+        check_decisions(told, certificate["decisions"])
     known = {
         (one["column"], one["group"], one["outcome"]): one for one in report["groups"]
     }
@@ -301,6 +303,19 @@ def check_scenario(part, see, report):
         known[one["column"], one["group"], one["outcome"]] for one in see["groups"]
     ]
     check_groups(part, compared, rows)
+
+
+def check_decisions(told, decisions):
+    """What the model would decide for the groups of the first column."""
+    (first, *_) = decisions["rates"]
+    shares = [
+        100 * one["share"]
+        for one in decisions["shares"]
+        if one["grouping"] == first["grouping"]
+    ]
+    said = told[told.index("The model would give") :].split(";")[0].split(". It")[0]
+    ends = [min(shares), max(shares)]
+    assert sorted(number_of(said)) == pytest.approx(ends, abs=0.051)
 
 
 def check_means(part, means):

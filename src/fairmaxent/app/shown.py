@@ -89,6 +89,8 @@ _COSTS = attrgetter(
     "beyond_line", "name", "rows", "effective_rows", "most_weight", "most_copies"
 )
 _LEAST = 5  # percent, where a curve begins at least
+_STEPS = 45  # of a curve
+_SKETCHED = 8  # each of these is a point of its sketch
 # summed once, while rates move
 _cells: WeakKeyDictionary[Reading, Reading] = WeakKeyDictionary()
 # The newest fits of the cells: a hand that rests on a curve asks for one of its points.
@@ -252,6 +254,16 @@ def seen(fit: Certified, *, is_whole: bool = True) -> Values:
     about_models = [*made_for, *_sentences(unfair_decisions(certificate))]
     notes = _sentences(other_remarks(certificate))
     words = _words(fit)
+    decisions = certificate.decisions
+    model = None
+    decided = {}
+    if decisions is not None:
+        model = {
+            "student": decisions.student,
+            "is_opportunity": decisions.parity == "opportunity",
+            "rates": {rate.grouping: rate.rate for rate in decisions.rates},
+        }
+        decided = {(one.group, one.outcome): one.share for one in decisions.shares}
     return {
         "rows": fit.table.size,
         "worth": fit.problem.counted.worth,  # effective rows of the data as they are
@@ -259,9 +271,14 @@ def seen(fit: Certified, *, is_whole: bool = True) -> Values:
             _rate(certificate, kind, name) for kind, name in certificate.rates_shown
         ],
         "groups": [
-            {**_people(change, fit.table.size), "called": words.get(change.name)}
+            {
+                **_people(change, fit.table.size),
+                "called": words.get(change.name),
+                "decided": decided.get((change.name, change.about)),
+            }
             for change in group_changes(fit)
         ],
+        "model": model,  # that the table is made for, and what it would decide
         "set_apart": [
             visible(line) for line in small_group_lines(certificate.set_apart)
         ],
@@ -428,8 +445,9 @@ def curve(
     cells: Reading,
     kind: str,
     column: str | None,
-    steps: int,
     progress: Progress,
+    *,
+    is_sketch: bool = False,
 ) -> Values:
     """What each step of a rate does, from where the data are to 1.
 
@@ -448,9 +466,12 @@ def curve(
         if column in (None, measure.columns_of(name))
     )
     start = max(_LEAST, math.floor(100 * as_it_is))
-    step = 1 + (100 - start) // steps
+    step = 1 + (100 - start) // _STEPS
+    percents = [*range(100, start - step, -step)][::-1]
+    if is_sketch:  # some of the same points, and both ends
+        percents = [*percents[:-1:_SKETCHED], 100]
     points = []
-    for percent in sorted(range(100, start - step, -step)):
+    for percent in percents:
         value: Any = percent / 100
         moved = value if column is None else {**by_column, column: value}
         try:

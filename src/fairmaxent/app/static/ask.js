@@ -100,8 +100,7 @@ function picture(one, about, value, width) {
   const { grouping, column } = about, known = curveOf(one.name, column);
   const points = known?.points ?? [];
   const own = ownRate(grouping, one.name);
-  const least = known && !known.sketch && points.length > 1 ? points[0].value
-    : Math.min(0.99, floorOf(own));
+  const least = points.length > 1 ? points[0].value : Math.min(0.99, floorOf(own));
   const { see } = store.answer, { groups, groups: [{ outcome }] } = grouping;
   const at = axis(width, least, groups);
   const share = one.name === "statistical_rate" ? "rate_after" : "share_after";

@@ -132,14 +132,15 @@ export function axis(width, least, groups) {
     x: (value) => left + long * Math.min(1, Math.max(0, (value - least) / (1 - least))) };
 }
 
-const SHOWN = { statistical_rate: "rate_after", representation_rate: "share_after" };
+const SHOWN = { statistical_rate: "rate", representation_rate: "share" };
 
-// The groups of a curve as lines: of each, its values over the range.
+// The groups of a curve as lines: of each, its values over the range, from the data as they are.
 function linesOf(points, kind, grouping, outcome) {
   const of = (see) => see.groups.filter((group) =>
     group.column === grouping && group.outcome === outcome && !group.is_apart);
+  const value = (group, place) => group?.[`${SHOWN[kind]}_${place ? "after" : "before"}`] ?? null;
   return of(points[0].see).map((group, index) => ({ name: groupName(group),
-    values: points.map(({ see }) => of(see)[index]?.[SHOWN[kind]] ?? null) }))
+    values: points.map(({ see }, place) => value(of(see)[index], place)) }))
     .filter(({ values }) => values[0] !== null && values.at(-1) !== null);
 }
 
