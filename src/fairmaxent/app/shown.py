@@ -24,7 +24,7 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import value_text
 from fairmaxent.data.reading import Reading
 from fairmaxent.data.roles import Roles
-from fairmaxent.data.table import Names, Table, highest
+from fairmaxent.data.table import Table, highest
 from fairmaxent.errors import FairMaxEntError, cut, spelled
 from fairmaxent.fairness.rates import group_table
 from fairmaxent.fit.certificate import (
@@ -137,10 +137,7 @@ def look_at(opened: OpenedTable, asked: Values) -> Values:
                 vars(one) | {"value": value_text(one.value)}
                 for one in inspection.proposals
             ],
-            "groupings": [
-                _grouping(one, inspection.protected, frame, domain)
-                for one in inspection.groupings
-            ],
+            "groupings": [*map(_grouping, inspection.groupings)],
             "proxies": [
                 vars(proxy) for proxy in inspection.proxies if proxy.strength >= NOTABLE
             ][:_PROXIES],
@@ -191,60 +188,18 @@ def _column(column: ColumnSummary, domain: Domain) -> Values:
     return about
 
 
-def _grouping(
-    grouping: GroupingRates,
-    protected: Names,
-    frame: Any,
-    domain: Domain,
-) -> Values:
-    """The groups of a column, or intersections of all, with sizes, rates and gaps."""
-    columns: Sequence[str] = protected
-    if grouping.name in protected:
-        columns = [grouping.name]
-    gaps = _gaps(frame, domain, columns)
+def _grouping(grouping: GroupingRates) -> Values:
+    """The groups of a column, or intersections of all, with sizes and rates."""
     groups = []
     for group, size in grouping.groups:
-        name = group_text(group.group)
         about = {
-            "group": name,
+            "group": group_text(group.group),
             "outcome": value_text(group.outcome),
             "rows": size.count,
             "share": size.rate,
-            "missing": gaps.get(name),
         }
         groups.append(vars(group) | about)
     return {"name": grouping.name, "groups": groups}
-
-
-def _gaps(frame: Any, domain: Domain, columns: Sequence[str]) -> dict[str, Values]:
-    """The missing values of each group of a column, or of the intersections of several.
-
-    By group: their share of its cells in all other columns, the column with most of
-    them, and their share there.
-    """
-    attributes = tuple(domain.attribute(name) for name in columns)
-    others = [name for name in frame.columns if name not in columns]
-    if not others:
-        return {}
-    codes = Domain(attributes, ()).encode(frame.select(columns))
-    groups, members = np.unique(codes, axis=0, return_inverse=True)
-    members = members.ravel()
-    missing = [
-        np.bincount(members, frame[name].is_null().to_numpy()) for name in others
-    ]
-    shares = np.array(missing).T / np.bincount(members)[:, None]
-    gaps = {}
-    for group, share in zip(groups, shares, strict=True):
-        labels = [
-            attribute.labels[code]
-            for attribute, code in zip(attributes, group, strict=True)
-        ]
-        gaps[" × ".join(labels)] = {
-            "share": share.mean(),
-            "most_in": others[share.argmax()] if share.any() else None,
-            "most": share.max(),
-        }
-    return gaps
 
 
 def seen(fit: Certified, *, is_whole: bool = True) -> Values:
@@ -480,4 +435,4 @@ def curve(
             continue
         if says_all(quick):
             points.append({"value": value, "see": seen(quick, is_whole=False)})
-    return plain_json({"kind": kind, "column": column, "points": points})
+    return plain_json({"step": step / 100, "points": points})

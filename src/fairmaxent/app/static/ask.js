@@ -90,10 +90,9 @@ const floorOf = (own) => Math.max(LEAST, Math.floor(100 * (own ?? 0) + 1e-9) / 1
 
 // The slider's steps are those of the whole curve, if the present value is one of them.
 function stepsOf(known, value) {
-  if (!known || known.sketch || known.points.length < 2) return STEP;
-  const [one, other] = known.points;
-  const isOn = known.points.some((point) => Math.abs(point.value - value) < 1e-9);
-  return isOn ? Math.round(100 * (other.value - one.value)) / 100 : STEP;
+  if (!known?.step || known.points.length < 2) return STEP;
+  const places = (1 - value) / known.step;
+  return Math.abs(places - Math.round(places)) < 1e-6 ? known.step : STEP;
 }
 
 function picture(one, about, value, width) {

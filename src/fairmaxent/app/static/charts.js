@@ -253,6 +253,13 @@ export function costStrip({ points, value, now, at }) {
   value !== null && [
     h("line", { class: "handle", x1: x(value), x2: x(value), y1: 0, y2: foot }),
     h("circle", { class: "here", cx: x(value), cy: up(now), r: 4.5 }),
-    h("text", { class: "label", x: x(value) + 10, y: Math.max(14, Math.min(foot, up(now) + 4)) },
+    h("text", { class: "label", ...besideHandle(x(value), up(now), at) },
       `costs ${roughly(now)}`)]);
+}
+
+// Where the price stands: outside at the end, above the lower part of its area if there is room.
+function besideHandle(x, y, { left, long }) {
+  const isInside = x < left + long - 1 && x > left + 110;
+  return isInside ? { x: x - 10, y: Math.max(12, y - 2), "text-anchor": "end" }
+    : { x: x + 10, y: Math.max(14, Math.min(STRIP + 6, y + 4)) };
 }

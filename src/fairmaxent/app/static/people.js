@@ -80,8 +80,8 @@ const side = (change) => (change > 0 ? "gain" : "loss");
 const bySize = (one, other) =>
   Math.abs(other.change) - Math.abs(one.change) || other.change - one.change;
 
-// The largest changes, always one of each side, as pieces, and the rest in one clause with its sums.
-// Groups that are too small to be compared are never named beside others.
+// The largest changes, always one of each side, as pieces, and the rest in one clause with its
+// sums. Groups that are too small to be compared are never named beside others.
 function sides(changes, say, sayRest) {
   const all = changes.filter(({ change }) => change !== 0).sort(bySize);
   const large = all.filter(({ group }) => !group.is_apart), known = large.length ? large : all;

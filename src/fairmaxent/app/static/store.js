@@ -295,7 +295,7 @@ async function drawCurve() {
       const about = { table: state.table.number, scenario, kind, column, sketch };
       const { curve, skipped } = await post("/api/curve", about);
       if (number !== drawing) return;
-      const found = { key, points: curve?.points ?? [], skipped, sketch };
+      const found = { key, points: curve?.points ?? [], step: curve?.step, skipped, sketch };
       set({ curves: { ...store.curves, [`${kind} ${column}`]: found } });
     }
   } catch (problem) {
