@@ -414,12 +414,11 @@ def costs(sizes: Sizes) -> tuple[list[Table], list[Bar]]:
             for engine in ENGINES:
                 found = fresh(weighed_by, engine, data, f"{folder}/{engine[:4]}")
                 cpu[engine] = found["cpu"]
-                rows.append((what, count, engine, *found.values()))
+                name = f"{what}, {engine}"
+                rows.append((name, count, *found.values()))
                 wide = 1e6 * found["cpu"] / count
                 hours = found["cpu"] / size * PAPER_BYTES / 3600
-                paper.append(
-                    (what, engine, wide, size / count, hours, hours / PAPER_CORES)
-                )
+                paper.append((name, wide, size / count, hours, hours / PAPER_CORES))
                 if engine.startswith("Dask"):
                     bars += [
                         Bar(f"Client, {what}", found["client"], CLIENT, "MB"),
@@ -430,12 +429,12 @@ def costs(sizes: Sizes) -> tuple[list[Table], list[Bar]]:
                             "× polars",
                         ),
                     ]
-    heads = ("table", "rows", "engine", "CPU s", "client MB", "worker MB", "distinct")
+    heads = ("table, engine", "rows", "CPU s", "client MB", "worker MB", "distinct")
     return [
         Table("From Parquet to Parquet with weights, 14 columns", heads, tuple(rows)),
         Table(
             "On paper: 500 GB on ten machines of 32 cores",
-            ("table", "engine", "CPU µs a row", "bytes a row", "CPU h", "hours"),
+            ("table, engine", "CPU µs a row", "bytes a row", "CPU h", "hours"),
             tuple(paper),
         ),
     ], bars
