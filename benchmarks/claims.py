@@ -17,7 +17,6 @@ from benchmarks.page import show
 PAGES = (
     "README.md",
     "docs/choosing.md",
-    "docs/questions/clusters.md",
     "docs/questions/large-tables.md",
     "docs/questions/models.md",
     "paper.md",
@@ -62,25 +61,6 @@ by 0.005 and fairer by 0.01}, another method was more accurate by 0.005 and fair
 `benchmarks/field.md` names them first.
 """
     ),
-    "large": """
-From Parquet to Parquet with weights, {large|few distinct rows, polars|rows} rows of 14 columns with {large|few distinct
-rows, polars|distinct} distinct ones took {large|few distinct rows, polars|CPU s} s of CPU time in polars, {large|few
-distinct rows, DuckDB|CPU s} s in DuckDB, {large|few distinct rows, Dask, two workers|CPU s} s on two workers of Dask, and
-{large|few distinct rows, Spark local[2]|CPU s} s in Spark with its Java machine. {large|nearly all rows distinct,
-polars|rows} rows that were nearly all distinct ({large|nearly all rows distinct, polars|distinct}) took {large|nearly
-all rows distinct, polars|CPU s}, {large|nearly all rows distinct, DuckDB|CPU s}, {large|nearly all rows distinct, Dask,
-two workers|CPU s} and {large|nearly all rows distinct, Spark local[2]|CPU s} s. The client of Dask took {large|few
-distinct rows, Dask, two workers|client MB} and {large|nearly all rows distinct, Dask, two workers|client MB} MB, its
-largest worker {large|few distinct rows, Dask, two workers|worker MB} and {large|nearly all rows distinct, Dask, two
-workers|worker MB} MB.
-
-On paper, at that cost for each byte, 500 GB of rows like the first ({large|few distinct rows, polars|bytes a row} bytes
-each) would keep ten machines of 32 cores busy for
-{large|few distinct rows, Dask, two workers|hours} hours with Dask and {large|few distinct rows, Spark local[2]|hours}
-with Spark; of rows like the second
-({large|nearly all rows distinct, polars|bytes a row} bytes each), for {large|nearly all rows distinct, Dask, two workers|hours} and {large|nearly all
-rows distinct, Spark local[2]|hours}.
-""",
     "memory": (
         f"""
 On 10,000,000 rows × 14 columns the complete command, from Parquet to Parquet, used at most {{outofcore|whole
