@@ -341,7 +341,6 @@ class _Table(NamedTuple):
             return None
         return self.range_of(looked_at[count], self.rows[-1])
 
-
     def advice_below(self, first: int) -> tuple[object, ...]:
         """How to read only the rows from one on, if that holds names."""
         rows = [row for row in self.rows if row >= first]

@@ -209,7 +209,8 @@ def _sums_left_out(count: int, which: str, path: str) -> Remark:
     what = f"{which} row of {path} is called a total, so it was"
     keep = "it"
     if count > 1:
-        what = f"{count:,} {which.split()[-1]} rows of {path} are called totals, so they were"
+        _, place = which.split()
+        what = f"{count:,} {place} rows of {path} are called totals, so they were"
         keep = "them"
     return f"{what} left out; to keep {keep}, set ", Option("skip_last", 0)
 

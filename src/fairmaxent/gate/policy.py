@@ -403,7 +403,7 @@ class _Section:
     def _policy(self) -> FilePolicy:
         infos = {source.field.name: source.info for source in typed_options(Policy)}
         infos["data"] = infos["against"]
-        asked: dict[str, Any] = {}
+        asked = {**self.values, **self.files}
         for name, value in self.values.items():
             if name not in infos:
                 raise InputError(
@@ -412,11 +412,14 @@ class _Section:
                 )
             kind = value_of(infos[name])
             is_lone = isinstance(value, str) and kind.join is not None
+            if is_lone:
+                continue
             try:
-                asked[name] = value if is_lone else kind.taken(value)
+                taken = kind.taken(value)
             except ValueError as problem:
                 raise InputError(f"{self.place(name)}: {name} {problem}") from problem
-        asked |= self.files
+            if name in KINDS:  # "none" means None
+                asked[name] = taken
         table = asked.pop("data", None)
         try:
             return FilePolicy(table, Policy(**asked), self)
