@@ -107,7 +107,7 @@ def test_rates_of_counted_rows_are_those_of_the_rows(weight, within):
         "weight": weight,
         "compare_missing": True,
         "smallest_group": None,
-        "confidence": 0.975,
+        "confidence": 0.98,  # of two limits, and four fifths of the chance
     }
     expected = [
         statistical_rate(table, "income", "sex", favourable=">50K", **how),
@@ -263,7 +263,7 @@ def test_so_many_people_are_needed(first, second):
                 positives, round(count) - positives, np.ones_like(positives)
             )
         )
-        low, high = intervals.ratio_ends([compared], 0.95)
+        low, high = intervals.ratio_ends([compared], 1 - 0.8 * 0.05)
         return np.mean((low >= 0.8) | (high < 0.8))
 
     assert {*found.needed} == {"F", "M"}
