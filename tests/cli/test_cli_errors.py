@@ -227,9 +227,7 @@ CASES = [
         5,
         ("new is a folder; name a file in it",),
     ),
-    Case(
-        f"inspect good.csv {R} --write-config=", 5, ("is a folder; name a file in it",)
-    ),
+    Case(f"inspect good.csv {R} --write-config=", 2, ("it is empty; name a file",)),
     Case(
         f"debias good.csv {R} -o no/where/new.csv",
         5,
