@@ -78,7 +78,8 @@ def open_lazy(frame: Any) -> Lazy | None:
 
 def names_of(lazy: Lazy) -> list[str]:
     """Return the names of the columns, in order."""
-    return lazy.collect_schema().names()
+    with engine_errors(lazy, ValueError):  # of types that narwhals does not have
+        return lazy.collect_schema().names()
 
 
 def check_column(lazy: Lazy, name: str) -> None:

@@ -5,6 +5,7 @@ import glob
 import io
 import itertools
 import re
+import struct
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -15,6 +16,7 @@ import narwhals as nw
 
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import library_errors, load_library
+from fairmaxent.data.limits import declared_size
 from fairmaxent.errors import StorageError, first_line
 from fairmaxent.files.content import need_room
 from fairmaxent.files.formats import STREAM
@@ -34,6 +36,9 @@ def read_typed(
     polars = load_library("polars")
     with reading_errors(path, format):
         if content.startswith(STREAM):
+            rows, _ = declared_size(content)
+            columns = polars.read_ipc_stream(content, n_rows=0).width
+            need_room(len(content) + float(CELL_MEMORY * columns * rows), path)
             return polars.read_ipc_stream(content), (), None
         if format == "arrow":
             lazy = polars.scan_ipc(io.BytesIO(content))
@@ -59,6 +64,7 @@ def reading_errors(path: str, format: str) -> AbstractContextManager[None]:
         OSError,
         ValueError,
         RecursionError,
+        struct.error,
     )
 
 
