@@ -203,9 +203,8 @@ def _reach(sign: int, now: Rate, then: Rate) -> float:
     """How far above the change (or with -1, below it) its interval ends."""
     ends = now.interval or (now.value, now.value)
     before = then.interval or (then.value, then.value)
-    if sign > 0:
-        return float(np.hypot(ends[1] - now.value, then.value - before[0]))
-    return float(np.hypot(now.value - ends[0], before[1] - then.value))
+    far = int(sign > 0)  # the high end of now, and the low one of then
+    return float(np.hypot(ends[far] - now.value, before[1 - far] - then.value))
 
 
 def people_needed(

@@ -7,9 +7,9 @@ is estimated is γ = max |λ| over pairs of groups, λ being log P(a) / P(b) or 
 difference. The rows contradict a γ if some pair lies too far beyond it, or every pair
 too far within it. Only the former needs an allowance for the number of pairs: of k
 groups, at most ⌊k² / 4⌋ pairs can reach γ together, and only if it is about 0. So an
-interval covers at least as often as stated, and of many groups more often: one group
-that truly differs cannot be told from the unluckiest of many, so that the far end has
-to allow for it.
+interval covers as often as stated, less at most two percent where few rows make it
+jump, and of many groups more often: one group that truly differs cannot be told from
+the unluckiest of many, so that the far end has to allow for it.
 """
 
 import math
