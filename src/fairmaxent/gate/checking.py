@@ -249,12 +249,14 @@ def _telling(
     tables: Sequence[GroupedTable], size: float, sure: float, limit: float
 ) -> float:
     """The share of tables with so many people that tell whether a limit is kept."""
-    comparisons = [
-        compared
-        for table in tables
-        for compared in table.scaled(_times(table, size)).comparisons(sure)
-        if compared.groups > 1
-    ]
+    comparisons = []
+    for table in tables:
+        scaled = table.scaled(_times(table, size))
+        comparisons += [
+            scaled.compare(outcome, groups, sure)
+            for outcome, groups in table.peers  # who is compared stays the same
+            if len(groups) > 1
+        ]
     return intervals.chance_to_tell(comparisons, limit, sure)
 
 
