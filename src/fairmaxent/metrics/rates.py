@@ -133,11 +133,11 @@ class Rate(Number):
 
     The interval is None if the rate is exact.
 
-    The interval covers at least as often as stated. It is wide if groups are many and
-    small: see those of the `groups`. Groups that have no weight in the relevant rows
-    have no rate: they are not compared, and listed in `left_out`. Within strata, so are
-    groups that are alone in theirs. Groups that are too small to decide the value are
-    in `set_apart`. The value is NaN if they leave nothing to compare.
+    The interval covers about as often as stated, or more often. It is wide if groups
+    are many and small: see those of the `groups`. Groups that have no weight in the
+    relevant rows have no rate: they are not compared, and listed in `left_out`. Within
+    strata, so are groups that are alone in theirs. Groups that are too small to decide
+    the value are in `set_apart`. The value is NaN if they leave nothing to compare.
     """
 
     value: float
