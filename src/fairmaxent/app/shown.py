@@ -267,7 +267,10 @@ def seen(fit: Certified, *, is_whole: bool = True) -> Values:
 
 
 def _likely(certificate: Certificate) -> Values:
-    """What is said of groups that nobody wrote down: sentences and tables."""
+    """What is said of groups that nobody wrote down: sentences and tables.
+
+    They are the blocks of the certificate, which the page draws by itself.
+    """
     blocks = [*likely_blocks(certificate.likely)]
     return {
         "said": [visible(one.text) for one in blocks if isinstance(one, Paragraph)],

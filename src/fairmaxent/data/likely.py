@@ -1,4 +1,17 @@
-"""Likely groups: nobody wrote them down, but columns say how probable each one is."""
+"""Likely groups: nobody wrote them down, but columns say how probable each one is.
+
+Of some people the group may be known, e.g. of those who answered when they were asked.
+They count as certain, and say whether the probabilities p of the others can be right.
+Two things are often wrong with these: their level, because they were made from tables
+of other people, and how sure they are. Both are mended by
+
+    p'(g) ∝ e^{a_g}·p(g)^b,
+
+with a level a_g for each group, and a power b: below 1 if p was too sure of itself, and
+above if it could have been surer. With a = 0 and b = 1 they are as they were. What is
+most probable is close to that if few people are known: a_g and b − 1 are normal with
+deviation 1 beforehand. Swapped columns are not mended by it, and are refused.
+"""
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, fields
@@ -299,7 +312,9 @@ class KnownPeople:
     def _chance(self, shares: Reals) -> float:
         """How likely groups are as far from some p as they are, if these are right.
 
-        A χ² test among those whose likeliest group is the same.
+        A χ² test among those whose likeliest group is the same: how many of them are in
+        each group, beside how many there should be. Groups of which too few are
+        expected there are left out, as χ² is no good approximation for them.
         """
         from scipy.special import gammaincc  # slow to import
 
@@ -348,7 +363,12 @@ class KnownPeople:
         return np.append(np.zeros(self.shares.shape[1]), 1.0)
 
     def _slopes(self, theta: Reals) -> tuple[Reals, Reals]:
-        """The score of θ, and its information."""
+        """The score of θ, and its information.
+
+        The score is Σ n_i·(φ_i(g_i) − Σ_h p'_i(h)·φ_i(h)), where φ_i(g) holds the unit
+        vector of group g and log p_i(g), g_i is the true group, and n_i how many people
+        a row stands for.
+        """
         now = _corrected(self.shares, theta)
         logarithms = np.log(np.maximum(self.shares, _LEAST))
         beyond = np.eye(now.shape[1])[self.truth] - now

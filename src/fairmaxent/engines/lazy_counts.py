@@ -421,7 +421,9 @@ def count_likely(
 ) -> tuple[Table, Chances]:
     """Count rows by the probabilities of their groups, too; those alike come together.
 
-    ``scale`` is what design weights are divided by in them.
+    People with the same levels and the same probabilities are one entry. Where each
+    person has probabilities of their own, there are as many entries as people, of a few
+    numbers each. ``scale`` is what design weights are divided by in them.
     """
     coding = Coding.of(domain, blocks, weight, taken=names_of(lazy))
     alike = [*coding.keys, *likely.used]

@@ -229,7 +229,11 @@ def weigh_rows(
 
 
 def _own_weights(fit: Solved, weights: Reals, frame: nw.DataFrame[Any]) -> Reals:
-    """The weights of rows before their design weights; of distinct rows if known."""
+    """The weights of rows before their design weights.
+
+    They are those of the distinct rows, unless groups are probabilities: then each row
+    has its own.
+    """
     if fit.weighed is not None:
         return fit.weighed.weigh(frame, fit.domain)
     codes = fit.blocks.pool(fit.domain.encode(frame))

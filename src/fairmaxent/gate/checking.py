@@ -62,8 +62,9 @@ def check(data: Any, policy: Policy) -> CheckResult:
     "cannot tell", with the number of people that would be needed. Groups that are too
     small decide nothing, and are listed; so is, compared with an earlier table, a group
     that is gone or has become too small since then, and the answer is at best "cannot
-    tell". `data` may be a lazy frame, whose engine counts the rows, or the name of a
-    file.
+    tell". Of groups that are only likely, what is assumed decides, and if the data
+    contradict that, the answer is "cannot tell". `data` may be a lazy frame, whose
+    engine counts the rows, or the name of a file.
 
     Parameters
     ----------

@@ -301,7 +301,11 @@ def _totals(frame: frames.Frame, domain: Domain) -> Iterator[Hint]:
 
 
 def _probabilities(frame: frames.Frame, roles: NameList) -> Iterator[Hint]:
-    """Columns side by side that add up to 1 in every row, as probabilities do."""
+    """Columns side by side that add up to 1 in every row, as probabilities do.
+
+    They are numbers from 0 to 1, and not only these two, which are more often levels
+    of a column that were taken apart for a model.
+    """
     schema = frame.schema
     names = [name for name in frame.columns if schema[name].is_float()]
     names = [name for name in names if name not in roles]

@@ -58,6 +58,11 @@ def representation_rate(
     as ``"Male"`` or ``{"sex": "Male", "race": "White"}``, the other groups are compared
     with that one, and not with each other.
 
+    Groups that nobody wrote down may stand among the protected columns, as
+    probabilities (:class:`fairmaxent.Likely`): rows are then shared between groups, and
+    `likely` of the result says what that assumes, what the rate is otherwise, and the
+    bounds that hold whatever is true.
+
     Intervals assume that people are independent of each other. If some belong together,
     `cluster` is the column that says which (a household, a class, a branch): intervals
     then allow for people of one cluster being alike. There must be at least ten

@@ -411,7 +411,11 @@ def _shares_of(tables: Reals) -> Reals:
 
 
 def _worst_ends(tables: Sequence[GroupedTable], confidence: float) -> intervals.Ends:
-    """Ends of the worst rate; where groups are only likely, those of draws."""
+    """Ends of the worst rate; where groups are only likely, those of draws.
+
+    In each draw the worst pair of groups counts, whichever it is then. If some columns
+    are known and others likely, the worst of all has the worse of both ends.
+    """
     ends = []
     known = [
         compared
@@ -439,7 +443,12 @@ def _worst_ends(tables: Sequence[GroupedTable], confidence: float) -> intervals.
 
 
 def _evidence(tables: Sequence[GroupedTable]) -> LikelyEvidence | None:
-    """What the worst rate rests on, if groups are only likely."""
+    """What the worst rate rests on, if groups are only likely.
+
+    The same comparisons by what names tell, by what columns do, and by the bounds that
+    hold whatever is true. Several tables are tested for contradictions, so that the
+    smallest p-value is multiplied by their number (Bonferroni).
+    """
     known = [table.likely for table in tables if table.likely is not None]
     if not known:
         return None

@@ -1,6 +1,20 @@
 """Rows as metrics compare them: weights, levels, strata, and groups.
 
-Groups are known, or only likely; then rows are shared between them.
+Groups are known, or only likely. Then each row i is shared between groups by
+q_i(g), the probability of group g given what is known of the row and its outcome
+(see `fairness.likely`), before anything is added up: the weight of outcome y in group g
+is Σ w_i·q_i(g) over the rows with y. Everything that metrics do with such sums stays
+as it is; only how sure they are is another matter.
+
+**Draws** say that. The true groups may have other sums: q is a probability, and the
+rates that it is made with are uncertain; `fairness.likely` draws tables that the true
+groups of these people may have. Metrics are about all people like these, so who is in
+the table is left to chance, too: a cell whose weight is like that of k unweighted rows
+has a mass proportional to Gamma(k + 1/2), as in the Bayesian bootstrap (Rubin, 1981)
+with Jeffreys' prior. Without its half row, a cell that nobody is in would be certain
+to stay empty, and a rate of zero would have no interval.
+
+**Limits** hold whatever is assumed: Fréchet's bounds of each outcome and group.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -45,7 +59,11 @@ _LEAST_VARIANCE = 1e-12  # of a rate that is certain
 
 @dataclass(frozen=True, eq=False)
 class LikelyRows:
-    """The probabilities of rows, and what is known of their groups besides."""
+    """The probabilities of rows, and what is known of their groups besides.
+
+    If intersections are compared, the columns that are known are combined, and what
+    outcomes tell about the others is learned within each combination.
+    """
 
     likely: Likely
     shares: Reals  # (rows, groups): p(g)
@@ -121,6 +139,8 @@ class SharedRows:
         """Tables that the true groups of people like these may have (first axis).
 
         Who belongs to which group is left to chance, and so is who is in the table.
+        The generator begins anew for each set of rows: the same table has the same
+        intervals, and those of strata of other sizes vary apart from each other.
         """
         rng = np.random.default_rng(len(self.people.order))
         draws = np.ones((_DRAWS, *self.people.shape, self.people.chances.shape[1]))
@@ -158,7 +178,10 @@ class SharedRows:
 
 @dataclass(frozen=True, eq=False)
 class KnownRates:
-    """What is known of the rates of groups that are only likely."""
+    """What is known of the rates of groups that are only likely.
+
+    Axes are outcomes and groups; those of draws come behind an axis of their own.
+    """
 
     told_by: str
     contradiction: float | None  # p-value of "names"; None: it cannot be tested
