@@ -230,7 +230,7 @@ def _foreseen(lazy: Any, parts: list[Path]) -> str:
     """What a fit reads and holds, and who should do it."""
     found = foresee(nw.from_native(lazy))
     sizes = {part: part.stat().st_size for part in parts}
-    largest = scan_table(max(sizes, key=sizes.__getitem__))
+    largest: Any = scan_table(max(sizes, key=sizes.__getitem__))
     rows = int(nw.from_native(largest).select(nw.len()).collect().item())
     read = found.passes * sum(sizes.values())
     advice = "polars on this machine is the cheapest way"
