@@ -96,7 +96,9 @@ def _logistic(scores: Any) -> Reals:
     return 1 / (1 + np.exp(-np.asarray(scores, dtype=float)))
 
 
-def _normal(means: Any, spreads: Any, lean: Any, direct: Any, shares: Any) -> Population:
+def _normal(
+    means: Any, spreads: Any, lean: Any, direct: Any, shares: Any
+) -> Population:
     """Numbers that are normal in each group; the outcome leans on them, and on the
     group itself.
     """
@@ -255,9 +257,7 @@ def promises(found: list[Record], runs: int) -> Iterator[Record]:
     for run in range(runs):
         for name, population in POPULATIONS.items():
             for parity in PARITIES:
-                judge = judges.setdefault(
-                    (name, parity), Judge.of(population, parity)
-                )
+                judge = judges.setdefault((name, parity), Judge.of(population, parity))
                 for people in PEOPLE:
                     mark = (name, parity, people, run)
                     if mark in there:
@@ -381,9 +381,7 @@ def write(folder: Path, record: Record) -> None:
     page += ["Written by `python benchmarks/search.py`.", "", "## Bars", ""]
     page += bar_lines({"search": bars}, {"search": {"setting": record["setting"]}})
     page += section_lines(measured, record["setting"])
-    (folder / "search.md").write_text(
-        "\n".join(page).rstrip() + "\n", encoding="utf-8"
-    )
+    (folder / "search.md").write_text("\n".join(page).rstrip() + "\n", encoding="utf-8")
 
 
 def main() -> None:

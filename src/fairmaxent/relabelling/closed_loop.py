@@ -52,7 +52,8 @@ _DAMPINGS = (1.0, 0.8)
 # falls with the root of their number.
 _FEWER = np.sqrt(1 - 1 / FOLDS)
 _FARTHEST_TILT = 8.0  # offset of a group, as log-odds
-_FARTHEST = 3.0  # as a probability
+_FARTHEST = 3.0  # of what an offset adds to anybody's gain
+_TINY = 1e-6
 _RELIABLE = 10.0  # people of a group at which half of a correction is made
 
 
@@ -369,5 +370,7 @@ def corrected(
 
 def kept_near(task: Task, known: Known, offsets: Reals) -> Reals:
     """Offsets that are not too far from 0."""
-    farthest = _FARTHEST_TILT if tilts(task, known) else _FARTHEST
-    return np.clip(offsets, -farthest, farthest)
+    if tilts(task, known):
+        return np.clip(offsets, -_FARTHEST_TILT, _FARTHEST_TILT)
+    most = np.maximum(known.moves.max(axis=0), _TINY)
+    return np.clip(offsets, -_FARTHEST / most, _FARTHEST / most)

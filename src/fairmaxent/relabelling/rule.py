@@ -16,6 +16,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fairmaxent.data.table import Mask, Reals
+from fairmaxent.maxent.dual import SearchPoint
+from fairmaxent.maxent.solvers import backtrack
 from fairmaxent.relabelling.task import FOLDS, Rows, Task, Train, log_odds, probability
 
 SHARP = 2.0  # how much steeper than likelihood the soft labels turn at the border
@@ -23,7 +25,6 @@ SHARP = 2.0  # how much steeper than likelihood the soft labels turn at the bord
 _BETTER = 0.03
 _SURE = 0.01  # of probabilities whose logarithm is taken
 _WIDTH = 0.05  # of the spread of scores, over which a decision turns
-_STEP = 0.5  # of that spread, at most, of each step
 _STEPS = 25  # of Newton's method
 _CLOSE = 1e-3  # to the wanted shares, at which it ends
 _APART = 8  # groups at most that models tell apart from all others
@@ -157,44 +158,62 @@ class Response:
     moves: Reals  # (people, groups): what each offset adds to the score
 
     @property
-    def spread(self) -> float:
-        """The deviation of the scores."""
-        return max(float(self.scores.std()), _TINY)
+    def width(self) -> float:
+        """The part of the spread of scores over which a decision turns."""
+        return _WIDTH * max(float(self.scores.std()), _TINY)
+
+    @property
+    def weight(self) -> Reals:
+        """How much people count: P(g, y = 1 | x) of all tells of those who are good."""
+        if self.task.sees_group:
+            return self.task.weight * self.task.compared
+        return self.task.weight
 
     def decided(self, step: Reals) -> Reals:
         """Whether it is decided for each person, smoothed at the border."""
-        scores = (self.scores + self.moves @ step) / (_WIDTH * self.spread)
+        scores = (self.scores + self.moves @ step) / self.width
         return probability(np.clip(scores, -50, 50))
 
     def solve(self, missing: Reals) -> Reals:
         """The step after which this much more of each group is decided for.
 
-        By Newton's method.
+        By Newton's method on the convex function whose gradient is what is decided for
+        beyond that, by what x tells of groups.
         """
-        step = np.zeros(self.task.groups)
-        wanted = self.task.shares(self.decided(step)) + missing
+        mass = self.weight @ self.moves
+        now = (self.weight * self.decided(np.zeros(self.task.groups))) @ self.moves
+        wanted = now + missing * mass
+        point = self.at(np.zeros(self.task.groups), wanted)
         for _ in range(_STEPS):
-            decided = self.decided(step)
-            left = wanted - self.task.shares(decided)
-            if np.abs(left).max() < _CLOSE:
+            if (np.abs(point.gradient) <= _CLOSE * mass).all():
                 break
-            newton = self._newton(decided, left)
-            farthest = max(float(np.abs(newton).max()), _TINY)
-            step = step + newton * min(1.0, _STEP * self.spread / farthest)
-        return step
+            better = backtrack(
+                lambda step: self.at(step, wanted), point, self._newton(point)
+            )
+            if better is None:
+                break
+            point = better
+        return point.multipliers
 
-    def _newton(self, decided: Reals, left: Reals) -> Reals:
-        """Newton's step; groups count by the root of their size."""
-        turning = decided * (1 - decided) / (_WIDTH * self.spread)
-        columns = [self.task.shares(turning * move) for move in self.moves.T]
-        size = self.task.size
-        scale = np.sqrt(size / size.sum())
-        scaled = np.array(columns).T * scale[:, None]  # d share / d offset
-        square = scaled.T @ scaled
+    def at(self, step: Reals, wanted: Reals) -> SearchPoint:
+        """Σ_i w_i·width·log(1 + e^{score_i / width}) − ⟨wanted, λ⟩ and its gradient."""
+        scores = self.scores + self.moves @ step
+        above = self.width * np.logaddexp(0.0, scores / self.width)
+        return SearchPoint(
+            multipliers=step,
+            value=float(self.weight @ above - wanted @ step),
+            gradient=(self.weight * self.decided(step)) @ self.moves - wanted,
+        )
+
+    def _newton(self, point: SearchPoint) -> Reals:
+        """Newton's direction."""
+        decided = self.decided(point.multipliers)
+        turning = self.weight * decided * (1 - decided) / self.width
+        curvature = (self.moves * turning[:, None]).T @ self.moves
         # An offset that moves all groups alike is hardly known.
-        ridge = 0.002 * np.trace(square) + _TINY
-        matrix = square + ridge * np.eye(len(square))
-        return np.linalg.solve(matrix, scaled.T @ (left * scale))
+        ridge = 0.002 * np.trace(curvature) + _TINY
+        matrix = curvature + ridge * np.eye(len(curvature))
+        return -np.linalg.solve(matrix, point.gradient)
 
 
 def tilts(task: Task, known: Known) -> bool:
