@@ -343,14 +343,14 @@ def outcome(promised: list[Record], cost: list[Record]) -> Outcome:
         trainings = [one["trainings"] for one in promised]
         bars.append(Bar("trainings, median", median(trainings), _MEDIAN))
         bars.append(Bar("trainings, most", max(trainings), _MOST))
-    for one in cost:
-        bars.append(
-            Bar(
-                f"{one['rows']:,} rows: CPU of a fit, in trainings",
-                one["fit"] / one["one training"],
-                _MEDIAN,
-            )
+    bars += [
+        Bar(
+            f"{one['rows']:,} rows: CPU of a fit, in trainings",
+            one["fit"] / one["one training"],
+            _MEDIAN,
         )
+        for one in cost
+    ]
     titles = (
         "population,parity,people,tables,rate as it is,true rate,certified − true,"
         "interval holds,accuracy left lying,the same as it is,trainings"

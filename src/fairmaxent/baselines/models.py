@@ -16,6 +16,7 @@ from fairmaxent.data.roles import ColumnNames
 from fairmaxent.data.table import Axes, Codes, Mask, Reals
 from fairmaxent.errors import InputError, first_line
 
+OXONFAIR = "OxonFair"
 _DIFFERENCE = 0.01  # between shares, that OxonFair may leave: fairlearn's default
 
 
@@ -130,7 +131,6 @@ def oxonfair(fold: CodedFold) -> Codes:
     return np.where(decisions, good, bad)
 
 
-OXONFAIR = "OxonFair"
 TRAINED: Mapping[str, Callable[[CodedFold], Codes]] = {
     "ExponentiatedGradient": exponentiated_gradient,
     "ThresholdOptimizer": threshold_optimizer,
