@@ -1,12 +1,15 @@
 """The rule that a table teaches: what is known of people, and what offsets do to it."""
 
+from dataclasses import replace
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from loop_tasks import groups_of, known_by, task_of
 from scipy.optimize import linprog
 
+from fairmaxent.relabelling.closed_loop import asking
 from fairmaxent.relabelling.rule import (
     SHARP,
     Response,
@@ -14,6 +17,7 @@ from fairmaxent.relabelling.rule import (
     folds_of,
     gain,
     known_of,
+    known_without,
     most_accurate,
     moves_of,
     response,
@@ -127,6 +131,37 @@ def test_the_chance_of_a_group_is_that_of_its_good_ones_for_equal_opportunity():
         assert learned == sum(map(len, teller.lessons))
         for rows, asked in zip(teller.lessons, teller.asked, strict=True):
             assert not rows & asked
+
+
+@pytest.mark.parametrize("of_good", [False, True])
+def test_who_taught_a_student_has_not_seen_whom_it_is_asked_about(of_good):
+    """Each teller says by how many people, and by whom, it was told of groups."""
+    rng = np.random.default_rng(0)
+    good = rng.random(60) < 0.6
+    group = (rng.random(60) < 0.4).astype(int)
+    compared = good if of_good else np.ones(60, dtype=bool)
+    task = task_of(good, group, sees_group=False, of_good=of_good, compared=compared)
+    lessons = []
+
+    def train(rows, labels, weight):
+        lessons.append({int(row) for row in rows})
+        number = len(lessons)
+        return SimpleNamespace(chances=lambda asked: np.full(len(asked), number / 10))
+
+    task = replace(task, train=train)
+    known = known_by(task, 0.5, is_own=True)
+    folds = [{int(row) for row in asked} for _, asked in task.folds(4)]
+    smaller = np.bincount(group).argmin()
+    for held, own in enumerate(known_without(task, known, 4)):
+        told_by = own.moves[:, smaller] * (20 if of_good else 10)
+        for person in range(60):
+            lesson = lessons[round(told_by[person]) - 1]
+            assert person in folds[held] or not lesson & folds[held]
+            assert person not in lesson
+            assert all(compared[row] for row in lesson)
+    assert len(lessons) == 3
+    assert asking(task) == 3.0  # as many again as two students of three cost, and one
+    assert asking(replace(task, sees_group=True)) == 2.0
 
 
 def test_a_group_that_is_seen_moves_alone_and_nothing_is_learned():

@@ -20,7 +20,7 @@ corrected once.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
+from itertools import count, repeat
 
 import numpy as np
 
@@ -29,7 +29,9 @@ from fairmaxent.relabelling.lessons import Way, lesson, train
 from fairmaxent.relabelling.rule import (
     Known,
     first_response,
+    groups_apart,
     known_of,
+    known_without,
     most_accurate,
     response,
     tilts,
@@ -44,7 +46,6 @@ from fairmaxent.relabelling.task import (
 )
 
 MOST_SEARCHED = 10_000  # people; of more, about so many are searched on
-ASKING = FOLDS - 1.0  # trainings of everybody that students of all folds cost
 _ROUNDS = 2  # times that folds are asked
 _TRIES = 2  # students between two times
 _DAMPINGS = (1.0, 0.8)
@@ -147,7 +148,7 @@ def begin(task: Task, known: Known) -> State:
         state,
         offsets=corrected(task, state, offsets, chances, shares),
         unseen_gaps=(gap,),
-        trainings=state.trainings + ASKING,
+        trainings=state.trainings + asking(task),
     )
 
 
@@ -158,7 +159,7 @@ def is_done(task: Task, state: State) -> bool:
     asked = len(state.unseen_gaps)
     if asked > 1 and is_close(task, state, best(task, state)):
         return True
-    is_last = asked == _ROUNDS or state.trainings + ASKING > MOST_TRAININGS
+    is_last = asked == _ROUNDS or state.trainings + asking(task) > MOST_TRAININGS
     is_last = is_last and state.tries == _TRIES
     return is_last or state.trainings + 1 > MOST_TRAININGS
 
@@ -179,7 +180,7 @@ def asked_again(task: Task, state: State, chosen: Attempt) -> State:
     state = replace(
         state,
         unseen_gaps=(*state.unseen_gaps, gap),
-        trainings=state.trainings + ASKING,
+        trainings=state.trainings + asking(task),
         tries=0,
     )
     chosen = best(task, state)
@@ -244,16 +245,29 @@ def ask_folds(
     task: Task, known: Known, offsets: Reals, number: int
 ) -> tuple[Reals, Reals]:
     """Chances of everybody by students who have not seen them, and the unseen gap."""
-    taught = lesson(task, known, offsets)
     unseen = np.empty(len(task.good))
     seen = []
-    for rows, asked in task.folds(number):
-        student = train(task, rows, taught)
+    by_fold = repeat(known)
+    if not task.sees_group:
+        by_fold = known_without(task, known, number)
+    for (rows, asked), own in zip(task.folds(number), by_fold, strict=False):
+        student = train(task, rows, lesson(task, own, offsets))
         chances = student.chances(task.everybody)
         unseen[asked] = chances[asked]
         seen.append(task.shares(chances[rows] > task.threshold, rows))
     shares = task.shares(unseen > task.threshold)
     return unseen, shares - np.mean(seen, axis=0)
+
+
+def asking(task: Task) -> float:
+    """Trainings on everybody that it costs to ask folds.
+
+    Students of folds learn from all other folds, models that tell groups from one.
+    """
+    tellers = 0.0
+    if not task.sees_group:
+        tellers = len(groups_apart(task, task.everybody)) - 1.0
+    return FOLDS - 1.0 + tellers
 
 
 def attempt_at(task: Task, known: Known, offsets: Reals) -> Attempt:

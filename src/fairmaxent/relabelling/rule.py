@@ -11,6 +11,7 @@ is positive (Menon and Williamson 2018). η is the chance of the good outcome. I
 ours if that predicts outcomes better than they do.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -108,20 +109,63 @@ def moves_of(
         return np.eye(task.groups)[task.group], 0
     if task.of_good:
         learners = learners[task.compared[learners]]
+    apart = groups_apart(task, learners)
+    folds = folds_of(task, learners, 1, FOLDS if len(apart) == 2 else 2)
+    groups = np.zeros((len(task.good), task.groups))
+    learned = 0
+    for fold in folds:
+        groups[fold[1]] = group_chances(task, train, apart, fold)
+        learned += (len(apart) - 1) * len(fold[0])
+    return moves_by(task, groups, chances), learned
+
+
+def groups_apart(task: Task, learners: Rows) -> Rows:
+    """The groups that models tell apart, the largest first."""
     sizes = np.bincount(task.group[learners], minlength=task.groups)
     present = np.argsort(-sizes)[: np.count_nonzero(sizes)]
-    largest, *smaller = present[: _APART + 1]
-    folds = folds_of(task, learners, 1, FOLDS if len(smaller) == 1 else 2)
-    groups = np.zeros((len(task.good), task.groups))
+    return present[: _APART + 1]
+
+
+def group_chances(
+    task: Task, train: Train, apart: Rows, fold: tuple[Rows, Rows]
+) -> Reals:
+    """P(g | x), or P(g | x, y = 1), of the people asked about: (people, groups)."""
+    largest, *smaller = apart
+    groups = np.zeros((len(fold[1]), task.groups))
     for group in smaller:
-        for fold in folds:
-            groups[fold[1], group] = told(task, train, task.group == group, fold)
+        groups[:, group] = told(task, train, task.group == group, fold)
     groups[:, largest] = np.clip(1 - groups.sum(axis=1), 0.0, 1.0)
+    return groups
+
+
+def moves_by(task: Task, groups: Reals, chances: Reals) -> Reals:
+    """The moves by P(g | x), which is one for all of a profile."""
     groups = np.column_stack([task.mean_of_profile(one) for one in groups.T])
-    learned = len(smaller) * sum(len(rows) for rows, _ in folds)
     if task.of_good:
-        groups = chances[:, None] * groups
-    return groups, learned
+        return chances[:, None] * groups
+    return groups
+
+
+def known_without(task: Task, known: Known, number: int) -> Iterator[Known]:
+    """What is known if nobody of a fold had told of groups, for each fold of a round.
+
+    A student who was taught by a P(g | x) that has seen people decides about them as if
+    it had seen their group. So those of each fold ask models that have learned from the
+    third one.
+    """
+    train = task.train if known.is_own else task.advise
+    folds = [asked for _, asked in task.folds(number)]
+    apart = groups_apart(task, task.everybody)
+    by_fold = []
+    for fold in folds:
+        rows = fold[task.compared[fold]] if task.of_good else fold
+        told_by = group_chances(task, train, apart, (rows, task.everybody))
+        by_fold.append(told_by)
+    for held in range(FOLDS):
+        one, other = (fold for fold in range(FOLDS) if fold != held)
+        groups = by_fold[one].copy()
+        groups[folds[one]] = by_fold[other][folds[one]]
+        yield replace(known, moves=moves_by(task, groups, known.chances))
 
 
 def told(task: Task, train: Train, labels: Mask, fold: tuple[Rows, Rows]) -> Reals:
