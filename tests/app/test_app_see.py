@@ -133,7 +133,8 @@ def test_a_curve_has_what_the_page_shows_at_each_rate(client, wished):
     rates = {one["columns"]: one for one in see["rates"] if "stat" in one["kind"]}
     for column, other in (("region", "sex"), ("sex", "region")):
         asked = {**client.present(), "kind": "statistical_rate", "column": column}
-        points = client.done("/api/curve", asked)["curve"]["points"]
+        curve = client.done("/api/curve", asked)["curve"]
+        points = curve["points"]
         values = [point["value"] for point in points]
         own = rates[column]["before"]
         # from where the data are to 1, in whole steps
@@ -141,9 +142,14 @@ def test_a_curve_has_what_the_page_shows_at_each_rate(client, wished):
         assert own - step - 0.01 < values[0] <= own
         assert values[-1] == 1
         assert np.diff(values) == pytest.approx(step)
+        assert curve["step"] == step
         assert len(values) <= 47
         sketch = client.done("/api/curve", {**asked, "sketch": True})["curve"]["points"]
+        # a few of the same points, so that nothing jumps when the others come
+        sketched = [point["value"] for point in sketch]
         assert len(sketch) <= 8
+        assert {*sketched} <= {*values}
+        assert [sketched[0], sketched[-1]] == [values[0], values[-1]]
         for point in (points[0], points[len(points) // 2], points[-1]):
             # the other column keeps its wish
             kept = wished[other] if isinstance(wished, dict) else wished
