@@ -23,6 +23,7 @@ from fairmaxent.relabelling.rule import (
     response,
     shares_now,
     surprise,
+    tellers_of,
     tilts,
     told,
 )
@@ -121,7 +122,8 @@ def test_the_chance_of_a_group_is_that_of_its_good_ones_for_equal_opportunity():
                 good, group, sees_group=False, of_good=True, compared=good.copy()
             )
         teller = Teller(second)
-        moves, learned = moves_of(task, everybody, teller, likely)
+        tellers, learned = tellers_of(task, everybody, teller, 2)
+        moves = moves_of(task, tellers, likely)
         # six of each group at most; the first one is whoever is not of the second
         expected = np.column_stack([1 - second, second])
         if of_good:
@@ -133,8 +135,9 @@ def test_the_chance_of_a_group_is_that_of_its_good_ones_for_equal_opportunity():
             assert not rows & asked
 
 
+@pytest.mark.parametrize("number", [2, 3])
 @pytest.mark.parametrize("of_good", [False, True])
-def test_who_taught_a_student_has_not_seen_whom_it_is_asked_about(of_good):
+def test_who_taught_a_student_has_not_seen_whom_it_is_asked_about(of_good, number):
     """Each teller says by how many people, and by whom, it was told of groups."""
     rng = np.random.default_rng(0)
     good = rng.random(60) < 0.6
@@ -150,9 +153,18 @@ def test_who_taught_a_student_has_not_seen_whom_it_is_asked_about(of_good):
 
     task = replace(task, train=train)
     known = known_by(task, 0.5, is_own=True)
-    folds = [{int(row) for row in asked} for _, asked in task.folds(4)]
+    folds = [{int(row) for row in asked} for _, asked in task.folds(number)]
     smaller = np.bincount(group).argmin()
-    for held, own in enumerate(known_without(task, known, 4)):
+    if number == 2:  # those who told of everybody are asked again
+        tellers, learned = tellers_of(task, task.everybody, train, 2)
+        known = replace(known, tellers=tellers)
+        assert learned == compared.sum()
+        told = moves_of(task, tellers, np.ones(60))[:, smaller]
+        of_person = [next(i for i in range(3) if p in folds[i]) for p in range(60)]
+        # tellers say .1, .2 and .3; the mean of those two who have not seen the person
+        expected = np.array([0.25, 0.2, 0.15])[of_person]
+        np.testing.assert_allclose(told, expected)
+    for held, own in enumerate(known_without(task, known, number)):
         told_by = own.moves[:, smaller] * (20 if of_good else 10)
         for person in range(60):
             lesson = lessons[round(told_by[person]) - 1]
@@ -160,13 +172,15 @@ def test_who_taught_a_student_has_not_seen_whom_it_is_asked_about(of_good):
             assert person not in lesson
             assert all(compared[row] for row in lesson)
     assert len(lessons) == 3
-    assert asking(task) == 3.0  # as many again as two students of three cost, and one
-    assert asking(replace(task, sees_group=True)) == 2.0
+    # three students of two thirds of the people, and three tellers of one, if new
+    assert asking(task, known, number) == number
+    assert asking(replace(task, sees_group=True), known, number) == 2.0
 
 
 def test_a_group_that_is_seen_moves_alone_and_nothing_is_learned():
     task = groups_of(2, 3)
-    moves, learned = moves_of(task, task.everybody, None, np.zeros(5))
+    tellers, learned = tellers_of(task, task.everybody, None, 2)
+    moves = moves_of(task, tellers, np.zeros(5))
     np.testing.assert_array_equal(moves, np.eye(2)[[0, 0, 1, 1, 1]])
     assert learned == 0
 
@@ -174,11 +188,12 @@ def test_a_group_that_is_seen_moves_alone_and_nothing_is_learned():
 def test_of_many_groups_the_largest_and_the_smallest_are_the_others():
     task = groups_of(30, *[8] * 8, 4, 2, sees_group=False)
     teller = Teller(np.full(len(task.good), 0.05))
-    moves, _ = moves_of(task, task.everybody, teller, np.zeros(len(task.good)))
+    tellers, _ = tellers_of(task, task.everybody, teller, 2)
+    moves = moves_of(task, tellers, np.zeros(len(task.good)))
     np.testing.assert_allclose(moves[:, 0], 0.6)
     np.testing.assert_allclose(moves[:, 1:9], 0.05)
     np.testing.assert_array_equal(moves[:, 9:], 0.0)
-    assert len(teller.lessons) == 8 * 2  # two folds each
+    assert len(teller.lessons) == 8 * 3  # a fold each
 
 
 def test_the_gain_is_that_of_menon_and_williamson():

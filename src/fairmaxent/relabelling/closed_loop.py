@@ -18,15 +18,16 @@ Of many people, a sample is searched on. Then the student learns from everybody,
 corrected once.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import count, repeat
+from itertools import count
 
 import numpy as np
 
 from fairmaxent.data.table import Mask, Reals
 from fairmaxent.relabelling.lessons import Way, lesson, train
 from fairmaxent.relabelling.rule import (
+    FIRST,
     Known,
     first_response,
     groups_apart,
@@ -142,13 +143,13 @@ def begin(task: Task, known: Known) -> State:
     state = State(
         known=known, wanted=wanted, offsets=offsets, trainings=known.trainings
     )
-    chances, gap = ask_folds(task, known, offsets, len(state.unseen_gaps) + 2)
+    chances, gap = ask_folds(task, known, offsets, FIRST)
     shares = task.shares(chances > task.threshold)
     return replace(
         state,
         offsets=corrected(task, state, offsets, chances, shares),
         unseen_gaps=(gap,),
-        trainings=state.trainings + asking(task),
+        trainings=state.trainings + asking(task, known, FIRST),
     )
 
 
@@ -159,7 +160,8 @@ def is_done(task: Task, state: State) -> bool:
     asked = len(state.unseen_gaps)
     if asked > 1 and is_close(task, state, best(task, state)):
         return True
-    is_last = asked == _ROUNDS or state.trainings + asking(task) > MOST_TRAININGS
+    cost = asking(task, state.known, FIRST + asked)
+    is_last = asked == _ROUNDS or state.trainings + cost > MOST_TRAININGS
     is_last = is_last and state.tries == _TRIES
     return is_last or state.trainings + 1 > MOST_TRAININGS
 
@@ -175,12 +177,12 @@ def next_round(task: Task, state: State) -> State:
 
 def asked_again(task: Task, state: State, chosen: Attempt) -> State:
     """Ask new folds about the table of a student, and go on from there."""
-    number = len(state.unseen_gaps) + 2
+    number = FIRST + len(state.unseen_gaps)
     _, gap = ask_folds(task, state.known, chosen.offsets, number)
     state = replace(
         state,
         unseen_gaps=(*state.unseen_gaps, gap),
-        trainings=state.trainings + asking(task),
+        trainings=state.trainings + asking(task, state.known, number),
         tries=0,
     )
     chosen = best(task, state)
@@ -247,10 +249,10 @@ def ask_folds(
     """Chances of everybody by students who have not seen them, and the unseen gap."""
     unseen = np.empty(len(task.good))
     seen = []
-    by_fold = repeat(known)
+    by_fold: Iterable[Known] = [known] * FOLDS
     if not task.sees_group:
         by_fold = known_without(task, known, number)
-    for (rows, asked), own in zip(task.folds(number), by_fold, strict=False):
+    for (rows, asked), own in zip(task.folds(number), by_fold, strict=True):
         student = train(task, rows, lesson(task, own, offsets))
         chances = student.chances(task.everybody)
         unseen[asked] = chances[asked]
@@ -259,13 +261,13 @@ def ask_folds(
     return unseen, shares - np.mean(seen, axis=0)
 
 
-def asking(task: Task) -> float:
+def asking(task: Task, known: Known, number: int) -> float:
     """Trainings on everybody that it costs to ask folds.
 
-    Students of folds learn from all other folds, models that tell groups from one.
+    Students of folds learn from all other folds, tellers of groups from one.
     """
     tellers = 0.0
-    if not task.sees_group:
+    if not task.sees_group and (number != FIRST or not known.tellers):
         tellers = len(groups_apart(task, task.everybody)) - 1.0
     return FOLDS - 1.0 + tellers
 

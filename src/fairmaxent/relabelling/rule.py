@@ -11,7 +11,7 @@ is positive (Menon and Williamson 2018). η is the chance of the good outcome. I
 ours if that predicts outcomes better than they do.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,6 +21,7 @@ from fairmaxent.maxent.dual import SearchPoint
 from fairmaxent.maxent.solvers import backtrack
 from fairmaxent.relabelling.task import FOLDS, Rows, Task, Train, log_odds, probability
 
+FIRST = 2  # round in which folds are asked
 SHARP = 2.0  # how much steeper than likelihood the soft labels turn at the border
 # of the surprise in the outcomes that a model of ours must take away to be asked
 _BETTER = 0.03
@@ -43,10 +44,16 @@ class Known:
     is_own: bool  # told by students, not by a model of ours
     shares: Reals  # of each group that students of the data decide for
     trainings: float  # of students, or of models of ours, on everybody
+    # of the first round, if that is about the same people: `tellers_of`
+    tellers: Sequence[Reals] = ()
 
     def of(self, rows: Rows) -> "Known":
         """What is known of these people."""
-        return replace(self, chances=self.chances[rows], moves=self.moves[rows])
+        if len(rows) == len(self.chances):
+            return self
+        return replace(
+            self, chances=self.chances[rows], moves=self.moves[rows], tellers=()
+        )
 
 
 def known_of(task: Task, learners: Rows) -> Known:
@@ -68,24 +75,22 @@ def known_of(task: Task, learners: Rows) -> Known:
     shares = shares_now(task, chances, by_student, asked)
 
     chances = task.mean_of_profile(chances)
-    moves, learned = moves_of(task, learners, train, chances)
+    tellers, learned = tellers_of(task, learners, train, FIRST)
     learned += 2 * len(rows) + sum(len(fold[0]) for fold in others)
     return Known(
         chances=chances,
-        moves=moves,
+        moves=moves_of(task, tellers, chances),
         is_own=is_own,
         shares=shares,
         trainings=learned / len(task.good),
+        tellers=tellers,
     )
 
 
-def folds_of(
-    task: Task, learners: Rows, number: int, folds: int = FOLDS
-) -> list[tuple[Rows, Rows]]:
+def folds_of(task: Task, learners: Rows, number: int) -> list[tuple[Rows, Rows]]:
     """Folds of everybody, of whom only the learners are learned from."""
     return [
-        (np.intersect1d(rows, learners), asked)
-        for rows, asked in task.folds(number, folds)
+        (np.intersect1d(rows, learners), asked) for rows, asked in task.folds(number)
     ]
 
 
@@ -97,45 +102,19 @@ def shares_now(task: Task, chances: Reals, by_student: Reals, asked: Rows) -> Re
     return np.clip(task.shares(decided) + by_student_more, 0.0, 1.0)
 
 
-def moves_of(
-    task: Task, learners: Rows, train: Train, chances: Reals
-) -> tuple[Reals, int]:
-    """What each offset adds to the gain, and how many people were learned from.
+def moves_of(task: Task, tellers: Sequence[Reals], chances: Reals) -> Reals:
+    """What each offset adds to the gain.
 
-    The own group, P(g | x), or P(g, y = 1 | x) = η(x)·P(g | x, y = 1). The largest
-    group, and the smallest of many, are whoever is in no other.
+    The own group, P(g | x), or P(g, y = 1 | x) = η(x)·P(g | x, y = 1), by the mean of
+    tellers who have not seen the person.
     """
     if task.sees_group:
-        return np.eye(task.groups)[task.group], 0
-    if task.of_good:
-        learners = learners[task.compared[learners]]
-    apart = groups_apart(task, learners)
-    folds = folds_of(task, learners, 1, FOLDS if len(apart) == 2 else 2)
+        return np.eye(task.groups)[task.group]
     groups = np.zeros((len(task.good), task.groups))
-    learned = 0
-    for fold in folds:
-        groups[fold[1]] = group_chances(task, train, apart, fold)
-        learned += (len(apart) - 1) * len(fold[0])
-    return moves_by(task, groups, chances), learned
-
-
-def groups_apart(task: Task, learners: Rows) -> Rows:
-    """The groups that models tell apart, the largest first."""
-    sizes = np.bincount(task.group[learners], minlength=task.groups)
-    present = np.argsort(-sizes)[: np.count_nonzero(sizes)]
-    return present[: _APART + 1]
-
-
-def group_chances(
-    task: Task, train: Train, apart: Rows, fold: tuple[Rows, Rows]
-) -> Reals:
-    """P(g | x), or P(g | x, y = 1), of the people asked about: (people, groups)."""
-    largest, *smaller = apart
-    groups = np.zeros((len(fold[1]), task.groups))
-    for group in smaller:
-        groups[:, group] = told(task, train, task.group == group, fold)
-    groups[:, largest] = np.clip(1 - groups.sum(axis=1), 0.0, 1.0)
-    return groups
+    for held, (_, asked) in enumerate(task.folds(FIRST)):
+        others = [by for fold, by in enumerate(tellers) if fold != held]
+        groups[asked] = np.mean(others, axis=0)[asked]
+    return moves_by(task, groups, chances)
 
 
 def moves_by(task: Task, groups: Reals, chances: Reals) -> Reals:
@@ -146,25 +125,57 @@ def moves_by(task: Task, groups: Reals, chances: Reals) -> Reals:
     return groups
 
 
+def tellers_of(
+    task: Task, learners: Rows, train: Train, number: int
+) -> tuple[list[Reals], int]:
+    """P(g | x), or P(g | x, y = 1), by models of each fold of a round.
+
+    They are asked about everybody else. Also returns how many people they learned from.
+    """
+    if task.sees_group:
+        return [], 0
+    if task.of_good:
+        learners = learners[task.compared[learners]]
+    largest, *smaller = groups_apart(task, learners)
+    tellers = []
+    learned = 0
+    for others, fold in task.folds(number):
+        rows = np.intersect1d(fold, learners)
+        learned += len(smaller) * len(rows)
+        groups = np.zeros((len(task.good), task.groups))
+        for group in smaller:
+            labels = task.group == group
+            groups[others, group] = told(task, train, labels, (rows, others))
+        groups[:, largest] = np.clip(1 - groups.sum(axis=1), 0.0, 1.0)
+        tellers.append(groups)
+    return tellers, learned
+
+
+def groups_apart(task: Task, learners: Rows) -> Rows:
+    """The groups that models tell apart, the largest first.
+
+    It, and the smallest of many, are whoever is in no other.
+    """
+    sizes = np.bincount(task.group[learners], minlength=task.groups)
+    present = np.argsort(-sizes)[: np.count_nonzero(sizes)]
+    return present[: _APART + 1]
+
+
 def known_without(task: Task, known: Known, number: int) -> Iterator[Known]:
     """What is known if nobody of a fold had told of groups, for each fold of a round.
 
     A student who was taught by a P(g | x) that has seen people decides about them as if
-    it had seen their group. So those of each fold ask models that have learned from the
-    third one.
+    it had seen their group. So those of each fold ask the teller of the third one.
     """
-    train = task.train if known.is_own else task.advise
+    tellers = known.tellers
+    if number != FIRST or not tellers:
+        train = task.train if known.is_own else task.advise
+        tellers, _ = tellers_of(task, task.everybody, train, number)
     folds = [asked for _, asked in task.folds(number)]
-    apart = groups_apart(task, task.everybody)
-    by_fold = []
-    for fold in folds:
-        rows = fold[task.compared[fold]] if task.of_good else fold
-        told_by = group_chances(task, train, apart, (rows, task.everybody))
-        by_fold.append(told_by)
     for held in range(FOLDS):
         one, other = (fold for fold in range(FOLDS) if fold != held)
-        groups = by_fold[one].copy()
-        groups[folds[one]] = by_fold[other][folds[one]]
+        groups = tellers[one].copy()
+        groups[folds[one]] = tellers[other][folds[one]]
         yield replace(known, moves=moves_by(task, groups, known.chances))
 
 
