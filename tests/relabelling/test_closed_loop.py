@@ -280,6 +280,9 @@ def test_a_group_is_moved_at_most_so_far():
     assert kept_near(task, known_by(task), far).tolist() == [8.0, -8.0]
     known = known_by(task, is_own=False)
     assert kept_near(task, known, far).tolist() == [3.0, -3.0]
+    # what counts is how far anybody's gain is moved: x hardly tells of the first group
+    known = known_by(task, moves=[[0.1, 0.9], [0.05, 0.95]], is_own=False)
+    np.testing.assert_allclose(kept_near(task, known, far), [30.0, -3 / 0.95])
 
 
 # ---------------------------------------------------------------- the search
