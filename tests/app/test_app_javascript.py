@@ -246,6 +246,24 @@ console.log(JSON.stringify(data.map((see) => decided(see, groupings(see)[0]))));
     ]
 
 
+def test_a_curve_begins_with_the_data_as_they_are(tmp_path):
+    """Not with what its lowest rate asks for, which is a little less or more."""
+    points = [
+        {"value": rate, "see": about(group("f", 0.1, low), group("m", 0.5, high))}
+        for rate, low, high in ((0.2, 0.12, 0.48), (0.6, 0.2, 0.4), (1, 0.3, 0.3))
+    ]
+    script = """
+import { axis, rateCurve } from "./charts.js";
+const { groups } = data[0].see, at = axis(800, 0.2, groups);
+const drawn = rateCurve({ points: data, kind: "statistical_rate", grouping: "SEX",
+  outcome: "yes", value: 1, now: [0.3, 0.3], at });
+console.log(JSON.stringify(drawn.props["aria-label"]));
+"""
+    assert run(tmp_path, script, points) == (
+        "f from 10.0\u00a0% to 30.0\u00a0%; m from 50.0\u00a0% to 30.0\u00a0%."
+    )
+
+
 def test_a_scenario_is_named_by_its_wishes(tmp_path):
     rates = [
         {"kind": "statistical_rate", "grouping": name, "wanted": wanted}

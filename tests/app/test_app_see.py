@@ -123,6 +123,18 @@ def test_relabelling_has_its_price_and_a_model_its_warnings(client):
     assert not set(see["about_models"]) & set(see["notes"])
 
 
+def test_what_a_model_would_decide_is_told_of_each_group(client):
+    state, _ = opened(client)
+    assert client.fit(state, **OPTIONS)["see"]["model"] is None
+    see = client.fit(state, **OPTIONS, model="logistic", mode="weights")["see"]
+    decisions = client.session._fitted.bare.certificate.decisions
+    assert {(one["name"], one["about"]): one["decided"] for one in see["groups"]} == {
+        (one.group, one.outcome): one.share for one in decisions.shares
+    }
+    assert see["model"]["student"] == decisions.student
+    assert see["model"]["rates"] == {one.grouping: one.rate for one in decisions.rates}
+
+
 @pytest.mark.parametrize(
     "wished", [{"sex": 0.9, "region": 0.77}, 1], ids=["each its own", "one for all"]
 )
