@@ -34,7 +34,7 @@ class Case:
 
 GROUPS = {"origin": {"near": "p", "far": "q"}}
 GROUPS_TYPED = "origin: near=p, far=q"
-OF_LIKELY = {"likely", "told_by", "known_groups", "slack"}
+OF_LIKELY = {"likely", "told_by", "known_groups", "recalibrated", "slack"}
 
 
 # The options that say how labels change and whether a model is estimated, in one place.
@@ -91,6 +91,11 @@ CASES = ABOUT_MODELS | {
     "likely": Case(GROUPS, f"--likely '{GROUPS_TYPED}'", {"told_by": "names"}),
     "told_by": Case("columns", "--told-by columns", {"likely": GROUPS}),
     "known_groups": Case("truth", "--known-groups truth", {"likely": GROUPS, "told_by": "names"}),
+    "recalibrated": Case(
+        True,
+        "--recalibrated",
+        {"likely": GROUPS, "told_by": "names", "known_groups": "truth"},
+    ),
     "slack": Case(0.01, "--slack 0.01", {"likely": GROUPS, "told_by": "names"}),
     # what is written
     "output_format": Case("jsonl", "--output-format jsonl"),
@@ -179,6 +184,8 @@ def write_table(key):
         chance = rng.random(ROWS)
         truth = np.where(rng.random(ROWS) < chance, "near", "far").astype(object)
         truth[::2] = None
+        if key == "recalibrated":  # there is something to correct
+            chance = chance**3
         # a little off, so that it is scaled or refused
         other = 1 - chance + 0.001 * (key == "slack")
         columns = {"p": chance, "q": other, "truth": pl.Series(list(truth))}

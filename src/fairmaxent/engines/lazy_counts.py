@@ -382,10 +382,7 @@ def summed(frame: Any, by: Sequence[str], sums: Mapping[str, str]) -> Any:
     return frame.group_by(*by).agg(*totals)
 
 
-def count_rows(
-    lazy: Lazy,
-    coding: Coding,
-) -> Table:
+def count_rows(lazy: Lazy, coding: Coding) -> Table:
     """Encode, merge and count rows inside the engine; only distinct ones come back.
 
     Those whose cells are read by their value are encoded here, batch by batch: engines

@@ -22,8 +22,7 @@ from fairmaxent.fairness.rates import (
     smallest_over_largest,
 )
 from fairmaxent.metrics import intervals
-from fairmaxent.metrics.clusters import Dependence, dependence_of_rates
-from fairmaxent.metrics.effective_counts import EffectiveCounts, WeightSums
+from fairmaxent.metrics.effective_counts import Dependence, EffectiveCounts, WeightSums
 from fairmaxent.metrics.rates import GroupRate, LikelyEvidence, Pair, Rate
 from fairmaxent.metrics.rows import (
     GroupedRows,
@@ -69,8 +68,8 @@ class GroupedTable:
         shares = sums.weight / np.maximum(sums.weight.sum(), _TINY)
         effective = sums.against_others(axis=-1)
         # A share is the rate of being in the group, among everybody.
-        dependence = dependence_of_rates(
-            replace(rows, group=everybody, labels=rows.labels[:1]),
+        alone = replace(rows, group=everybody, labels=rows.labels[:1])
+        dependence = alone.dependence(
             (rows.group == group for group in range(groups)),
             shares.T,
             effective.sizes.T,
@@ -128,7 +127,7 @@ class GroupedTable:
             rates=rates,
             effective=effective,
             is_two_sided=len(outcomes) == 2,
-            dependence=dependence_of_rates(rows, having, rates, effective.sizes),
+            dependence=rows.dependence(having, rates, effective.sizes),
         )
 
     @classmethod
@@ -167,7 +166,7 @@ class GroupedTable:
             outcomes=[outcome],
             rates=rates,
             effective=EffectiveCounts.of_rates(mean[None], sizes[None]),
-            dependence=dependence_of_rates(rows, [chance], rates, sizes[None]),
+            dependence=rows.dependence([chance], rates, sizes[None]),
         )
 
     def _known_as(self, known: KnownRates) -> "GroupedTable":

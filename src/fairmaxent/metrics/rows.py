@@ -17,7 +17,7 @@ to stay empty, and a rate of zero would have no interval.
 **Limits** hold whatever is assumed: Fréchet's bounds of each outcome and group.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -30,7 +30,7 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import value_text
 from fairmaxent.data.likely import TOLD_BY, Likely
 from fairmaxent.data.roles import listed
-from fairmaxent.data.table import Codes, NameList, Reals, ratio, row_keys, tally
+from fairmaxent.data.table import Codes, Mask, NameList, Reals, ratio, row_keys, tally
 from fairmaxent.errors import InputError, LevelError, Option, did_you_mean_level, unfit
 from fairmaxent.fairness.likely import (
     Learned,
@@ -40,7 +40,13 @@ from fairmaxent.fairness.likely import (
     true_tables,
 )
 from fairmaxent.fairness.small_groups import SmallGroups
-from fairmaxent.metrics.effective_counts import EffectiveCounts, WeightSums
+from fairmaxent.metrics.effective_counts import (
+    Dependence,
+    EffectiveCounts,
+    WeightSums,
+    effects_of,
+    opposite,
+)
 
 # The label of missing values. A cell may hold the same text, so this is an object of
 # its own, compared with `is`; it is joined when the module is loaded, because Python
@@ -303,6 +309,37 @@ class GroupedRows(MeasuredRows):
                 labels = [self.labels[code] for code in present]
                 part = replace(part, group=group, labels=labels)
             yield part
+
+    def dependence(
+        self, values: Iterable[Reals | Mask], rates: Reals, sizes: Reals
+    ) -> Dependence | None:
+        """How much less is told about rates; None if rows are in no clusters.
+
+        ``values`` say of each outcome which rows have it, ``sizes`` how many
+        independent rows would tell as much about it.
+        """
+        if self.cluster is None:
+            return None
+        counts = self.weights > 0
+        group = self.group[counts]
+        weights = self.weights[counts]
+        cells, cell = np.unique(
+            self.cluster[counts] * len(self.labels) + group, return_inverse=True
+        )
+        of_cluster, of_group = np.divmod(cells, len(self.labels))
+        mass = np.bincount(group, weights, len(self.labels))
+        effects = []
+        freedom = []
+        opposed = []
+        for value, rate, size in zip(values, rates, sizes, strict=True):
+            moves = tally(cell, weights * (value[counts] - rate[group]), len(cells))
+            alone = rate * (1 - rate) / size * mass**2
+            effect, degrees = effects_of(moves, of_group, alone)
+            effects.append(effect)
+            freedom.append(degrees)
+            relative = ratio(moves, (mass * rate)[of_group])  # of log rates
+            opposed.append(opposite(relative, of_cluster, of_group, len(mass)))
+        return Dependence(np.stack(effects), np.stack(freedom), np.stack(opposed))
 
     def refuse_likely(self, what: str) -> None:
         """Refuse what takes groups that are known, and no probabilities."""
