@@ -94,7 +94,13 @@ CASES = ABOUT_MODELS | {
     "recalibrated": Case(
         True,
         "--recalibrated",
-        {"likely": GROUPS, "told_by": "names", "known_groups": "truth"},
+        {
+            "likely": GROUPS,
+            "told_by": "names",
+            "known_groups": "truth",
+            "mode": "weights",
+            "rows": None,
+        },
     ),
     "slack": Case(0.01, "--slack 0.01", {"likely": GROUPS, "told_by": "names"}),
     # what is written
@@ -184,8 +190,6 @@ def write_table(key):
         chance = rng.random(ROWS)
         truth = np.where(rng.random(ROWS) < chance, "near", "far").astype(object)
         truth[::2] = None
-        if key == "recalibrated":  # there is something to correct
-            chance = chance**3
         # a little off, so that it is scaled or refused
         other = 1 - chance + 0.001 * (key == "slack")
         columns = {"p": chance, "q": other, "truth": pl.Series(list(truth))}
