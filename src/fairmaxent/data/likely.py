@@ -158,11 +158,10 @@ class Likely:
     def among(cls, asked: dict[str, Any]) -> Self | None:
         """Take it, and what says how, out of the options that were typed."""
         columns = asked.pop("likely", None)
-        names = (field.name for field in fields(cls))
-        given = {name: asked.pop(name) for name in names if name in asked}
+        values = {field.name: asked.pop(field.name, None) for field in fields(cls)}
         how = {
             name: value
-            for name, value in given.items()
+            for name, value in values.items()
             if value is not None and value is not False
         }
         if columns is not None:
@@ -378,12 +377,10 @@ class KnownPeople:
         # Σ n·Cov(φ, φ), where φ of a group is its unit vector, and log p
         centred = logarithms - (now * logarithms).sum(axis=1, keepdims=True)
         weighted = now * self.people[:, None]
-        size = now.shape[1]
-        information = np.empty((size + 1, size + 1))
-        information[:size, :size] = np.diag(weighted.sum(axis=0)) - weighted.T @ now
-        information[size, :size] = (weighted * centred).sum(axis=0)
-        information[:size, size] = information[size, :size]
-        information[size, size] = (weighted * centred**2).sum()
+        levels = np.diag(weighted.sum(axis=0)) - weighted.T @ now
+        power = (weighted * centred**2).sum()
+        both = (weighted * centred).sum(axis=0)
+        information = np.block([[levels, both[:, None]], [both, power]])
         return score, information
 
 

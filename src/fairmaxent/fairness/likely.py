@@ -394,7 +394,8 @@ def _scores(people: People, rates: Reals) -> Reals:
         beyond = (terms - chances @ slopes) * weight[:, None]
         for level, part in enumerate(parts[:-1]):
             surprise = -people.chances[everybody] @ rates[number, level]
-            surprise[part.start - everybody.start : part.stop - everybody.start] += 1
+            having = np.arange(part.start, part.stop) - everybody.start
+            surprise[having] += 1
             scores[everybody, level] = beyond * surprise[:, None]
     return scores.reshape(len(scores), -1)
 
@@ -433,8 +434,13 @@ def bounds(people: People, factor: Reals) -> tuple[Reals, Reals]:
 
 def ratio_bounds(low: Reals, high: Reals) -> tuple[Reals, Reals]:
     """The lowest rate over the highest, if each group's (last axis) has such ends."""
-    least = ratio(np.fmin.reduce(low, axis=-1), np.fmax.reduce(high, axis=-1))
-    most = ratio(np.fmin.reduce(high, axis=-1), np.fmax.reduce(low, axis=-1), math.inf)
+    # a group without a rate has no ends
+    lowest_start = np.fmin.reduce(low, axis=-1)
+    highest_start = np.fmax.reduce(low, axis=-1)
+    lowest_end = np.fmin.reduce(high, axis=-1)
+    highest_end = np.fmax.reduce(high, axis=-1)
+    least = ratio(lowest_start, highest_end)
+    most = ratio(lowest_end, highest_start, math.inf)
     return least, np.minimum(most, 1.0)
 
 

@@ -6,7 +6,7 @@ Proxies, gaps, doubtful levels, leaks.
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import takewhile
+from os.path import commonprefix
 from typing import Literal
 
 import numpy as np
@@ -303,12 +303,13 @@ def _totals(frame: frames.Frame, domain: Domain) -> Iterator[Hint]:
 def _probabilities(frame: frames.Frame, roles: NameList) -> Iterator[Hint]:
     """Columns side by side that add up to 1 in every row, as probabilities do.
 
-    They are numbers from 0 to 1, and not only these two, which are more often levels
-    of a column that were taken apart for a model.
+    Those of 0 and 1 alone are not meant: they are more often levels of a column that
+    were taken apart for a model.
     """
     schema = frame.schema
-    names = [name for name in frame.columns if schema[name].is_float()]
-    names = [name for name in names if name not in roles]
+    names = [
+        name for name in frame.columns if schema[name].is_float() and name not in roles
+    ]
     numbers = [frames.to_numbers(frame.get_column(name)) for name in names]
     end = 0
     for start in range(len(names)):
@@ -318,9 +319,8 @@ def _probabilities(frame: frames.Frame, roles: NameList) -> Iterator[Hint]:
         if end == start:
             continue
         found = names[start:end]
-        letters = zip(*found, strict=False)
         # what they begin with alike is no part of the groups' names
-        alike = sum(1 for _ in takewhile(lambda same: len(set(same)) == 1, letters))
+        alike = len(commonprefix(found))  # noqa: RUF071 (letter by letter is meant)
         groups = {name[alike:].strip("_") or name: name for name in found}
         yield _hint(
             "likely",
@@ -335,28 +335,24 @@ def _probabilities(frame: frames.Frame, roles: NameList) -> Iterator[Hint]:
 
 
 def _end_of_shares(numbers: Sequence[Reals], start: int) -> int:
-    """Where columns end that add up to 1; at their start, if there are none."""
+    """Where columns end that add up to 1; at their start, if there are none.
+
+    Rows in which all are missing add up to nothing, and do not matter.
+    """
     total = np.zeros(len(numbers[start]))
-    for end in range(start + 1, len(numbers) + 1):
-        if not _is_share(numbers[end - 1]):
+    are_parted = False  # some are neither 0 nor 1
+    for end, column in enumerate(numbers[start:], start + 1):
+        part = np.nan_to_num(column)
+        if part.min(initial=0.0) < 0:
             break
-        total = total + np.nan_to_num(numbers[end - 1])
-        if end > start + 1 and _adds_up(numbers[start:end], total):
+        total = total + part
+        are_parted |= bool(((part > 0) & (part < 1)).any())
+        known = total[total > 0]
+        if known.max(initial=0.0) > 1 + _SLACK:
+            break
+        if are_parted and end > start + 1 and known.min() >= 1 - _SLACK:
             return end
     return start
-
-
-def _is_share(numbers: Reals) -> bool:
-    """Whether numbers are probabilities, or missing."""
-    inside = (numbers >= 0) & (numbers <= 1)
-    return bool((inside | np.isnan(numbers)).all())
-
-
-def _adds_up(numbers: Sequence[Reals], total: Reals) -> bool:
-    """Whether they add up to 1 where they are not missing, and are not only 0 and 1."""
-    known = ~np.isnan(numbers).all(axis=0)
-    fits = bool(known.any()) and bool(np.abs(total[known] - 1).max() <= _SLACK)
-    return fits and any(((one > 0) & (one < 1)).any() for one in numbers)
 
 
 def listed(items: Iterable[str], noun: str) -> str:

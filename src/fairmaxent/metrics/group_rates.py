@@ -59,7 +59,7 @@ class GroupedTable:
             shared = rows.likely.shared(everybody, 1, rows.weights)
             table = cls.of_shares(rows.cells(shared.sums))
             everything = np.array(shared.sums.weight.sum())
-            return table._known_as(shared.known(_shares_of, everything))
+            return table._known_as(shared.known(_shares_of, everything, [0]))
         groups = len(rows.labels)
         everybody = np.zeros_like(rows.group)
         sums = WeightSums.of(
@@ -115,7 +115,7 @@ class GroupedTable:
             shared = rows.likely.shared(codes, len(outcomes), rows.weights)
             table = cls._of_levels(rows.cells(shared.sums), chosen)
             sizes = shared.table_if("columns").sum(axis=0)
-            return table._known_as(shared.known(_rates_of, sizes).of(chosen))
+            return table._known_as(shared.known(_rates_of, sizes, chosen))
         shape = (len(outcomes), len(rows.labels))
         sums = WeightSums.of(codes, rows.group, rows.weights, shape, rows.counted)
         rates = outcome_rates(sums.weight, (1,))[chosen]
@@ -212,7 +212,9 @@ class GroupedTable:
         if self.surpluses is None:
             lowest, highest = ratio_bounds(low, high)
             return float(lowest), float(highest)
-        return max(0.0, float(low.max() - high.min())), float(high.max() - low.min())
+        nearest = float(low.max() - high.min())
+        farthest = float(high.max() - low.min())
+        return max(0.0, nearest), farthest
 
     @property
     def compared(self) -> int:
@@ -328,8 +330,7 @@ class GroupedTable:
         ends = None
         if not rows.exact and (which & self.has_rate).any():
             if self.likely is not None:
-                tails = [(1 - confidence) / 2, (1 + confidence) / 2]
-                drawn = np.quantile(self.likely.drawn, tails, axis=0)
+                drawn = np.quantile(self.likely.drawn, _tails(confidence), axis=0)
                 ends = np.moveaxis(drawn, 0, -1)
             else:
                 known = self.known(confidence)
@@ -409,6 +410,12 @@ def _shares_of(tables: Reals) -> Reals:
     return tables / tables.sum(axis=-1, keepdims=True)
 
 
+def _tails(confidence: float) -> list[float]:
+    """Shares of draws at which an interval ends."""
+    outside = 1 - confidence
+    return [outside / 2, 1 - outside / 2]
+
+
 def _worst_ends(tables: Sequence[GroupedTable], confidence: float) -> intervals.Ends:
     """Ends of the worst rate; where groups are only likely, those of draws.
 
@@ -433,8 +440,7 @@ def _worst_ends(tables: Sequence[GroupedTable], confidence: float) -> intervals.
             ]
     if drawn:
         values = np.abs(np.nanmin(drawn, axis=0))
-        tails = [(1 - confidence) / 2, (1 + confidence) / 2]
-        ends.append(np.nanquantile(values, tails))
+        ends.append(np.nanquantile(values, _tails(confidence)))
     lows, highs = np.transpose(ends)
     if tables[0].surpluses is not None:
         return lows.max(), highs.max()

@@ -166,19 +166,29 @@ class SharedRows:
         least, most = bounds(self.people, np.ones_like(self.people.weight))
         return self._laid_out(least), self._laid_out(most)
 
-    def known(self, rates_of: Callable[[Reals], Reals], total: Reals) -> "KnownRates":
-        """Rates by a function of tables; limits are shares of a ``total``."""
+    def known(
+        self,
+        rates_of: Callable[[Reals], Reals],
+        total: Reals,
+        outcomes: Sequence[int],
+    ) -> "KnownRates":
+        """Rates of some outcomes, by a function of tables.
+
+        Limits are shares of a ``total``.
+        """
         least, most = self.limits
+        chosen = (..., list(outcomes), slice(None))
+        assumed = {one: rates_of(self.table_if(one))[chosen] for one in TOLD_BY}
         doubt = None
         if self.learned is not None:
             doubt = contradiction(self.people, self.learned.rates)
         return KnownRates(
             told_by=self.told_by,
             contradiction=doubt,
-            drawn=rates_of(self.drawn()),
-            assumed={one: rates_of(self.table_if(one)) for one in TOLD_BY},
-            least=ratio(least, total, np.nan),
-            most=np.minimum(ratio(most, total, np.nan), 1.0),
+            drawn=rates_of(self.drawn())[chosen],
+            assumed=assumed,
+            least=ratio(least, total, np.nan)[chosen],
+            most=np.minimum(ratio(most, total, np.nan), 1.0)[chosen],
         )
 
 
@@ -195,17 +205,6 @@ class KnownRates:
     assumed: Mapping[str, Reals]  # rates by what tells the group
     least: Reals  # whatever is true
     most: Reals
-
-    def of(self, outcomes: Sequence[int]) -> "KnownRates":
-        """The same of some outcomes."""
-        chosen = list(outcomes)
-        return replace(
-            self,
-            drawn=self.drawn[:, chosen],
-            assumed={one: rates[chosen] for one, rates in self.assumed.items()},
-            least=self.least[chosen],
-            most=self.most[chosen],
-        )
 
     def counts(self, rates: Reals) -> EffectiveCounts:
         """Rows that would tell as much of each rate."""
