@@ -171,9 +171,7 @@ def models(tmp_path_factory):
     return folder
 
 
-PAPERS = [
-    (name, kind) for name in ("plain", "private", "model") for kind in ABOUT_FITS
-]
+PAPERS = [(name, kind) for name in ("plain", "private", "model") for kind in ABOUT_FITS]
 
 
 @pytest.fixture(scope="module")
@@ -349,7 +347,9 @@ def test_a_document_belongs_to_one_model(papers, models, tmp_path):
     clifiles.run("verify", "--document", path, models / "model.fme", code=5)
     path.write_text(f"We comply with everything. {fit.certificate.digest}\n")
     result = clifiles.run("verify", "--document", path, models / "plain.fme", code=5)
-    assert "is not a document that fairmaxent wrote about this saved fit" in result.stderr
+    assert (
+        "is not a document that fairmaxent wrote about this saved fit" in result.stderr
+    )
     clifiles.run("document", "card", models / "plain.fme", "-o", path, "--force")
     assert path.read_text() == fit.document("card")
 
