@@ -42,9 +42,9 @@ _DOCUMENTS = "\b\nKinds:\n" + "\n".join(
 )
 # what the file of a document holds
 _ABOUT = {
-    "model": "a fit; a raking and an evaluation have reports of their own, and no"
+    "saved fit": "a fit; a raking and an evaluation have reports of their own, and no"
     " documents",
-    "table": "a table of decisions, which no model file holds",
+    "table": "a table of decisions, which no saved fit holds",
 }
 
 

@@ -137,7 +137,7 @@ class Solved:
 
     @property
     def contents(self) -> str:
-        """Which rows a saved model has: the end of a sentence "it holds …"."""
+        """Which rows a saved fit has: the end of a sentence "it holds …"."""
         size = f"{self.table.size:,}"
         if self.request.privacy is not None:
             return (
