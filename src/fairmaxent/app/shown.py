@@ -157,8 +157,7 @@ def _offered(inspection: Inspection) -> list[Values]:
     offered = []
     for hint in inspection.hints:
         if hint.kind == "likely":
-            _, asked, *_ = hint.parts
-            text = TEXTS["names"].texts(asked.value)[0]  # type: ignore[attr-defined]
+            text = TEXTS["names"].texts(hint.option.value)[0]
             offered.append({"columns": hint.columns, "asked": text})
     return offered
 

@@ -423,6 +423,14 @@ def _next(
         names = _proposed(inspection, "outcome")
         return _choose("outcome with --outcome", names, names[:1], looking)
     if not (inspection.protected or inspection.likely):
+        for hint in inspection.hints:
+            if hint.kind == "likely":
+                asked = repeated("--likely", _NAMES.typed(hint.option.value))
+                return next_step(
+                    "if these are probabilities of groups, look at the groups; say what"
+                    " tells them",
+                    [*looking, *asked, "--told-by", "names"],
+                )
         names = _proposed(inspection, "protected")
         # Columns of a few texts first: numbers rarely name groups of people.
         names += [
@@ -455,9 +463,8 @@ def one_name(inspection: Inspection) -> Values:
     """One name for levels that are probably the same, of columns with a role."""
     names: Values = {}
     for hint in inspection.hints:
-        *_, option = hint.parts
         if hint.kind == "similar levels" and inspection.role_of(hint.columns[0]):
-            names |= option.value  # type: ignore[attr-defined]
+            names |= hint.option.value
     return names
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from os.path import commonprefix
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -39,7 +39,7 @@ HintKind = Literal[
 LEAKS = 0.75
 _SHOWN = 5  # of a list
 _MANY_OUTCOMES = 5
-_SLACK = 1e-6  # how far from 1 probabilities may add up to
+_SLACK = 1e-3  # how far from 1 probabilities may add up to, written with few digits
 _BETWEEN_LETTERS = re.compile(r"(?<=[^\W\d])[-_./' ]+(?=[^\W\d])")
 
 
@@ -121,6 +121,11 @@ class Hint:
 
     def __str__(self) -> str:
         return visible(spelled(self.parts, str))
+
+    @property
+    def option(self) -> Any:
+        """The first option that it names."""
+        return next(part for part in self.parts if isinstance(part, Option))
 
 
 def _hint(kind: HintKind, columns: ColumnNames, *parts: object) -> Hint:
