@@ -26,7 +26,7 @@ def table(rows=500):
 
 def hints(frame, *groups):
     look = inspect(frame, "paid", [*groups])
-    return [hint for hint in look.hints if hint.kind == "likely"]
+    return [hint for hint in look.hints if hint.kind == "probabilities"]
 
 
 def test_columns_that_add_up_to_one_are_noticed():

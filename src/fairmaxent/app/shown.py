@@ -156,7 +156,7 @@ def _offered(inspection: Inspection) -> list[Values]:
     """Columns that look like probabilities of groups, and what asks for these."""
     offered = []
     for hint in inspection.hints:
-        if hint.kind == "likely":
+        if hint.kind == "probabilities":
             text = TEXTS["names"].texts(hint.option.value)[0]
             offered.append({"columns": hint.columns, "asked": text})
     return offered

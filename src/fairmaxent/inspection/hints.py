@@ -33,7 +33,7 @@ HintKind = Literal[
     "leak",
     "many outcomes",
     "weights",
-    "likely",
+    "probabilities",
 ]
 # a column that predicts so much of another's entropy says it nearly always
 LEAKS = 0.75
@@ -328,7 +328,7 @@ def _probabilities(frame: frames.Frame, roles: NameList) -> Iterator[Hint]:
         alike = len(commonprefix(found))  # noqa: RUF071 (letter by letter is meant)
         groups = {name[alike:].strip("_") or name: name for name in found}
         yield _hint(
-            "likely",
+            "probabilities",
             found,
             f"{listed(map(shown, found), 'column')} add up to 1 in every row, as"
             " probabilities of groups do; if they are, compare these groups with ",
