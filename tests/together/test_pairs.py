@@ -11,7 +11,15 @@ from wishes import WISHES
 
 from fairmaxent import Estimate, Likely, Model, Privacy
 from fairmaxent.fit.request import Request
-from judging import OUTPUTS, PAPERS, joined_pairs, judge, sides, single_pairs
+from judging import (
+    OUTPUTS,
+    PAPERS,
+    joined_pairs,
+    judge,
+    judge_joined,
+    sides,
+    single_pairs,
+)
 
 pytest.importorskip("sklearn", reason="models are trained by scikit-learn")
 
@@ -51,7 +59,9 @@ SINGLE = first_with_all(single_pairs())
 @pytest.mark.parametrize("first", JOINED)
 def test_every_pair_is_refused_or_honoured(first, tmp_path):
     """In weights, new rows, and the table with the rows to add."""
-    found = [one for pair in JOINED[first] for one in judge(pair, tmp_path, OUTPUTS)]
+    found = [
+        one for pair in JOINED[first] for one in judge_joined(pair, tmp_path, OUTPUTS)
+    ]
     assert [str(one) for one in found if one.is_wrong] == []
 
 
