@@ -39,13 +39,14 @@ REFUSED = "refused"
 
 
 Side = tuple[Wish, ...]  # one wish, or several that are asked for together
+Sides = tuple[Side, ...]
 
 
 @dataclass(frozen=True)
 class Judged:
     """What became of some wishes in one output."""
 
-    sides: tuple[Side, ...]
+    sides: Sides
     output: str
     verdict: str  # HONOURED, REFUSED, or what is wrong
     message: str = ""  # of the refusal
@@ -56,7 +57,9 @@ class Judged:
 
     @property
     def pairs(self) -> int:
-        """How many pairs of options this was about."""
+        """How many pairs of options this was about: of one side, those in it."""
+        if len(self.sides) == 1:
+            return len(list(combinations(self.sides[0], 2)))
         first, second = self.sides
         return len(first) * len(second)
 
@@ -90,18 +93,12 @@ def sides() -> list[Side]:
     return list(joined.values())
 
 
-def joined_pairs() -> list[tuple[Side, Side]]:
-    """Every pair of options with fewer calls.
+def joined_pairs() -> list[Sides]:
+    """Every pair of options with fewer calls: each side alone, and every two.
 
-    If all wishes of a side are honoured in one call beside another option, so is each
-    of these pairs. Two wishes of one side have a call of their own.
+    If all wishes of a call are honoured, so is each of its pairs.
     """
-    inside = [
-        ((first,), (second,))
-        for side in sides()
-        for first, second in combinations(side, 2)
-    ]
-    return [*combinations(sides(), 2), *inside]
+    return [*((side,) for side in sides()), *combinations(sides(), 2)]
 
 
 # ---------------------------------------------------------------- the call
@@ -196,12 +193,10 @@ def judge(
         yield judge_output(sides, asked, fit, output, folder)
 
 
-def judge_joined(
-    pair: tuple[Side, Side], folder: Path, outputs: Sequence[str]
-) -> list[Judged]:
-    """The same of a pair; where quiet wishes are refused, each is judged by itself."""
-    found = list(judge(pair, folder, outputs))
-    parts = list(product(*map(parts_of, pair)))
+def judge_joined(joined: Sides, folder: Path, outputs: Sequence[str]) -> list[Judged]:
+    """The same; where quiet wishes are refused, each is judged by itself."""
+    found = list(judge(joined, folder, outputs))
+    parts = list(product(*map(parts_of, joined)))
     if len(parts) == 1 or any(one.verdict != REFUSED for one in found):
         return found
     return [one for part in parts for one in judge(part, folder, outputs)]
@@ -220,7 +215,7 @@ def is_named(side: Side, message: str) -> bool:
 
 
 def judge_output(
-    sides: tuple[Side, ...], asked: Asked, fit: Any, output: str, folder: Path
+    sides: Sides, asked: Asked, fit: Any, output: str, folder: Path
 ) -> Judged:
     """Look at one output of a fit."""
     wishes = tuple(wish for side in sides for wish in side)

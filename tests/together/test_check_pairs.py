@@ -172,8 +172,13 @@ WISHES = (
         needs={"favourable": "good", "threshold": 0.5},
     ),
     Wish("against", {"against": EARLIER}, earlier_table_is_compared),
-    Wish("confident", {"confident": True}, holds_by_rates),
-    Wish("confidence", {"confidence": 0.8}, intervals_are_narrower),
+    Wish("confident", {"confident": True}, holds_by_rates, together="confidence"),
+    Wish(
+        "confidence",
+        {"confidence": 0.8},
+        intervals_are_narrower,
+        together="confidence",
+    ),
     Wish(
         "groups",
         {"groups": "joint"},
