@@ -2,9 +2,10 @@
 numbers.
 
 The tables are the census table Adult, drawn to the number of rows, with five of its
-columns and with all. The slider is the one for equal outcomes; each move is timed from
-the event to the first change of the numbers. On a busy machine, the CPU time that the
-server spends on a move says more than the clock.
+columns and with all. Three columns of groups are compared: those that the page guesses,
+and the one that it offers. The slider is the one for equal outcomes; each move is timed
+from the event to the first change of the numbers. On a busy machine, the CPU time that
+the server spends on a move says more than the clock.
 """
 
 import itertools
@@ -31,8 +32,14 @@ ALL = 15
 READY, ANSWERED, CPU = 2.0, 60.0, 15.0
 COLUMNS = (len(FIVE), ALL)
 
+THREE = "() => document.querySelectorAll('[role=tab]').length === 3"
+# the curve, and not only the few points that are there at once
+WHOLE = """() => {
+  const line = document.querySelector("svg.curve polyline");
+  return line !== null && line.points.length > 10;
+}"""
 MOVE = """(value) => new Promise((resolve) => {
-  const slider = document.querySelector("#ask input[type=range]:enabled");
+  const slider = document.querySelector("input.handle");
   const answer = document.getElementById("answer");
   const watch = new MutationObserver(() => { watch.disconnect(); resolve(performance.now() - began); });
   watch.observe(answer, { childList: true, characterData: true, attributes: true, subtree: true });
@@ -187,14 +194,21 @@ def _seen(browser: Any, path: Path, rows: int, columns: int, moves: int) -> Seen
         ready = time.monotonic() - began
         page.wait_for_selector("#detail .tiles", timeout=300_000)
         first = time.monotonic() - began
-        page.wait_for_selector(".curve svg", timeout=300_000)
-        page.wait_for_timeout(3000)  # until all curves are drawn
-        values = 0.5 + 0.01 * np.random.default_rng(1).permutation(50)
+        page.locator(".perhaps").first.click()
+        page.wait_for_function(THREE, timeout=300_000)
+        page.wait_for_function(WHOLE, timeout=300_000)
+        slider = page.locator("input.handle")
+        least = float(slider.get_attribute("min"))
+        step = float(slider.get_attribute("step"))
+        steps = np.random.default_rng(1).permutation(round((1 - least) / step))
         spent = _cpu_seconds(process.pid)
         times = [
-            page.evaluate(MOVE, float(round(values[move % 50], 2)))
+            page.evaluate(
+                MOVE, float(round(least + step * steps[move % len(steps)], 2))
+            )
             for move in range(moves)
         ]
+        page.wait_for_timeout(1000)  # the hand rests, and what it rests on is asked for
         spent = _cpu_seconds(process.pid) - spent
         page.close()
         return Seen(

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.request import urlopen
 
-from fairmaxent.datasets.dataset import Columns, Dataset, Library, read_table
+from fairmaxent.datasets import Columns, Dataset, Library, read_table
 from fairmaxent.errors import StorageError, check_choice
 
 DatasetName = Literal["adult-small", "compas-small", "compas-large"]

@@ -36,7 +36,7 @@ USUAL_LINES_OF_A_FUNCTION = 30
 LEAST_USUAL_FUNCTIONS = 0.9
 MOST_PARAMETERS = 9
 # A line of the page, where no other tool counts.
-LONGEST_LINE = 120
+LONGEST_LINE = 100
 
 # What users call, as module and function: a signature is documentation, so each
 # keyword stands in it.
@@ -309,7 +309,7 @@ def rules_of_the_page() -> Iterator[str]:
     for file in sorted(PAGE.iterdir()):
         lines = file.read_text().splitlines()
         long = [line for line in lines if len(line) > LONGEST_LINE]
-        if long and file.name != "preact.js":
+        if long and file.name not in ("preact.js", "NOTICE.txt"):
             too_long = f"{len(long)} lines of more than {LONGEST_LINE} characters"
             yield f"{file.relative_to(PACKAGE)} has {too_long}"
 

@@ -185,6 +185,10 @@ class StorageError(FairMaxEntError, OSError):
     """A file is missing, damaged or of another kind, or cannot be written."""
 
 
+class ClusterError(StorageError):
+    """The cluster that has the rows failed or stopped answering."""
+
+
 class UnfairError(FairMaxEntError, AssertionError):
     """A table or a model's decisions failed a check, or nobody can tell."""
 

@@ -137,6 +137,7 @@ def group(name, before, after, people=40, size=None, **more):
         "name": f"SEX = {name}",
         "about": "hired = yes",
         "called": None,
+        "decided": None,
         "is_apart": False,
         "rate_before": before,
         "rate_after": after,
@@ -158,6 +159,7 @@ def about(*groups, **more):
         "changed_people": 0,
         "means": [],
         "about_models": [],
+        "model": None,
         "rates": [rate],
         "groups": [*groups],
         **more,
@@ -203,11 +205,11 @@ def test_the_sentence_names_both_sides_and_sums_the_rest(tmp_path):
     # 1, 2, 4, 5, 6 and 7 more; the largest of each side is named, not the two largest
     assert (
         told["many"][0]
-        == f"8 more town 8, 6 fewer town 3 and 25 more in 6 other groups {have}"
+        == f"8 more town 8 and 6 fewer town 3 {have[:-1]}; 25 more in 6 other groups."
     )
     assert (
         told["apart"][0]
-        == f"8 more women, 4 fewer men and 2 more in 1 other group {have}"
+        == f"8 more women and 4 fewer men {have[:-1]}; 2 more in 1 other group."
     )
     assert told["codes"][0] == f"8 more with SEX = 1 and 4 fewer with SEX = No {have}"
     assert told["nothing"][0] == f" {have}"  # and the page says why
@@ -218,10 +220,70 @@ def test_the_sentence_names_both_sides_and_sums_the_rest(tmp_path):
     )
     assert (
         told["means"][0]
-        == "On average, hired would be 2.0 less for town 1, 1.5 more for town 0 and"
+        == "On average, hired would be 2.0 less for town 1 and 1.5 more for town 0;"
         " more for 3 and less for 1 other group."
     )
     assert told["two"][1] == "It costs 3\u00a0% of your data."
+
+
+def test_for_a_model_the_sentence_is_about_its_decisions(tmp_path):
+    shares = {"f": 0.31, "m": 0.33, "others": 0.32}
+    groups = [group(name, 0.3, 0.3, decided=share) for name, share in shares.items()]
+    cases = [
+        about(*groups[:2]),  # for no model
+        about(*groups[:2], model={"is_opportunity": False}),
+        about(*groups, model={"is_opportunity": True}),
+    ]
+    script = """
+import { decided, groupings } from "./people.js";
+console.log(JSON.stringify(data.map((see) => decided(see, groupings(see)[0]))));
+"""
+    assert run(tmp_path, script, cases) == [
+        "",
+        "The model would give “yes” in hired to 31.0\u00a0% of f and 33.0\u00a0% of m. ",
+        "The model would give “yes” in hired to 31.0\u00a0% of f and 33.0\u00a0% of m"
+        " whose outcome is good; 1 other group in between. ",
+    ]
+
+
+def test_a_curve_begins_with_the_data_as_they_are(tmp_path):
+    """Not with what its lowest rate asks for, which is a little less or more."""
+    points = [
+        {"value": rate, "see": about(group("f", 0.1, low), group("m", 0.5, high))}
+        for rate, low, high in ((0.2, 0.12, 0.48), (0.6, 0.2, 0.4), (1, 0.3, 0.3))
+    ]
+    script = """
+import { axis, rateCurve } from "./charts.js";
+const { groups } = data[0].see, at = axis(800, 0.2, groups);
+const drawn = rateCurve({ points: data, kind: "statistical_rate", grouping: "SEX",
+  outcome: "yes", value: 1, now: [0.3, 0.3], at });
+console.log(JSON.stringify(drawn.props["aria-label"]));
+"""
+    assert run(tmp_path, script, points) == (
+        "f from 10.0\u00a0% to 30.0\u00a0%; m from 50.0\u00a0% to 30.0\u00a0%."
+    )
+
+
+def test_a_scenario_is_named_by_its_wishes(tmp_path):
+    rates = [
+        {"kind": "statistical_rate", "grouping": name, "wanted": wanted}
+        for name, wanted in (("sex", 1), ("race", 1), ("age", 0.8), ("town", None))
+    ]
+    sizes = {"kind": "representation_rate", "grouping": "sex", "wanted": 0.9}
+    cases = [
+        {"means": [], "model": None, "rates": rates},
+        {"means": [], "model": {"student": "Logistic"}, "rates": [rates[0]]},
+        {"means": [1], "model": None, "rates": [sizes]},
+    ]
+    script = """
+const { scenarioName } = await import("./store.js");
+console.log(JSON.stringify(data.map((see) => scenarioName({ see }))));
+"""
+    assert run(tmp_path, NO_PAGE + script, cases) == [
+        "rate 1 for sex and race, rate 0.8 for age, sizes kept",
+        "for Logistic, rate 1 for sex, sizes kept",
+        "equal means, sizes 0.9 for sex",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What Look shows: the table as it was read, its groups, gaps and shares."""
+"""What Look shows: the table as it was read, its groups and shares."""
 
 import json
 
@@ -31,41 +31,6 @@ def test_a_table_is_looked_at_and_roles_are_proposed(client):
         != []
     )
     assert client.get("/api/state")[1]["table"] == state["table"]  # a reload finds it
-
-
-@pytest.mark.parametrize("groups", ["each", "joint"])
-def test_missing_values_are_counted_by_group(client, groups):
-    frame = people().with_columns(
-        age=polars.when(polars.col("sex") == "f")
-        .then(None)
-        .otherwise(polars.col("age")),
-        region=polars.when(polars.int_range(600) % 3 == 0)
-        .then(None)
-        .otherwise(polars.col("region")),
-    )
-    state, _ = opened(client, frame=frame)
-    values = {**OPTIONS, "protected": ["sex", "region"], "groups": groups}
-    look = client.done(
-        "/api/look", {"table": state["table"]["number"], "options": values}
-    )["look"]
-    assert len(look["groupings"]) == (2 if groups == "each" else 1)
-    for grouping in look["groupings"]:
-        columns = [grouping["name"]] if groups == "each" else ["sex", "region"]
-        others = [name for name in frame.columns if name not in columns]
-        assert grouping["groups"]
-        for group in grouping["groups"]:
-            levels = zip(columns, group["group"].split(" × "), strict=True)
-            mine = frame.filter(*(polars.col(name) == level for name, level in levels))
-            counts = {name: mine[name].null_count() for name in others}
-            assert group["missing"]["share"] == pytest.approx(
-                sum(counts.values()) / (len(mine) * len(others))
-            )
-            worst = max(counts, key=counts.get)
-            if counts[worst]:
-                assert group["missing"]["most_in"] == worst
-                assert group["missing"]["most"] == pytest.approx(
-                    counts[worst] / len(mine)
-                )
 
 
 def test_a_file_is_read_as_asked(client, tmp_path, monkeypatch):

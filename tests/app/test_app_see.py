@@ -123,6 +123,18 @@ def test_relabelling_has_its_price_and_a_model_its_warnings(client):
     assert not set(see["about_models"]) & set(see["notes"])
 
 
+def test_what_a_model_would_decide_is_told_of_each_group(client):
+    state, _ = opened(client)
+    assert client.fit(state, **OPTIONS)["see"]["model"] is None
+    see = client.fit(state, **OPTIONS, model="logistic", mode="weights")["see"]
+    decisions = client.session._fitted.bare.certificate.decisions
+    assert {(one["name"], one["about"]): one["decided"] for one in see["groups"]} == {
+        (one.group, one.outcome): one.share for one in decisions.shares
+    }
+    assert see["model"]["student"] == decisions.student
+    assert see["model"]["rates"] == {one.grouping: one.rate for one in decisions.rates}
+
+
 @pytest.mark.parametrize(
     "wished", [{"sex": 0.9, "region": 0.77}, 1], ids=["each its own", "one for all"]
 )
@@ -133,7 +145,8 @@ def test_a_curve_has_what_the_page_shows_at_each_rate(client, wished):
     rates = {one["columns"]: one for one in see["rates"] if "stat" in one["kind"]}
     for column, other in (("region", "sex"), ("sex", "region")):
         asked = {**client.present(), "kind": "statistical_rate", "column": column}
-        points = client.done("/api/curve", asked)["curve"]["points"]
+        curve = client.done("/api/curve", asked)["curve"]
+        points = curve["points"]
         values = [point["value"] for point in points]
         own = rates[column]["before"]
         # from where the data are to 1, in whole steps
@@ -141,9 +154,14 @@ def test_a_curve_has_what_the_page_shows_at_each_rate(client, wished):
         assert own - step - 0.01 < values[0] <= own
         assert values[-1] == 1
         assert np.diff(values) == pytest.approx(step)
+        assert curve["step"] == step
         assert len(values) <= 47
         sketch = client.done("/api/curve", {**asked, "sketch": True})["curve"]["points"]
+        # a few of the same points, so that nothing jumps when the others come
+        sketched = [point["value"] for point in sketch]
         assert len(sketch) <= 8
+        assert {*sketched} <= {*values}
+        assert [sketched[0], sketched[-1]] == [values[0], values[-1]]
         for point in (points[0], points[len(points) // 2], points[-1]):
             # the other column keeps its wish
             kept = wished[other] if isinstance(wished, dict) else wished

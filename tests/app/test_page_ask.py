@@ -244,7 +244,7 @@ def test_columns_and_the_file_are_read_as_asked(page, people_app):
         look.get_by_role("button", name="Leave out region").click()
         asked(page, drop=["region"], order=None, kinds=None)
         assert page.locator("#problem").is_hidden()
-        assert look.get_by_role("columnheader", name="missing values").count() == 1
+        assert look.get_by_role("columnheader", name="rows (share)").count() == 1
         look.get_by_label("Marks of missing values").fill("n")
         look.get_by_label("Rows to leave out at the end").fill("100")
         look.get_by_role("button", name="Read the file again").click()

@@ -72,9 +72,10 @@ def test_a_page_to_send_is_about_what_is_asked_and_about_the_table_that_is_open(
             return page.locator("#sent a").get_attribute("download")
 
         assert send() == "people-scenarios.html"
-        page.get_by_role("slider", name="Equal outcomes of sex").press("ArrowLeft")
+        slider = page.get_by_role("slider", name="Equal outcomes of sex")
+        slider.press("ArrowLeft")
         page.locator("#sent a").wait_for(state="detached")  # it was of another scenario
-        asked(page, statistical_rate=0.99)
+        asked(page, statistical_rate=float(slider.input_value()))
         answered(page)
         send()
         page.get_by_role("button", name="Open another").click()
@@ -294,6 +295,8 @@ def check_scenario(part, see, report):
             at = 0 if kind == "before" else 1
             shown = number_of(numbers.split(name, 1)[1])[at]
             assert shown == pytest.approx(rate, abs=0.0051)
+    if certificate["decisions"]:
+        check_decisions(told, certificate["decisions"])
     known = {
         (one["column"], one["group"], one["outcome"]): one for one in report["groups"]
     }
@@ -301,6 +304,19 @@ def check_scenario(part, see, report):
         known[one["column"], one["group"], one["outcome"]] for one in see["groups"]
     ]
     check_groups(part, compared, rows)
+
+
+def check_decisions(told, decisions):
+    """What the model would decide for the groups of the first column."""
+    (first, *_) = decisions["rates"]
+    shares = [
+        100 * one["share"]
+        for one in decisions["shares"]
+        if one["grouping"] == first["grouping"]
+    ]
+    said = told[told.index("The model would give") :].split(";")[0].split(". It")[0]
+    ends = [min(shares), max(shares)]
+    assert sorted(number_of(said)) == pytest.approx(ends, abs=0.051)
 
 
 def check_means(part, means):

@@ -88,6 +88,9 @@ CASES = [
         ("--threshold needs --model", "add --model"),
     ),
     Case("inspect good.csv --favourable >50K", 2, ("--outcome",)),
+    Case("inspect good.csv --config=", 2, ("--config", "it is empty; name a file")),
+    Case(f"debias good.csv {R} --output=", 2, ("--output", "it is empty")),
+    Case(f"debias good.csv {OUT} --domain=", 2, ("--domain", "it is empty")),
     Case("sample fit.fme -n 100000000000000000000", 3, ("1,000,000,000,000",)),
     Case(
         f"debias good.csv {OUT} --representation-rate 0.9 --target"
@@ -224,9 +227,7 @@ CASES = [
         5,
         ("new is a folder; name a file in it",),
     ),
-    Case(
-        f"inspect good.csv {R} --write-config=", 5, ("is a folder; name a file in it",)
-    ),
+    Case(f"inspect good.csv {R} --write-config=", 2, ("it is empty; name a file",)),
     Case(
         f"debias good.csv {R} -o no/where/new.csv",
         5,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fairmaxent.data.draws import Choice, cells_of, largest_remainders
+from fairmaxent.data.draws import Choice, cells_of
 from fairmaxent.data.quotas import quota
 
 
@@ -94,16 +94,6 @@ def test_independent_cells_are_those_where_the_running_share_exceeds_a_uniform_n
         cells, np.searchsorted(np.cumsum(SHARES), uniform, side="right")
     )
     assert not (cells == 1).any()
-
-
-def test_largest_remainders_sum_up_and_ties_go_first():
-    assert largest_remainders(np.array([1.0, 1.0, 1.0]), 4).tolist() == [2, 1, 1]
-    rng = np.random.default_rng(0)
-    for _ in range(200):
-        shares, count = rng.dirichlet(np.full(5, 0.3)), int(rng.integers(1, 50))
-        rows = largest_remainders(shares, count)
-        assert rows.sum() == count
-        assert (abs(rows - shares * count) < 1).all()
 
 
 def test_spread_draws_are_within_one_of_their_share_and_without_bias():

@@ -14,7 +14,7 @@ import pytest
 
 import realdata
 from fairmaxent import InputError, datasets
-from fairmaxent.datasets.dataset import Library
+from fairmaxent.datasets import Library
 from fairmaxent.errors import StorageError
 from realdata import lists
 

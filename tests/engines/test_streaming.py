@@ -17,10 +17,12 @@ from clifiles import ROLES, ROWS, biased_table, listing, run
 from fairmaxent import debias
 from fairmaxent.cli import result as cli_result
 from fairmaxent.cli.group import group
+from fairmaxent.engines.cluster_tasks import cluster_errors
 from fairmaxent.engines.lazy_counts import Foreseen, foresee
-from fairmaxent.errors import StorageError
+from fairmaxent.errors import ClusterError, StorageError
+from fairmaxent.files import parquet
 from fairmaxent.files.formats import read_table
-from fairmaxent.files.parquet import as_lazy, scan_table
+from fairmaxent.files.parquet import as_lazy, named_part, scan_table
 from fairmaxent.files.write import Staging
 from fairmaxent.fit import pipeline
 
@@ -175,6 +177,15 @@ def test_the_part_that_cannot_be_read_is_named(folder, fault):
     assert FAULTS[fault] in result.stderr
     assert "; write that file again, or remove it" in result.stderr
     assert not (folder / "f.parquet").exists()
+
+
+def test_no_file_is_looked_at_when_a_cluster_is_lost(folder, monkeypatch):
+    monkeypatch.setattr(parquet, "_fault_in", stop)
+    lost = pytest.raises(ClusterError, match="the Dask cluster failed or stopped")
+    with lost, named_part("parts"), cluster_errors():
+        raise TimeoutError("timed out")
+    with pytest.raises(StoppedError), named_part("parts"):
+        raise StorageError("whatever else")
 
 
 @pytest.mark.parametrize("source", ["split", "split/*.parquet"])

@@ -323,12 +323,6 @@ def test_the_record_is_json_and_holds_everything():
         ((NEW,), {"outcome": "hired", "favourable": "maybe"}, "no level 'maybe'"),
         ((NEW,), {"protected": "sex"}, "protected needs outcome"),
         ((NEW,), {"secrets": ["agee"]}, "did you mean 'age'"),
-        (
-            (NEW,),
-            {"parts": [["age"], ["age", "sex"]]},
-            "pass two lists of different columns",
-        ),
-        ((NEW,), {"parts": [["age"], []]}, "pass two lists of different columns"),
         *(((NEW,), {"attacks": attacks}, "attacks is") for attacks in (0, 2.5, True)),
     ],
 )

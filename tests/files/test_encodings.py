@@ -33,7 +33,13 @@ TEXTS = {
         "Polish": "Płeć,Wykształcenie;kobieta,średnie;mężczyzna,wyższe",
         "Czech": "Pohlaví,Příjem,Přijat;muž,nízký,ano;žena,vysoký,ne",
         "Hungarian": "Nem,Jövedelem,Végzettség;nő,magas,felsőfokú;férfi,alacsony,középfokú",
+        "ő and é": "Nem,Megye,Eredmény;nő,Győr,igen;férfi,Fejér,nem",
         "Romanian": "Sex,Oraş;bărbat,Bucureşti;femeie,Iaşi",
+    },
+    "iso8859-2": {
+        "Polish": "Płeć,Wykształcenie;kobieta,średnie;mężczyzna,śląskie",
+        "Czech": "Pohlaví,Kraj,Přijat;muž,Středočeský,ano;žena,Plzeňský,ne",
+        "Slovak": "Pohlavie,Kraj;žena,Košický;muž,Žilinský",
     },
     "cp1251": {
         "Russian": "Пол,Доход;мужской,высокий;женский,низкий",

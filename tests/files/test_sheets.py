@@ -56,10 +56,12 @@ def read(sheet, tmp_path, **options):
     return read_table(tmp_path / "book.xlsx", FileReading(**options))
 
 
-def followed(table, tmp_path):
-    """The table that the command in the notes gives."""
-    (cells,) = re.findall(r"--range (\S+)", " ".join(table.notes_spelled(as_typed)))
-    return read_table(tmp_path / "book.xlsx", FileReading(range=cells))
+def followed(table, tmp_path, *, of=1, number=-1):
+    """The table that the command in the notes gives, or one of several."""
+    notes = " ".join(table.notes_spelled(as_typed))
+    ranges = re.findall(r"--range ([A-Z0-9:]+)", notes)
+    assert len(ranges) == of
+    return read_table(tmp_path / "book.xlsx", FileReading(range=ranges[number]))
 
 
 def staff(rows=STAFF):
@@ -118,12 +120,26 @@ def test_two_tables_as_long_as_each_other_are_read_as_one_unless_a_range_is_said
     assert followed(table, tmp_path).frame.equals(staff())
 
 
-def test_of_two_tables_one_below_the_other_the_note_gives_the_first(sheet, tmp_path):
+def test_of_two_tables_one_below_the_other_the_note_gives_each(sheet, tmp_path):
     put(sheet, [HEADER, *STAFF])
     put(sheet, [["unit", "budget"], ["A", 10], ["B", 20]], top=16)
     table = read(sheet, tmp_path)
     assert len(table.frame) == 15
-    assert followed(table, tmp_path).frame.equals(staff())
+    assert followed(table, tmp_path, of=2, number=0).frame.equals(staff())
+    below = followed(table, tmp_path, of=2, number=1)
+    assert below.frame.rows() == [("A", 10), ("B", 20)]
+
+
+@pytest.mark.parametrize("more", [[], ["no", "yes"]])
+def test_a_pivot_above_the_table_is_a_title_or_the_note_gives_the_table(
+    more, sheet, tmp_path
+):
+    put(sheet, [[*PIVOT[0], *more], *([*row, *map(len, more)] for row in PIVOT[1:])])
+    put(sheet, [HEADER, *STAFF], top=7)
+    table = read(sheet, tmp_path)
+    if more:
+        table = followed(table, tmp_path, of=2)
+    assert table.frame.equals(staff())
 
 
 def test_notes_below_the_table_are_left_out_as_each_note_says(sheet, tmp_path):

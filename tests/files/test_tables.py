@@ -7,13 +7,15 @@ import datetime as dt
 import io
 import random
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
 
 import pages
 from fairmaxent import InputError
-from fairmaxent.errors import ColumnError, StorageError
+from fairmaxent.data.limits import max_memory
+from fairmaxent.errors import ColumnError, LimitError, StorageError
 from fairmaxent.files.formats import (
     COMPRESSED,
     FORMATS,
@@ -280,6 +282,20 @@ def test_an_arrow_stream_is_read_as_a_file_is(compression, tmp_path):
         read = read_table(tmp_path / name)
         assert read.frame.to_arrow().to_pylist() == table.to_pylist()
         assert read.form.format == "arrow"
+
+
+@pytest.mark.parametrize("compression", ["zstd", "lz4"])
+def test_an_arrow_stream_that_inflates_is_limited(compression, tmp_path):
+    path = tmp_path / "small.arrow"
+    table = pa.table({"n": pa.array(np.zeros(4_000_000)), "m": pa.nulls(4_000_000)})
+    options = pa.ipc.IpcWriteOptions(compression=compression)
+    with pa.ipc.new_stream(path, table.schema, options=options) as writer:
+        writer.write_table(table)
+    assert path.stat().st_size < 500_000
+    with max_memory("40MB"), pytest.raises(LimitError, match=r"about 64\.\d MB"):
+        read_table(path)
+    with max_memory("100MB"):
+        assert len(read_table(path).frame) == 4_000_000
 
 
 def test_an_arrow_stream_that_is_called_parquet_is_read(tmp_path):

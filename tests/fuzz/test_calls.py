@@ -181,10 +181,6 @@ RAKE = {
 }
 EVALUATE = {
     "secrets": mostly([None, None, "z", ["y", "z"]], ["nobody", 3]),
-    "parts": mostly(
-        [None, None, [["y"], ["z"]]],
-        [[["y", "a"], ["z"]], [["y"], ["y"]], "yz", [[], []]],
-    ),
     "attacks": mostly([20, 1], [0, "x"]),
 }
 

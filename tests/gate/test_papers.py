@@ -247,6 +247,14 @@ def test_missing_values_are_counted_by_group(papers):
     assert "Missing" not in text
 
 
+def test_rows_of_tables_are_sentences_for_programs(papers):
+    """Each cell behind its head, as the lines stand behind each other."""
+    _, text = papers["plain", "croissant"]
+    biases = json.loads(text)["rai:dataBiases"]
+    assert "Representation rate of sex; asked for any; in the data 0." in biases
+    assert re.search(r"\. Group sex = Female; People \d+; Share of the data", biases)
+
+
 def test_sentences_end(papers):
     """In a text for programs, they stand behind each other."""
     for (_, kind), (_, text) in papers.items():
@@ -317,6 +325,10 @@ def test_only_the_words_of_people_in_their_places_may_differ(papers, tmp_path):
         "a place of one's own": text.replace("\n## ", "\n> All is well.\n\n## ", 1),
         "no place": text[:first] + text[text.index("\n", first + 1) :],
         "behind it": f"{text}\nAll is well.\n",
+        "behind another end of a line": f"{text[:first]}\n> Ours.\r\rAll is well."
+        + text[text.index("\n", first + 1) :],
+        "behind a sign that separates lines": f"{text[:first]}\n> Ours.\u2028All."
+        + text[text.index("\n", first + 1) :],
         "hiding": text.replace("\n> To be", "\n> <!-- To be", 1),
     }
     for other in changes.values():

@@ -42,7 +42,7 @@ LINES = {
     "against = {a = 1}": "against is",
     'against = ["table.csv"]': "against is",
     'against = "gone.csv"': "gone.csv",
-    'against = ""': "",
+    'against = ""': "against is empty; name a file",
     'against = "a\\u0000b"': "null character",
     'against = "."': "",
     "confident = 1": "confident is 1; it takes true or false",
@@ -141,6 +141,25 @@ def test_the_policy_without_a_mistake_is_none(folder):
     for before in ("", "\ufeff"):  # some editors begin a file with a mark
         path.write_text(before + GOOD, encoding="utf-8")
         clifiles.run("check", "--policies", path)
+
+
+@pytest.mark.parametrize("nothing", ['"none"', '{sex = "none"}'])
+def test_what_is_said_to_be_taken_is(folder, nothing):
+    path = folder / "good.toml"
+    path.write_text(f"{GOOD}representation_rate = {nothing}\n", encoding="utf-8")
+    clifiles.run("check", "--policies", path)
+
+
+def test_an_empty_name_is_not_that_of_the_folder(folder):
+    path = folder / "wrong.toml"
+    path.write_text(GOOD.replace("table.csv", ""), encoding="utf-8")
+    refused(path, 1, "data is empty; name a file")
+
+
+def test_python_is_not_advised_where_toml_is_written(folder):
+    path = folder / "wrong.toml"
+    path.write_text(GOOD.replace("0.1", "nan"), encoding="utf-8")
+    assert "None" not in refused(path, 5, "a rate must be above 0 and at most 1")
 
 
 @pytest.mark.parametrize("wrong", LINES)

@@ -75,7 +75,6 @@ OBJECTS = {
     "progress": "a function that is called",
     "estimator": "a classifier; --model names one",
     "privacy": "a record; its options are typed",
-    "parts": "lists of columns",
     "confidence": "a call has one; a command has the usual one",
 }
 ALIASES = {"-o", "-n", "--seed", "--favorable", "--no-trade-off"}

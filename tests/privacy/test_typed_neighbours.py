@@ -11,6 +11,7 @@ import datetime as dt
 import io
 import random
 from collections import Counter
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -24,7 +25,10 @@ from fairmaxent import Domain, Privacy, debias
 from fairmaxent.app.scenario import OpenedTable, Readings, Scenario
 from fairmaxent.cli.config import domain_text
 from fairmaxent.cli.group import group
-from fairmaxent.errors import FairMaxEntError
+from fairmaxent.data.domain import bound
+from fairmaxent.data.frames import open_frame
+from fairmaxent.data.reading import declared_rows
+from fairmaxent.errors import FairMaxEntError, InputError
 from quiet import Recording
 
 MODES = ["refuse", "drop", "missing"]
@@ -409,3 +413,103 @@ def test_engines_read_rows_as_they_are_read_in_memory(recording, numbers):
                 continue
             for each in said.values():
                 np.testing.assert_equal(each, said["polars"])
+
+
+# ---------------------------------------------------------------- types that told
+
+FAR = pl.Series("a", [3_000_000, -900_000]).cast(pl.Int32).cast(pl.Date)
+NIGHT = dt.time(3, 30)
+HOUR = dt.timedelta(hours=1)
+# What is declared of a column, its people, and what these become when one of another
+# type joins: each of these once changed how everybody is read.
+TOLD = {
+    "true and 1": (
+        {"levels": {"a": ["true", "1", "0", "false"]}},
+        pl.Series("a", [True, False]),
+        pl.Series("a", [1, 0, 2]),
+    ),
+    "true and 1 in pandas": (
+        {"levels": {"a": ["true", "1", "0", "false"]}},
+        pd.Series([True, False], name="a"),
+        pd.Series([1.0, 0.0, 0.5], name="a"),
+    ),
+    "true and 1 in a dictionary": (
+        {"levels": {"a": ["true", "1", "0", "false"]}},
+        pl.Series("a", [True, False]).to_arrow().dictionary_encode(),
+        pl.Series("a", [1, 0, 2]).to_arrow(),
+    ),
+    "1 and 1.0": (
+        {"levels": {"a": ["1", "1.0"]}},
+        pl.Series("a", [1.0, 1.0]),
+        pl.Series("a", ["1.0", "1.0", "x"]),
+    ),
+    "large whole numbers": (
+        {"levels": {"a": [2**53, 2**53 + 1]}},
+        pl.Series("a", [2**53, 2**53 + 1]),
+        pl.Series("a", [2.0**53, 2.0**53, 0.5]),
+    ),
+    "levels in single precision": (
+        {"levels": {"a": [123456790, 5]}},
+        pl.Series("a", [123456790.0, 5.0], dtype=pl.Float32),
+        pl.Series("a", ["1.2345679e8", "5.0", "x"]),
+    ),
+    "an edge in single precision": (
+        {"edges": {"a": [0, 123456791, 200000000]}},
+        pl.Series("a", [123456792.0, 5.0], dtype=pl.Float32),
+        pl.Series("a", ["1.2345679e8", "5.0", "x"]),
+    ),
+    "times of day": (
+        {"levels": {"a": [NIGHT, dt.time(4)]}},
+        pl.Series("a", [NIGHT, dt.time(4)]),
+        pl.Series("a", [1.26e13, 1.44e13, 0.5]),
+    ),
+    "times of day in a dictionary": (
+        {"levels": {"a": ["03:30:00", "04:00:00"]}},
+        pl.Series("a", [NIGHT, dt.time(4)]).to_arrow().dictionary_encode(),
+        pl.Series("a", [1.26e13, 1.44e13, 0.5]).to_arrow(),
+    ),
+    "lengths": (
+        {"levels": {"a": ["1 day, 0:00:00", "1:00:00"]}},
+        pl.Series("a", [24 * HOUR, HOUR]),
+        pl.Series("a", ["1d", "1h", "x"]),
+    ),
+    "years beyond Python's": (
+        {"edges": {"a": [dt.date(1990, 1, 1), dt.date(2010, 1, 1)]}},
+        FAR,
+        pl.Series("a", ["+10183-09-25", "-495-11-29", "x"]),
+    ),
+    "a level that dates beyond it became": (
+        {"levels": {"a": [dt.date.max, dt.date.min]}},
+        FAR,
+        pl.Series("a", ["+10183-09-25", "-495-11-29", "x"]),
+    ),
+}
+
+
+def levels_of(column, declared):
+    """The level of each row; none is left out."""
+    declaration = Domain.declare(missing=["a"], **declared)
+    declaration = replace(declaration, undeclared="missing")
+    frame = pd.DataFrame({"a": column}) if isinstance(column, pd.Series) else None
+    if isinstance(column, pl.Series):
+        frame = column.to_frame()
+    elif frame is None:
+        frame = pytest.importorskip("pyarrow").table({"a": column})
+    rows = declared_rows(open_frame(frame), declaration)
+    return bound(declaration, rows).encode(rows)[:, 0].tolist()
+
+
+@pytest.mark.parametrize("case", TOLD)
+def test_a_type_is_refused_or_changes_how_nobody_is_read(case):
+    declared, people, joined = TOLD[case]
+    try:
+        before = levels_of(people, declared)
+    except InputError as problem:
+        assert "do not pass it on" in str(problem)  # noqa: PT017 (it need not be raised)
+        return
+    assert levels_of(joined, declared)[: len(people)] == before
+
+
+def test_levels_that_are_equal_in_another_type_are_told_apart_in_text():
+    codes = {"levels": {"a": ["1", "01", "1.0"]}}
+    assert levels_of(pl.Series("a", ["01", "1", "1.0", "2"]), codes) == [1, 0, 2, 3]

@@ -67,10 +67,6 @@ def secrets_are_guessed(options, result):
     assert list(result.risks.inference.by_column) == options["secrets"]
 
 
-def parts_are_linked(options, result):
-    assert result.risks.linkability is not None
-
-
 def attacks_are_counted(options, result):
     assert result.risks.linkability.attempts == options["attacks"]
 
@@ -103,7 +99,6 @@ WISHES = (
         needs=OUTCOME | {"protected": "sex"},
     ),
     Wish("secrets", {"secrets": ["drive"]}, secrets_are_guessed),
-    Wish("parts", {"parts": [["sex", "town"], ["skill"]]}, parts_are_linked),
     Wish("attacks", {"attacks": 25}, attacks_are_counted),
     Wish("confidence", {"confidence": 0.8}, confidence_is_stated),
     Wish("random_state", {"random_state": 5}, seed_is_honoured, together="quiet"),

@@ -41,7 +41,6 @@ from fairmaxent.plain_text import Values, plain_json, visible
 from fairmaxent.progress import Progress
 
 MOST_PINS = 3
-_STEPS = {True: 6, False: 45}  # of a curve, by whether it is a sketch of it
 _PIN_LENGTH = 60  # of the name of a pin
 # Roles before any is chosen.
 _ROLES: Values = {
@@ -359,9 +358,15 @@ class Session:
             raise InputError("there is no such curve; reload the page")
         if fitted.cells is None:
             return {"skipped": "each point would take a fit of all rows"}
-        steps = _STEPS[values.get("sketch") is True]
         return {
-            "curve": curve(fitted.bare, fitted.cells, kind, column, steps, progress)
+            "curve": curve(
+                fitted.bare,
+                fitted.cells,
+                kind,
+                column,
+                progress,
+                is_sketch=values.get("sketch") is True,
+            )
         }
 
     def _spoken_of(self, values: Values) -> Fitted:

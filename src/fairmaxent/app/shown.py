@@ -24,7 +24,7 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import value_text
 from fairmaxent.data.reading import Reading
 from fairmaxent.data.roles import Roles
-from fairmaxent.data.table import Names, Table, highest
+from fairmaxent.data.table import Table, highest
 from fairmaxent.errors import FairMaxEntError, cut, spelled
 from fairmaxent.fairness.rates import group_table
 from fairmaxent.fit.certificate import (
@@ -89,6 +89,8 @@ _COSTS = attrgetter(
     "beyond_line", "name", "rows", "effective_rows", "most_weight", "most_copies"
 )
 _LEAST = 5  # percent, where a curve begins at least
+_STEPS = 45  # of a curve
+_SKETCHED = 8  # each of these is a point of its sketch
 # summed once, while rates move
 _cells: WeakKeyDictionary[Reading, Reading] = WeakKeyDictionary()
 # The newest fits of the cells: a hand that rests on a curve asks for one of its points.
@@ -135,10 +137,7 @@ def look_at(opened: OpenedTable, asked: Values) -> Values:
                 vars(one) | {"value": value_text(one.value)}
                 for one in inspection.proposals
             ],
-            "groupings": [
-                _grouping(one, inspection.protected, frame, domain)
-                for one in inspection.groupings
-            ],
+            "groupings": [*map(_grouping, inspection.groupings)],
             "proxies": [
                 vars(proxy) for proxy in inspection.proxies if proxy.strength >= NOTABLE
             ][:_PROXIES],
@@ -189,60 +188,18 @@ def _column(column: ColumnSummary, domain: Domain) -> Values:
     return about
 
 
-def _grouping(
-    grouping: GroupingRates,
-    protected: Names,
-    frame: Any,
-    domain: Domain,
-) -> Values:
-    """The groups of a column, or intersections of all, with sizes, rates and gaps."""
-    columns: Sequence[str] = protected
-    if grouping.name in protected:
-        columns = [grouping.name]
-    gaps = _gaps(frame, domain, columns)
+def _grouping(grouping: GroupingRates) -> Values:
+    """The groups of a column, or intersections of all, with sizes and rates."""
     groups = []
     for group, size in grouping.groups:
-        name = group_text(group.group)
         about = {
-            "group": name,
+            "group": group_text(group.group),
             "outcome": value_text(group.outcome),
             "rows": size.count,
             "share": size.rate,
-            "missing": gaps.get(name),
         }
         groups.append(vars(group) | about)
     return {"name": grouping.name, "groups": groups}
-
-
-def _gaps(frame: Any, domain: Domain, columns: Sequence[str]) -> dict[str, Values]:
-    """The missing values of each group of a column, or of the intersections of several.
-
-    By group: their share of its cells in all other columns, the column with most of
-    them, and their share there.
-    """
-    attributes = tuple(domain.attribute(name) for name in columns)
-    others = [name for name in frame.columns if name not in columns]
-    if not others:
-        return {}
-    codes = Domain(attributes, ()).encode(frame.select(columns))
-    groups, members = np.unique(codes, axis=0, return_inverse=True)
-    members = members.ravel()
-    missing = [
-        np.bincount(members, frame[name].is_null().to_numpy()) for name in others
-    ]
-    shares = np.array(missing).T / np.bincount(members)[:, None]
-    gaps = {}
-    for group, share in zip(groups, shares, strict=True):
-        labels = [
-            attribute.labels[code]
-            for attribute, code in zip(attributes, group, strict=True)
-        ]
-        gaps[" × ".join(labels)] = {
-            "share": share.mean(),
-            "most_in": others[share.argmax()] if share.any() else None,
-            "most": share.max(),
-        }
-    return gaps
 
 
 def seen(fit: Certified, *, is_whole: bool = True) -> Values:
@@ -252,6 +209,16 @@ def seen(fit: Certified, *, is_whole: bool = True) -> Values:
     about_models = [*made_for, *_sentences(unfair_decisions(certificate))]
     notes = _sentences(other_remarks(certificate))
     words = _words(fit)
+    decisions = certificate.decisions
+    model = None
+    decided = {}
+    if decisions is not None:
+        model = {
+            "student": decisions.student,
+            "is_opportunity": decisions.parity == "opportunity",
+            "rates": {rate.grouping: rate.rate for rate in decisions.rates},
+        }
+        decided = {(one.group, one.outcome): one.share for one in decisions.shares}
     return {
         "rows": fit.table.size,
         "worth": fit.problem.counted.worth,  # effective rows of the data as they are
@@ -259,9 +226,14 @@ def seen(fit: Certified, *, is_whole: bool = True) -> Values:
             _rate(certificate, kind, name) for kind, name in certificate.rates_shown
         ],
         "groups": [
-            {**_people(change, fit.table.size), "called": words.get(change.name)}
+            {
+                **_people(change, fit.table.size),
+                "called": words.get(change.name),
+                "decided": decided.get((change.name, change.about)),
+            }
             for change in group_changes(fit)
         ],
+        "model": model,  # that the table is made for, and what it would decide
         "set_apart": [
             visible(line) for line in small_group_lines(certificate.set_apart)
         ],
@@ -428,8 +400,9 @@ def curve(
     cells: Reading,
     kind: str,
     column: str | None,
-    steps: int,
     progress: Progress,
+    *,
+    is_sketch: bool = False,
 ) -> Values:
     """What each step of a rate does, from where the data are to 1.
 
@@ -448,9 +421,12 @@ def curve(
         if column in (None, measure.columns_of(name))
     )
     start = max(_LEAST, math.floor(100 * as_it_is))
-    step = 1 + (100 - start) // steps
+    step = 1 + (100 - start) // _STEPS
+    percents = [*range(100, start - step, -step)][::-1]
+    if is_sketch:  # some of the same points, and both ends
+        percents = [*percents[:-1:_SKETCHED], 100]
     points = []
-    for percent in sorted(range(100, start - step, -step)):
+    for percent in percents:
         value: Any = percent / 100
         moved = value if column is None else {**by_column, column: value}
         try:
@@ -459,4 +435,4 @@ def curve(
             continue
         if says_all(quick):
             points.append({"value": value, "see": seen(quick, is_whole=False)})
-    return plain_json({"kind": kind, "column": column, "points": points})
+    return plain_json({"step": step / 100, "points": points})

@@ -31,6 +31,8 @@ class _File(click.Path):
         """Leave it to the reading to say what is wrong with a file."""
         if value in ("/dev/stdin", "/dev/stdout"):
             return "-"
+        if not value:  # an empty variable of a shell, not the current folder
+            self.fail("it is empty; name a file", param, ctx)
         return super().convert(value, param, ctx)
 
 

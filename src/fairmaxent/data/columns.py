@@ -247,15 +247,9 @@ def _polars_ranks(native: Any, name: str) -> Codes:
         if days.min() < _FIRST_DAY or days.max() > _LAST_DAY:
             raise OverflowError("a date or time outside the years 1 to 9999")
     if dtype == polars.Categorical:
-        present = native.drop_nulls().unique()
-        physical = present.to_physical().to_numpy()
-        texts = present.cast(polars.String).to_list()
-        ranks = np.full(int(physical.max()) + 2, -1)
-        ranks[physical] = _rank_values(np.arange(len(physical)), texts)
-        codes = native.to_physical().fill_null(len(ranks) - 1)
-        return ranks[codes.to_numpy()]
+        native = native.cast(polars.String)
     # polars sorts text by bytes of UTF-8, which is the order of code points
-    if dtype == polars.String:
+    if native.dtype == polars.String:
         native = native.cast(polars.Enum(native.unique().drop_nulls().sort()))
     numbers = native.to_physical()
     kind = numbers.dtype

@@ -309,16 +309,15 @@ def _bin_values(left: Any, right: Any, *, last: bool) -> list[Any]:
 
 
 def _cut(edge: float) -> float:
-    """Where a bin begins, so that 0.7 is in it in single precision, too.
+    """Where a bin begins: what single precision holds is in the bin of its text.
 
-    There it is a little less, but its text is 0.7.
+    There 0.7 is a little less, but its text is 0.7.
     """
-    if edge.is_integer():
-        return edge
     single = np.float32(edge)
-    if float(str(single)) != edge:  # has more digits
-        return edge
-    return min(edge, float(single))
+    low, high = sorted((float(single), float(str(single))))
+    if low < edge <= high:
+        return low
+    return edge
 
 
 def _whole(start: int, stop: int) -> list[int]:

@@ -54,15 +54,7 @@ class Choice:
     def rows_of(cls, weights: Reals) -> "Choice":
         """Build from a two-dimensional array, one group per row."""
         groups, size = weights.shape
-        running = np.cumsum(weights, axis=1)
-        totals = running[:, -1:]
-        # From its last positive weight on, a row's running sum is its total and its
-        # interval must end at 1.
-        share = np.where(
-            running < totals, running / np.where(totals > 0, totals, 1.0), 1.0
-        )
-        bounds = (share + np.arange(float(groups))[:, None]).ravel()
-        return cls(bounds, np.arange(groups) * size, _guide(bounds, groups))
+        return cls.grouped(weights.ravel(), np.arange(groups) * size)
 
     def draw(
         self,
@@ -126,20 +118,6 @@ def _guide(bounds: Reals, groups: int) -> Indices:
     upper = np.ceil(bounds * buckets).astype(int)
     ended = np.cumsum(np.bincount(upper, minlength=size + 1))
     return np.minimum(ended[:size], len(bounds) - 1).reshape(groups, buckets)
-
-
-def largest_remainders(shares: Reals, count: int) -> Indices:
-    """Round count·shares to whole numbers of the same sum; ties go to the first.
-
-    This is for dividing work, the same way each time. Rows are drawn by `quota`, which
-    favours no cell.
-    """
-    # Rounded to 9 digits, so that an exact 0.3·10 that float64 sees as
-    # 2.9999999999999996 counts as 3.
-    wanted = np.round(shares / shares.sum() * count, 9)
-    whole = np.floor(wanted).astype(int)
-    whole[np.argsort(whole - wanted, kind="stable")[: count - int(whole.sum())]] += 1
-    return whole
 
 
 def cells_of(

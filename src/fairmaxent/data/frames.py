@@ -19,7 +19,7 @@ import narwhals as nw
 import numpy as np
 
 from fairmaxent import errors
-from fairmaxent.data.table import Codes, NameList, Reals
+from fairmaxent.data.table import Codes, Mask, NameList, Reals
 from fairmaxent.errors import (
     ColumnError,
     FairMaxEntError,
@@ -342,18 +342,32 @@ def _floats(column: Column) -> Reals:
     return np.asarray(numbers, dtype=float)
 
 
-def within_years(column: Column) -> Column:
-    """The dates; those beyond the years 1 to 9999, which Python lacks, as the last."""
+def within_years(column: Column) -> tuple[Column, Mask]:
+    """Dates within the years 1 to 9999, others than which Python lacks, and which were
+    not.
+    """
     dtype = column.dtype
     if isinstance(dtype, nw.Date):
-        return column.clip(datetime.date.min, datetime.date.max)
-    if (
+        within = column.clip(datetime.date.min, datetime.date.max)
+    elif (
         isinstance(dtype, nw.Datetime)
         and dtype.time_zone is None
         and dtype.time_unit != "ns"  # which end in 2262
     ):
-        return column.clip(datetime.datetime.min, datetime.datetime(9999, 12, 31))
-    return column
+        within = column.clip(datetime.datetime.min, datetime.datetime.max)
+    else:
+        return column, np.zeros(len(column), dtype=bool)
+    are_others = (within != column) & ~column.is_null()
+    return within, are_others.to_numpy().astype(bool)
+
+
+def without_dictionary(column: Column) -> Column:
+    """A dictionary of Arrow as its values, whose type is known then."""
+    if column.dtype != nw.Categorical or library_of(column) != "pyarrow":
+        return column
+    native = column.to_native()
+    values = native.cast(native.type.value_type)
+    return nw.from_native(values, series_only=True).alias(column.name)
 
 
 def is_foreign(problem: BaseException) -> bool:

@@ -216,7 +216,17 @@ def check_stream(content: bytes) -> None:
 
     Its bodies have to be there, and not compressed.
     """
+    rows, is_compressed = declared_size(content)
+    if is_compressed or rows > 8 * len(content):
+        raise ValueError(
+            "a column is compressed inside, or declares more values than it can hold"
+        )
+
+
+def declared_size(content: bytes) -> tuple[int, bool]:
+    """How many rows a stream declares, and whether some of them are compressed."""
     at = total = 0
+    is_compressed = False
     while at + 8 <= len(content):
         mark, size = struct.unpack_from("<II", content, at)
         metadata = content[at + 8 : at + 8 + size]
@@ -236,13 +246,11 @@ def check_stream(content: bytes) -> None:
             if kind == _DICTIONARY:
                 batch = _table(metadata, batch, _DATA)
             length = _number(metadata, batch, _LENGTH, "<q")
+            if length < 0:
+                raise ValueError("it declares fewer rows than none")
             total += length
-            is_compressed = _field(metadata, batch, _COMPRESSION) is not None
-            if is_compressed or length < 0 or total > 8 * len(content):
-                raise ValueError(
-                    "a column is compressed inside, or declares more values than it can"
-                    " hold"
-                )
+            is_compressed |= _field(metadata, batch, _COMPRESSION) is not None
+    return total, is_compressed
 
 
 def _field(metadata: bytes, table: int, number: int) -> int | None:

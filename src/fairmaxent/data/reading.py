@@ -41,6 +41,7 @@ from fairmaxent.data.frames import (
     take,
     to_numbers,
     within_years,
+    without_dictionary,
 )
 from fairmaxent.data.levels import ColumnOptions, value_key, value_text
 from fairmaxent.data.likely import Chances, Likely
@@ -68,6 +69,7 @@ _WRITTEN = re.compile(
 )
 _COMMA = str.maketrans(",.", ". ")  # a point is no part of a number then
 _WHOLE = 2**53  # below which a float is exact
+_WHOLE_SINGLE = 2**24  # and one in single precision
 _DAY_LENGTH = 10  # of 2025-02-01
 
 
@@ -232,18 +234,34 @@ class DeclaredColumn:
     def check_type(self, dtype: Any) -> None:
         """Refuse types that cannot be read cell by cell.
 
-        That is lists, and dates that became numbers of days or of microseconds.
+        That is lists, lengths and times of day, which become numbers or other texts;
+        dates that became numbers of days or of microseconds; and whole numbers that
+        single precision rounds. Levels that are equal in another type, such as "true"
+        and "1", are told apart in text only.
         """
         kinds = {kind for kind, _ in self._levels}
         for edge in self.declaration.edges.get(self.name, ()):
             kinds.add(value_key(edge)[0])
         are_numbers = dtype.is_numeric() and "time" in kinds
         are_times = dtype.is_temporal() and "number" in kinds
-        if are_numbers or are_times or dtype.is_nested():
+        is_rounded = dtype == nw.Float32 and any(
+            kind == "number" and abs(plain) > _WHOLE_SINGLE
+            for kind, plain in self._levels
+        )
+        is_read_apart = dtype.is_nested() or dtype in (nw.Duration, nw.Time)
+        if are_numbers or are_times or is_rounded or is_read_apart:
             raise ColumnError(
                 f"column {self.name!r} is of type {dtype}, whose cells are not read as"
                 " what was declared; convert it. A library may have chosen the type by"
                 " the rows, so do not pass it on"
+            )
+        is_text = not (dtype.is_numeric() or dtype.is_temporal() or dtype == nw.Boolean)
+        if self._equal_levels and not is_text:
+            raise ColumnError(
+                f"the levels {self._equal_levels} of column {self.name!r} are equal in"
+                f" a column of type {dtype}; declare one of them, or convert the column"
+                " to text. A library may have chosen the type by the rows, so do not"
+                " pass it on"
             )
 
     def _meant(self, cell: Any) -> Any:
@@ -269,6 +287,17 @@ class DeclaredColumn:
         levels = self.declaration.levels.get(self.name, ())
         texts = {("text", level): level for level in levels}
         return {key: level for level in levels for key in self._keys(level)} | texts
+
+    @cached_property
+    def _equal_levels(self) -> tuple[Any, ...]:
+        """Two levels that are equal in another type, if there are such."""
+        seen: dict[tuple[str, Any], Any] = {}
+        for level in self.declaration.levels.get(self.name, ()):
+            for key in self._keys(level):
+                other = seen.setdefault(key, level)
+                if other is not level:
+                    return other, level
+        return ()
 
     def _keys(self, value: Any) -> Iterator[tuple[str, Any]]:
         """What a value is equal to, whatever type a table gives it; the best first.
@@ -311,15 +340,16 @@ class DeclaredColumn:
 
 
 def _scalar(cell: object) -> Any:
-    """A cell as Python has it: bytes as their text, and complex numbers as real ones.
+    """A cell as Python has it: bytes and periods as their text, and complex numbers as
+    real ones.
 
     One such cell makes a library turn all others of the column into them.
     """
     value = plain_value(cell)
     if isinstance(value, bytes | bytearray):
         value = value.decode()
-    if isinstance(value, str):
-        return value.strip()
+    if isinstance(value, str) or type(value).__name__ == "Period":  # of pandas
+        return str(value).strip()
     if isinstance(value, complex) and not value.imag:
         return value.real
     return value
@@ -363,7 +393,9 @@ def declared_rows(
     library wrote, with points, whatever decimal mark was declared.
     """
     kept = np.ones(len(frame), dtype=bool)
-    columns = {name: frame.get_column(name) for name in frame.columns}
+    columns = {
+        name: without_dictionary(frame.get_column(name)) for name in frame.columns
+    }
     declared = [
         DeclaredColumn(name, declaration, markers)
         for name in declaration.names
@@ -397,9 +429,10 @@ def _declared_column(column: Column, how: DeclaredColumn) -> tuple[Column, Mask]
     """
     name = how.name
     edges = how.declaration.edges.get(name, ())
-    column = within_years(column)
+    column, beyond = within_years(column)
     dtype = column.dtype
-    if edges and (dtype.is_numeric() or dtype == nw.Date or dtype == nw.Datetime):
+    are_numbers = dtype.is_numeric() or dtype in (nw.Date, nw.Datetime)
+    if edges and are_numbers and not beyond.any():
         missing = np.isnan(to_numbers(column))
         return column, missing & (name not in how.declaration.missing)
 
@@ -411,7 +444,9 @@ def _declared_column(column: Column, how: DeclaredColumn) -> tuple[Column, Mask]
         distinct = distinct_values(column)
         cells = distinct.values.to_list()
         codes = distinct.codes
-    values = [*map(how.read, cells), how.read(None)]  # the last is at -1
+    codes = np.where(beyond, len(cells), codes)
+    # the last is at -1
+    values = [*map(how.read, cells), UNDECLARED, how.read(None)]
     unknown = np.array([value is UNDECLARED for value in values])
     # What is declared comes first, so that the type does not depend on what is there.
     known = [*how.declaration.levels.get(name, ()), *map(within_edges, edges)]

@@ -9,9 +9,9 @@ sent to the workers, so Dask recomputes them if a worker is lost.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from operator import attrgetter, methodcaller
 from typing import Any
 
@@ -19,8 +19,7 @@ import narwhals as nw
 import numpy as np
 from numpy.random import Generator
 
-from fairmaxent.data.domain import Domain
-from fairmaxent.data.draws import Choice, largest_remainders
+from fairmaxent.data.draws import shuffled_cells
 from fairmaxent.data.table import (
     Axes,
     Blocks,
@@ -28,14 +27,10 @@ from fairmaxent.data.table import (
     Codes,
     Counted,
     Indices,
-    Mask,
     Reals,
     Sizes,
-    Spread,
     Summed,
     Table,
-    equal_steps,
-    match_rows,
 )
 from fairmaxent.engines.cluster_tasks import (
     Client,
@@ -44,11 +39,11 @@ from fairmaxent.engines.cluster_tasks import (
     gathered,
     merged,
     results,
-    spread,
+    spread_out,
     watched,
 )
 from fairmaxent.engines.lazy_counts import Coding, counted_parts
-from fairmaxent.engines.lazy_frame import Lazy, names_of
+from fairmaxent.engines.lazy_frame import Lazy
 from fairmaxent.errors import InputError
 from fairmaxent.maxent.logspace import softmax
 from fairmaxent.maxent.priors.mixture import Mixture
@@ -56,7 +51,7 @@ from fairmaxent.maxent.priors.protocol import (
     Density,
     Drawn,
     Prior,
-    divergence_in_memory,
+    Tilted,
 )
 from fairmaxent.maxent.priors.rows import Rows, TiltedRows
 from fairmaxent.progress import Progress
@@ -97,21 +92,13 @@ class Partitions(Counted):
         if len(self.parts) <= most:
             return self
         groups = np.array_split(np.array(self.parts, dtype=object), most)
-        joined = [
-            self.client.submit(
-                Table.joined,
-                list(group),
-                self.blocks.levels,
-                pure=False,
-            )
-            for group in groups
-        ]
-        return Partitions.of(self.client, self.blocks, joined)
+        parts = [list(group) for group in groups]
+        return self._made(Table.joined, parts, sizes=self.blocks.levels)
 
     @property
     def sums(self) -> Reals:
         """Those of all partitions."""
-        return np.array([column.sum() for column in self.sizes.T])
+        return np.asarray(self.sizes.sum(axis=0))
 
     def tables(
         self,
@@ -153,20 +140,15 @@ class Partitions(Counted):
         """
         if self.distinct <= rows:
             return self
-        shares = largest_remainders(self.sizes[:, 2], rows)
-        asked = np.flatnonzero(shares)
-        return self._made(
-            _steps,
-            [self.parts[part] for part in asked],
-            beside=[[int(shares[part]) for part in asked]],
-            weight=self.total / rows,
-        )
+        wanted = np.ceil(self.sizes[:, 2] * (rows / self.total)).astype(int)
+        shares = np.maximum(wanted, 1).tolist()
+        return self._made(Table.thinned, self.parts, beside=[shares])
 
     def _made(
         self, function: Callable[..., Table], parts: Sequence[Future], **how: Any
     ) -> Partitions:
         """What a function makes of partitions, which stays on the workers."""
-        made = spread(self.client, function, parts, **how)
+        made = spread_out(self.client, function, parts, **how)
         return Partitions.of(self.client, self.blocks, made)
 
     def collect(self) -> Table:
@@ -182,57 +164,19 @@ class Partitions(Counted):
         gathered(self.client, do, self.parts, beside=[[*map(name, range(parts))]])
         return parts
 
-    def prior(self, blocks: Blocks) -> PartitionedRows:
-        """Return w as a prior, computed on the workers."""
-        return PartitionedRows.of(blocks, self)
-
-    def divergence(self, density: Density) -> float:
-        """KL(rows‖p)."""
-        return self._summed(_divergence, density, total=self.total)
-
-    def mass(self, density: Density) -> float:
-        """p(S)."""
-        return self._summed(_mass, density)
-
-    def among(self, codes: Codes, sizes: Sizes) -> Mask:
-        """Whether each of ``codes`` is one of the distinct rows."""
-        found: Mask = merged(
-            self.client,
-            _among,
-            partial(np.any, axis=0),
-            self.parts,
-            codes=codes,
-            sizes=sizes,
-        )
-        return found
-
-    def _summed(
-        self, function: Callable[..., float], density: Density, **shared: Any
-    ) -> float:
-        """Add what a function says of each partition, with its rows put back into p."""
+    def over(
+        self, function: Callable[[Table, Density], Any], merge: Any, density: Density
+    ) -> Any:
+        """Merge what a function says of each partition, whose rows are put into p."""
         prior, rows = detached(density.prior, self.parts)
-        return float(
-            merged(
-                self.client,
-                function,
-                sum,
-                self.parts,
-                beside=[rows],
-                density=replace(density, prior=prior),
-                **shared,
-            )
-        )
-
-    def spread(self, tilted: TiltedPartitions) -> Spread:
-        """Spread the weights of tilted rows over the input rows, by partition."""
         return merged(
             self.client,
-            _spread,
-            _united,
+            _with_own_rows,
+            merge,
             self.parts,
-            beside=[tilted.rows.parts],
-            potentials=tilted.potentials,
-            log_partition=tilted.log_partition,
+            beside=[rows],
+            say=function,
+            density=replace(density, prior=prior),
         )
 
 
@@ -245,25 +189,12 @@ def _added(lists: list[list[Reals]]) -> list[Reals]:
     return [np.asarray(sum(tables)) for tables in zip(*lists, strict=True)]
 
 
-def _steps(table: Table, rows: int, weight: float) -> Table:
-    """Take ``rows`` rows at equal steps of the running weight, repeated if need be."""
-    equal = np.full(rows, weight)
-    codes = table.codes[equal_steps(table.counts, rows)]
-    return Table(np.asfortranarray(codes), equal, np.ones(rows), equal**2)
-
-
-def _in_groups(wanted: Sequence[Axes], sizes: Sizes) -> list[list[Axes]]:
+def _in_groups(wanted: Sequence[Axes], sizes: Sizes) -> Iterator[list[Axes]]:
     """Tables in groups that are small enough to be added up together."""
-    groups: list[list[Axes]] = []
-    left = 0
-    for axes in wanted:
-        cells = math.prod(sizes[axis] for axis in axes)
-        if cells > left or not groups:
-            groups.append([])
-            left = _CELLS
-        groups[-1].append(axes)
-        left -= cells
-    return groups
+    cells = [math.prod(sizes[axis] for axis in axes) for axes in wanted]
+    groups = np.cumsum(cells) // _CELLS
+    for number in np.unique(groups):
+        yield [wanted[int(place)] for place in np.flatnonzero(groups == number)]
 
 
 def _each(then: Callable[[Reals], Any], tables: list[Reals]) -> list[Any]:
@@ -273,9 +204,7 @@ def _each(then: Callable[[Reals], Any], tables: list[Reals]) -> list[Any]:
 def count_on_workers(
     client: Client,
     lazy: Lazy,
-    domain: Domain,
-    blocks: Blocks,
-    weight: str | None,
+    coding: Coding,
     progress: Progress,
 ) -> Partitions:
     """Encode the rows, merge equal ones and count them on the workers.
@@ -288,13 +217,12 @@ def count_on_workers(
     # size of the cluster does not matter, so a seed gives the same rows everywhere.
     from dask.dataframe import from_delayed
 
-    coding = Coding.of(domain, blocks, weight, taken=names_of(lazy))
     counted = client.compute(counted_parts(lazy, coding))
     done = watched(client, counted, partial(progress, "count"))
     empty = coding.counted(lazy.to_native()._meta)
     rows = from_delayed(done, meta=empty).shuffle(coding.keys, shuffle_method="tasks")
     parts = by_part(rows, partial(_as_table, coding=coding))
-    partitions = Partitions.of(client, blocks, client.compute(parts))
+    partitions = Partitions.of(client, coding.blocks, client.compute(parts))
     if not partitions.distinct:
         raise InputError("the table has no rows; pass at least one")
     return partitions.regrouped(max(_FEWEST, -(-partitions.distinct // _ROWS)))
@@ -311,24 +239,26 @@ class PartitionedRows:
     weighted: Partitions
     # each the Rows of one partition, in the order of `weighted.parts`; may be empty
     parts: tuple[Future, ...]
-    rows: int
     floor: float
     full_support = False  # rows rarely cover the domain, and no bound relies on it
 
     @classmethod
     def of(cls, blocks: Blocks, weighted: Partitions) -> PartitionedRows:
         """Keep the rows of positive weight and normalise over all partitions."""
-        parts = spread(
+        parts = spread_out(
             weighted.client,
             _rows,
             weighted.parts,
             blocks=blocks,
             total=weighted.total,
         )
-        sizes, floors = zip(
-            *gathered(weighted.client, _size_and_floor, parts), strict=True
-        )
-        return cls(blocks, weighted, tuple(parts), sum(sizes), min(floors))
+        floors = gathered(weighted.client, Rows.log_floor, parts)
+        return cls(blocks, weighted, tuple(parts), min(floors))
+
+    @property
+    def rows(self) -> int:
+        """How many rows it has at most."""
+        return self.weighted.distinct
 
     def tilt(self, potentials: Reals) -> TiltedPartitions:
         """Tilt by one potential per level."""
@@ -361,7 +291,7 @@ class PartitionedRows:
         """Take rows at equal steps of the running weight; they stay on the workers."""
         if self.rows <= rows:
             return self
-        return self.weighted.thinned(rows).prior(self.blocks)
+        return PartitionedRows.of(self.blocks, self.weighted.thinned(rows))
 
     def log_floor(self) -> float:
         """Return the smallest log w(α)."""
@@ -392,50 +322,40 @@ class TiltedPartitions:
         *,
         spread: bool = False,
     ) -> Drawn:
-        """Draw a partition for each root level, then one of its rows on its worker."""
-        parts, masses = self._parts
-        chosen = Choice.rows_of(masses.T).draw(roots, rng, spread=spread)
-        seeds = rng.integers(2**63, size=len(parts))
-        asked = np.flatnonzero(np.bincount(chosen, minlength=len(parts)))
+        """Divide the rows of each root level among the partitions, and draw there."""
+        client = self.rows.weighted.client
+        parts = spread_out(
+            client, Rows.tilt, self.rows.parts, potentials=self.potentials
+        )
+        sizes = np.bincount(roots, minlength=self.rows.blocks.levels[0])
+        cells = among_partitions(client, parts, sizes, self.rows.blocks, rng)
+        seeds = rng.integers(2**63, size=len(parts)).tolist()
         drawn = gathered(
-            self.rows.weighted.client,
-            _draw,
-            [parts[part] for part in asked],
-            beside=(
-                [roots[chosen == part] for part in asked],
-                [int(seeds[part]) for part in asked],
-            ),
-            spread=spread,
+            client, draw_cells, parts, beside=[cells, seeds], spread=spread
         )
-        codes = np.empty(
-            (len(roots), len(self.rows.blocks.levels)), dtype=int, order="F"
-        )
-        for part, rows in zip(asked, drawn, strict=True):
-            codes[chosen == part] = rows
+        mixed = rng.permutation(np.concatenate(drawn))
+        codes = np.empty_like(mixed, order="F")
+        codes[np.argsort(roots, kind="stable")] = mixed[
+            np.argsort(mixed[:, 0], kind="stable")
+        ]
         # raw values are not kept on a cluster
         return Drawn(codes, np.full(len(roots), -1))
 
-    @cached_property
-    def _parts(self) -> tuple[list[Future], Reals]:
-        """The tilted partitions, and the mass of each in each root level.
 
-        They are kept on the workers for the next draw.
-        """
-        client = self.rows.weighted.client
-        parts = spread(
-            client,
-            Rows.tilt,
-            self.rows.parts,
-            potentials=self.potentials,
-        )
-        masses = gathered(
-            client,
-            _root_masses,
-            parts,
-            blocks=self.rows.blocks,
-            log_partition=self.log_partition,
-        )
-        return parts, np.array(masses)
+def among_partitions(
+    client: Client,
+    tilted: Sequence[Future],
+    cells: Indices,
+    blocks: Blocks,
+    rng: Generator,
+) -> list[Indices]:
+    """Divide the wanted rows of each cell among partitions, at random by their mass."""
+    masses = np.array(gathered(client, _masses, tilted, blocks=blocks))
+    top = masses.max(axis=0)
+    shares = np.exp(masses - np.where(np.isfinite(top), top, 0.0)).T
+    shares[cells == 0] = 1.0  # such a cell may have no mass in any partition
+    chances = shares / shares.sum(axis=1, keepdims=True)
+    return list(rng.multinomial(cells, chances).T)
 
 
 def detached(prior: Prior, parts: Sequence[Future]) -> tuple[Prior, Sequence[Any]]:
@@ -445,23 +365,32 @@ def detached(prior: Prior, parts: Sequence[Future]) -> tuple[Prior, Sequence[Any
     """
     codes = np.empty((0, len(prior.blocks.levels)), dtype=np.uint8)
     empty = Rows(prior.blocks, codes, np.empty(0))
-    sent = _with_rows(prior, empty)
     for part in (*getattr(prior, "parts", ()), prior):
         if isinstance(part, PartitionedRows):
-            return sent, part.parts
-    return sent, [empty] * len(parts)
+            return attached(prior, empty), part.parts
+    return prior, [empty] * len(parts)
+
+
+def attached(prior: Prior, rows: Rows, log_share: float = 0.0) -> Mixture:
+    """Put other rows into a prior.
+
+    The shares of its other parts are scaled by exp(``log_share``).
+    """
+    if not isinstance(prior, Mixture):
+        prior = Mixture((prior,), np.zeros(1))
+    is_rows = [isinstance(part, Rows | PartitionedRows) for part in prior.parts]
+    parts: list[Prior] = list(prior.parts)
+    if any(is_rows):
+        parts[is_rows.index(True)] = rows
+    return Mixture(tuple(parts), prior.log_shares + np.where(is_rows, 0.0, log_share))
 
 
 def collected(prior: Prior, weighted: Table) -> Prior:
     """Return the prior with these rows in memory instead of those on the workers."""
-    return _with_rows(prior, Rows.of(prior.blocks, weighted))
-
-
-def _with_rows(prior: Prior, rows: Rows) -> Prior:
-    if isinstance(prior, Mixture):
-        parts = tuple(_with_rows(part, rows) for part in prior.parts)
-        return replace(prior, parts=parts)
-    return rows if isinstance(prior, PartitionedRows) else prior
+    whole = attached(prior, Rows.of(prior.blocks, weighted))
+    if len(whole.parts) == 1:
+        return whole.parts[0]
+    return whole
 
 
 # ---------------------------------------------------------------- on the workers
@@ -471,56 +400,16 @@ def _as_table(frame: Any, coding: Coding) -> Table:
     return coding.table(nw.from_native(coding.joined([frame]), eager_only=True))
 
 
-def _spread(
-    table: Table,
-    rows: Rows,
-    potentials: Reals,
-    log_partition: float,
-) -> Spread:
-    """Spread the weights of one partition; ``log_partition`` is that of all of them."""
-    tilted = rows.tilt(potentials)
-    mass = np.exp(tilted.log_partition - log_partition) * tilted.on(table.codes)
-    return Spread.of(table, mass, rows.blocks.levels[0])
-
-
-def _united(spreads: list[Spread]) -> Spread:
-    return Spread.stacked(spreads).over((0,))
-
-
-def _divergence(
-    table: Table,
-    rows: Rows,
-    density: Density,
-    total: float,
-) -> float:
-    """Return the contribution of one partition to KL(data‖p).
-
-    ``total`` is the weight of all partitions.
-    """
-    if not table.total:
-        return 0.0
-    share = table.total / total
-    whole = replace(density, prior=attached(density.prior, rows))
-    return share * (divergence_in_memory(table, whole) + float(np.log(share)))
-
-
-def _among(table: Table, codes: Codes, sizes: Sizes) -> Mask:
-    return match_rows(table.codes, codes.astype(table.codes.dtype), sizes) >= 0
-
-
-def _mass(table: Table, rows: Rows, density: Density) -> float:
-    whole = replace(density, prior=attached(density.prior, rows))
-    return float(np.exp(whole.log_probability(table.codes)).sum())
+def _with_own_rows(
+    table: Table, rows: Rows, say: Callable[[Table, Density], Any], density: Density
+) -> Any:
+    return say(table, replace(density, prior=attached(density.prior, rows)))
 
 
 def _rows(table: Table, blocks: Blocks, total: float) -> Rows:
     kept = table.counts > 0
     shares = np.log(table.counts[kept] / total)
     return Rows(blocks, np.asfortranarray(table.codes[kept]), shares)
-
-
-def _size_and_floor(rows: Rows) -> tuple[int, float]:
-    return rows.rows, rows.log_floor()
 
 
 def _tilted(
@@ -538,33 +427,16 @@ def _mixed(weighed: list[Weighed]) -> Weighed:
     return log_partition, np.asarray(sum(parts))
 
 
-def _root_masses(tilted: TiltedRows, blocks: Blocks, log_partition: float) -> Reals:
-    share = np.exp(tilted.log_partition - log_partition)
-    return share * tilted.levels[blocks.slices[0]]
+def _masses(tilted: Tilted, blocks: Blocks) -> Reals:
+    """Logarithm of the partition's mass in each level of the root."""
+    with np.errstate(divide="ignore"):
+        logs = np.log(tilted.levels[blocks.slices[0]])
+    return tilted.log_partition + logs
 
 
-def _draw(
-    tilted: TiltedRows,
-    roots: Indices,
-    seed: int,
-    *,
-    spread: bool,
+def draw_cells(
+    tilted: Tilted, cells: Indices, seed: int | Sequence[int], *, spread: bool
 ) -> Codes:
-    return tilted.draw(roots, np.random.default_rng(seed), spread=spread).codes
-
-
-def attached(prior: Prior, rows: Rows, log_share: float = 0.0) -> Mixture:
-    """Put the rows of a partition into a prior.
-
-    The shares of its other parts are scaled by exp(``log_share``).
-    """
-    if not isinstance(prior, Mixture):
-        prior = Mixture((prior,), np.zeros(1))
-    parts: list[Prior] = []
-    log_shares = prior.log_shares + log_share
-    for number, part in enumerate(prior.parts):
-        if isinstance(part, Rows):
-            log_shares[number] = prior.log_shares[number]
-            part = rows
-        parts.append(part)
-    return Mixture(tuple(parts), log_shares)
+    """Draw so many rows of each cell, in random order."""
+    rng = np.random.default_rng(seed)
+    return tilted.draw(shuffled_cells(cells, rng), rng, spread=spread).codes

@@ -2,9 +2,8 @@
 
 import asyncio
 import copy
-import pickle
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager
 from functools import partial
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from fairmaxent.data.frames import library_errors
-from fairmaxent.errors import InputError
+from fairmaxent.errors import ClusterError, InputError
 from fairmaxent.progress import unwatched
 
 Client = Any  # of Dask, which is slow to import
@@ -22,7 +21,6 @@ Function = Callable[..., Any]
 Watch = Callable[[float], None]  # is told which share is done
 
 _MERGED = 8  # results, by one task
-_SMALL = 1 << 12  # bytes that are sent along with each task
 
 
 def active_client() -> Client | None:
@@ -48,46 +46,34 @@ def by_part(native: Any, function: Function) -> list[Any]:
     return [shared(part) for part in native.to_delayed()]
 
 
-def with_columns_by_part(
-    lazy: Any, function: Function, kinds: Mapping[str, type]
-) -> Any:
-    """Add to each part of a Dask or Spark frame columns that a function makes of it.
+def with_numbers_by_part(lazy: Any, function: Function, name: str) -> Any:
+    """Add to each part of a Dask or Spark frame a column that a function makes of it.
 
     Spark passes batches of Arrow.
     """
-    import narwhals as nw
-
     native = lazy.to_native()
     if lazy.implementation.is_spark_like():
-        schema = copy.deepcopy(native.schema)
-        for name in kinds:
-            schema = schema.add(name, "double")
-        return nw.from_native(native.mapInArrow(partial(_appended, function), schema))
+        schema = copy.deepcopy(native.schema).add(name, "double")
+        return native.mapInArrow(partial(_appended, function, name), schema)
 
     from dask import delayed
 
-    empty: dict[str, Any] = {name: np.empty(0, kind) for name, kind in kinds.items()}
-    return nw.from_native(
-        native.map_partitions(
-            _assigned,
-            delayed(function, pure=False),
-            meta=native._meta.assign(**empty),
-        )
-    )
+    meta = native._meta.assign(**{name: np.empty(0)})
+    shared = delayed(function, pure=False)
+    return native.map_partitions(_assigned, shared, name, meta=meta)
 
 
-def _assigned(frame: Any, function: Function) -> Any:
-    return frame.assign(**function(frame))
+def _assigned(frame: Any, function: Function, name: str) -> Any:
+    return frame.assign(**{name: function(frame)})
 
 
-def _appended(function: Function, batches: Iterable[Any]) -> Iterator[Any]:
+def _appended(function: Function, name: str, batches: Iterable[Any]) -> Iterator[Any]:
     import pyarrow
 
     for batch in batches:
         table = pyarrow.Table.from_batches([batch])
-        for name, numbers in function(table).items():
-            table = table.append_column(name, pyarrow.array(numbers))
-        yield from table.to_batches()
+        numbers = pyarrow.array(function(table))
+        yield from table.append_column(name, numbers).to_batches()
 
 
 def reduced(tasks: Sequence[Any], merge: Function, watch: Watch = unwatched) -> Any:
@@ -114,7 +100,7 @@ def watched(client: Client, futures: list[Future], watch: Watch) -> list[Future]
     return futures
 
 
-def spread(
+def spread_out(
     client: Client,
     function: Function,
     parts: Sequence[Future],
@@ -125,15 +111,11 @@ def spread(
     """Compute ``function(part, *beside, **shared)`` for each partition on the workers.
 
     The results stay there. Each sequence in ``beside`` has one value for each
-    partition. What all share is sent along with each task if it is small, or else once,
-    as the result of a task, which Dask can repeat; scattered data would be lost with
-    its worker.
+    partition. What all share is sent once, as the result of a task, which Dask can
+    repeat; scattered data would be lost with its worker.
     """
     check_running(client)
-    if len(pickle.dumps(shared)) > _SMALL:
-        sent = client.submit(dict, shared, pure=False)
-    else:
-        sent = shared
+    sent = client.submit(dict, shared, pure=False)
     name = f"fairmaxent-{function.__name__.strip('_')}"  # that Dask shows for the tasks
     return list(
         client.map(
@@ -161,11 +143,11 @@ def merged(
     then: Function | None = None,
     **how: Any,
 ) -> Any:
-    """Merge the results of `spread` on the workers, and bring the final one here.
+    """Merge the results of `spread_out` on the workers, and bring the final one here.
 
     Or what is made of it ``then``.
     """
-    return _merged(client, merge, spread(client, function, parts, **how), then)
+    return _merged(client, merge, spread_out(client, function, parts, **how), then)
 
 
 def _merged(
@@ -188,8 +170,8 @@ def _merged(
 def gathered(
     client: Client, function: Function, parts: Sequence[Future], **how: Any
 ) -> list[Any]:
-    """Bring the results of `spread` into this process."""
-    return results(client, spread(client, function, parts, **how))
+    """Bring the results of `spread_out` into this process."""
+    return results(client, spread_out(client, function, parts, **how))
 
 
 def results(client: Client, futures: Sequence[Future]) -> list[Any]:
@@ -217,6 +199,7 @@ def cluster_errors() -> AbstractContextManager[None]:
         TimeoutError,
         asyncio.CancelledError,
         CancelledError,
+        error=ClusterError,
     )
 
 

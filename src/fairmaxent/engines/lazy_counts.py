@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -18,7 +19,7 @@ import narwhals as nw
 import numpy as np
 
 from fairmaxent.data.attribute import Attribute
-from fairmaxent.data.columns import Array
+from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import (
     WEIGHT_RANGE,
@@ -28,6 +29,7 @@ from fairmaxent.data.frames import (
     take,
     to_numbers,
 )
+from fairmaxent.data.reading import declared_rows
 from fairmaxent.data.table import (
     LARGEST_KEY,
     Blocks,
@@ -36,12 +38,14 @@ from fairmaxent.data.table import (
     Sizes,
     Table,
     empty_codes,
+    match_rows,
     ravel,
     row_keys,
 )
-from fairmaxent.engines.cluster_tasks import by_part, reduced, with_columns_by_part
+from fairmaxent.engines.cluster_tasks import by_part, reduced, with_numbers_by_part
 from fairmaxent.engines.lazy_frame import (
     Lazy,
+    batches,
     check_column,
     collect,
     fresh_name,
@@ -90,11 +94,7 @@ def with_keys(lazy: Lazy, coding: Coding) -> Lazy:
 
     They are the block codes packed in mixed radix, in order. polars gets native
     expressions, because only these look names up without holding the column in memory.
-    Dask encodes each partition as a table in memory is encoded, whatever types its
-    columns have.
     """
-    if lazy.implementation.is_dask():
-        return with_columns_by_part(lazy, coding.keyed, dict.fromkeys(coding.keys, int))
     api: Any = nw
     if lazy.implementation.is_polars():
         api = load_library("polars")
@@ -251,8 +251,8 @@ def average_weight(lazy: Lazy, weight: str) -> float:
             number.mean().alias("average"),
         )
     )
-    rows = numbers(totals, "rows")[0]
-    usable = numbers(totals, "good")[0]
+    names = ("rows", "good", "average")
+    rows, usable, average = (float(numbers(totals, name)[0]) for name in names)
     if usable < rows:
         raise WeightError(
             f"weight column {weight!r} holds {int(rows - np.nan_to_num(usable))}"
@@ -260,7 +260,6 @@ def average_weight(lazy: Lazy, weight: str) -> float:
         )
     if not rows:  # which is refused when rows are counted
         return 1.0
-    average = float(numbers(totals, "average")[0])
     if not average > 0:
         raise WeightError(
             f"weight column {weight!r} is zero everywhere; at least one row must count"
@@ -277,6 +276,7 @@ class Coding:
     weight: str | None  # the column of design weights
     keys: list[str]  # names of the columns that hold keys
     sums: dict[str, str]  # those of numbers of rows, and how these are summed up
+    declaration: Declaration | None = None  # by which cells are read, if by their value
 
     @classmethod
     def of(
@@ -286,6 +286,7 @@ class Coding:
         weight: str | None,
         *,
         taken: Sequence[str],
+        declaration: Declaration | None = None,
     ) -> Coding:
         """Choose names for keys and counts that are not ``taken``."""
         parts = range(len(key_parts(blocks.levels)))
@@ -295,6 +296,7 @@ class Coding:
             weight,
             keys=[fresh_name(f"key{number}", taken) for number in parts],
             sums=sums_of(weight, taken),
+            declaration=declaration,
         )
 
     @property
@@ -305,23 +307,22 @@ class Coding:
     def codes(self, frame: Any) -> Codes:
         """The block codes of the rows of a part, which is in memory."""
         opened = nw.from_native(frame, eager_only=True)
+        if self.declaration is not None:
+            opened = declared_rows(opened, self.declaration)
         return self.blocks.pool(self.domain.encode(opened, rest=True))
-
-    def keyed(self, frame: Any) -> dict[str, Array]:
-        """The keys of the rows of a part."""
-        codes = self.codes(frame)
-        return {
-            key: ravel(codes[:, part], [self.blocks.levels[block] for block in part])
-            for key, part in self.parts
-        }
 
     def counted(self, frame: Any) -> Any:
         """The distinct rows of a part, and how often each occurs."""
-        columns = self.keyed(frame)
+        opened = nw.from_native(frame, eager_only=True)
+        codes = self.codes(opened)
+        columns: dict[str, Any] = {
+            key: ravel(codes[:, part], [self.blocks.levels[block] for block in part])
+            for key, part in self.parts
+        }
         if self.weight is not None:
-            opened = nw.from_native(frame, eager_only=True)
             columns[self.weight] = to_numbers(opened.get_column(self.weight))
-        return self.grouped(nw.from_dict(columns, backend="pandas")).to_native()
+        coded = nw.from_dict(columns, backend=opened.implementation)
+        return self.grouped(coded).to_native()
 
     def grouped(self, coded: Any) -> Any:
         """Group rows that have keys."""
@@ -380,14 +381,22 @@ def summed(frame: Any, by: Sequence[str], sums: Mapping[str, str]) -> Any:
 
 def count_rows(
     lazy: Lazy,
-    domain: Domain,
-    blocks: Blocks,
-    weight: str | None,
+    coding: Coding,
 ) -> Table:
-    """Encode, merge and count rows inside the engine; only distinct ones come back."""
-    coding = Coding.of(domain, blocks, weight, taken=names_of(lazy))
+    """Encode, merge and count rows inside the engine; only distinct ones come back.
+
+    Those whose cells are read by their value are encoded here, batch by batch: engines
+    know types of columns only.
+    """
+    refuses = True
+    counted = None
+    if coding.declaration is not None:
+        refuses = coding.declaration.refuses
     if lazy.implementation.is_dask():
         counted = reduced(counted_parts(lazy, coding), coding.joined)
+    elif coding.declaration is not None:
+        counted = coding.joined([coding.counted(some) for some in batches(lazy)])
+    if counted is not None:
         counts = nw.from_native(counted, eager_only=True)
     else:
         counts = collect(coding.grouped(with_keys(lazy, coding)))
@@ -396,7 +405,7 @@ def count_rows(
             "the engine has rows that belong to no level; convert its columns to"
             " numbers, text or dates"
         )
-    if not len(counts):
+    if not len(counts) and refuses:
         raise InputError("the table has no rows; pass at least one")
     return coding.table(counts)
 
@@ -458,14 +467,6 @@ def into_engine(columns: dict[str, Any], like: Lazy) -> Lazy:
         native = like.to_native().query(
             "fairmaxent_rows", "SELECT * FROM fairmaxent_columns"
         )
-    elif kind.is_dask():
-        pandas = load_library("pandas")
-        dask = load_library("dask.dataframe")
-        native = dask.from_pandas(pandas.DataFrame(columns), npartitions=1)
-    elif kind.is_spark_like():
-        native = like.to_native().sparkSession.createDataFrame(
-            load_library("pyarrow").table(columns)
-        )
     else:
         raise InputError(
             f"fairmaxent cannot pass a table to {kind.value}; read the data with"
@@ -489,6 +490,10 @@ def join_weights(
 
     It is the weight of each row, times its scaled design weight.
     """
+    if lazy.implementation.is_dask() or lazy.implementation.is_spark_like():
+        coding = Coding.of(domain, blocks, weight, taken=())
+        found = partial(_looked_up, table=table, sizes=blocks.levels, weights=weights)
+        return weigh_by_part(lazy, coding, found, scale=scale, name=name)
     coding = Coding.of(domain, blocks, None, taken=[*names_of(lazy), name])
     keys = coding.keys
     coded = with_keys(lazy, coding)
@@ -514,3 +519,31 @@ def join_weights(
         design = nw.col(weight).cast(nw.Float64) / scale
         joined = joined.with_columns((nw.col(name) * design).alias(name))
     return joined.to_native()
+
+
+def _looked_up(codes: Codes, table: Table, sizes: Sizes, weights: Reals) -> Reals:
+    places = match_rows(table.codes, codes, sizes)
+    return np.append(weights, np.nan)[places]  # -1: not there
+
+
+def weigh_by_part(
+    lazy: Lazy,
+    coding: Coding,
+    weights_of: Callable[[Codes], Reals],
+    *,
+    scale: float,
+    name: str,
+) -> Any:
+    """Return the Dask or Spark frame with a column ``name``, the weight of each row.
+
+    It is ``weights_of`` its levels, times its scaled design weight. No row moves.
+    """
+
+    def weighed(frame: Any) -> Reals:  # of one part, in memory
+        weights = weights_of(coding.codes(frame))
+        if coding.weight is not None:
+            opened = nw.from_native(frame, eager_only=True)
+            weights = weights * to_numbers(opened.get_column(coding.weight)) / scale
+        return weights
+
+    return with_numbers_by_part(lazy, weighed, name)

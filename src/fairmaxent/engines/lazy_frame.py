@@ -9,7 +9,7 @@ values stay, and of the others every k-th, in ascending order.
 import contextlib
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -29,7 +29,7 @@ from fairmaxent.data.frames import (
 from fairmaxent.data.identifiers import looks_like_identifier
 from fairmaxent.data.levels import ColumnOptions
 from fairmaxent.data.limits import check_columns
-from fairmaxent.data.table import Reals
+from fairmaxent.data.table import Mask, Reals
 from fairmaxent.engines.cluster_tasks import by_part, reduced
 from fairmaxent.errors import ColumnError, InputError, did_you_mean
 from fairmaxent.progress import Progress, silent
@@ -78,7 +78,8 @@ def open_lazy(frame: Any) -> Lazy | None:
 
 def names_of(lazy: Lazy) -> list[str]:
     """Return the names of the columns, in order."""
-    return lazy.collect_schema().names()
+    with engine_errors(lazy, ValueError):  # of types that narwhals does not have
+        return lazy.collect_schema().names()
 
 
 def check_column(lazy: Lazy, name: str) -> None:
@@ -113,8 +114,6 @@ def batches(lazy: Lazy) -> Iterator[Frame]:
     elif kind.is_duckdb():
         table = load_library("pyarrow").Table
         parts = (table.from_batches([some]) for some in native.to_arrow_reader())
-    elif kind.is_dask():
-        parts = (part.compute() for part in native.partitions)
     else:
         parts = [collect(lazy).to_native()]
     for part in parts:
@@ -212,14 +211,14 @@ def _each_counted(
     Dask does so for all of them in one task for each partition, unless there are too
     many.
     """
-    found: dict[str, Values | None] = dict.fromkeys(names)
+    found: dict[str, Values | None] = {}
     if lazy.implementation.is_dask():
         needed = [*names] if weight is None else [*names, weight]
         listed = partial(_values_of_part, names=names, weight=weight)
         tasks = by_part(lazy.to_native()[needed], listed)
         found = reduced(tasks, _merged_values, partial(progress, "read"))
     for done, name in enumerate(names):
-        values = found[name]
+        values = found.get(name)
         if values is None:
             progress("read", done / len(names))
             values = count_values(lazy, name, weight)
@@ -254,26 +253,28 @@ def _united(parts: Sequence[Values | None]) -> Values | None:
     # Dask joins categories that differ from part to part.
     concat = load_library("dask.dataframe.methods").concat
     frame = nw.from_native(concat([part.frame.to_native() for part in known]))
-    united = _values_of(frame, np.concatenate([part.weights for part in known]))
-    if united is None:
-        return None
-    return replace(united, rows=sum(part.rows for part in known))
+    weights = np.concatenate([part.weights for part in known])
+    return _values_of(frame, weights, rows=sum(part.rows for part in known))
 
 
-def _values_of(frame: Frame, weights: Reals | None) -> Values | None:
+def _values_of(
+    frame: Frame, weights: Reals | None, rows: int | None = None
+) -> Values | None:
     """The distinct values of a column, whose cells may have weights; None: too many."""
     column = frame.get_column(frame.columns[0])
     distinct = distinct_values(column)
     if len(distinct.values) > MOST_VALUES:
         return None
-    rows = distinct.rows
+    places = distinct.rows
     if distinct.missing:
-        rows = np.append(rows, distinct.codes.argmin())
+        places = np.append(places, distinct.codes.argmin())
+    if rows is None:
+        rows = int(distinct.counts.sum())
     return Values(
-        frame=take(column, rows).to_frame(),
-        rows=int(distinct.counts.sum()),
-        distinct=len(rows),
-        weights=value_weights(distinct, weights)[: len(rows)],
+        frame=take(column, places).to_frame(),
+        rows=rows,
+        distinct=len(places),
+        weights=value_weights(distinct, weights)[: len(places)],
     )
 
 
@@ -297,11 +298,9 @@ def count_values(lazy: Lazy, name: str, weight: str | None = None) -> Values:
         if not len(first):
             raise InputError(_NO_ROWS)
         if len(first) <= MOST_VALUES:
-            gaps = first.select(is_missing(nw.col(name), first.schema[name]))
-            present = ~gaps.get_column(name).to_numpy().astype(bool)
             return Values(
                 frame=first.select(name),
-                rows=int(numbers(first, rows)[present].sum()),
+                rows=int(numbers(first, rows)[~_gaps(first, name)].sum()),
                 distinct=len(first),
                 weights=numbers(first, mass),
             )
@@ -350,13 +349,11 @@ def _thinned(
     missing = is_missing(nw.col(name), dtype)
     present = [part.filter(~missing) for part in counted]
     totals = (nw.len().alias(name), nw.col(rows).sum(), nw.col(mass).sum())
-    sums = [collect(part.select(*totals)) for part in present]
-    sizes, seen, total = (
-        np.concatenate([numbers(part, column) for part in sums])
-        for column in (name, rows, mass)
-    )
+    sums = nw.concat([collect(part.select(*totals)) for part in present])
+    sizes = numbers(sums, name)
+    total = numbers(sums, mass).sum()
     every = -(-2 * int(sizes.sum()) // MOST_VALUES)
-    frequent = 2 * total.sum() / MOST_VALUES
+    frequent = 2 * total / MOST_VALUES
     rank = fresh_name("rank", [name, rows, mass])
     kept = []
     for part, size in zip(present, sizes, strict=True):
@@ -367,15 +364,20 @@ def _thinned(
         )
         ranked = part.with_row_index(rank, order_by=name)
         kept.append(collect(ranked.filter(picked).drop(rank)))
-    values = nw.concat(kept)
+    values = nw.concat([*kept, *(collect(part.filter(missing)) for part in counted)])
+    gaps = _gaps(values, name)
     weights = numbers(values, mass)
     if dtype.is_numeric() or dtype.is_temporal():
-        weights = np.where(weights >= frequent, weights, every * weights)
-    found = [collect(part.filter(missing)) for part in counted]
-    gaps = [gap for gap in found if len(gap)]
+        weights = np.where(gaps | (weights >= frequent), weights, every * weights)
     return Values(
-        frame=nw.concat([values.select(name), *(gap.select(name) for gap in gaps)]),
-        rows=int(seen.sum()),
-        distinct=int(sizes.sum()) + len(gaps),
-        weights=np.concatenate([weights, *(numbers(gap, mass) for gap in gaps)]),
+        frame=values.select(name),
+        rows=int(numbers(sums, rows).sum()),
+        distinct=int(sizes.sum() + gaps.sum()),
+        weights=weights,
     )
+
+
+def _gaps(frame: Frame, name: str) -> Mask:
+    """Which values of a column are missing."""
+    found = frame.select(is_missing(nw.col(name), frame.schema[name]))
+    return found.get_column(name).to_numpy().astype(bool)

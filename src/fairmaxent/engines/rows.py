@@ -10,14 +10,11 @@ from typing import Any, cast
 
 import numpy as np
 
-from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.domain import Domain, fitting
 from fairmaxent.data.frames import one_like
 from fairmaxent.data.reading import (
     Reading,
     ReadingRequest,
-    declared_rows,
-    encode_table,
     per_average,
     read_table,
     redrawn_values,
@@ -37,12 +34,13 @@ from fairmaxent.data.table import (
 )
 from fairmaxent.engines import lazy_frame
 from fairmaxent.engines.cluster_partitions import (
+    PartitionedRows,
     Partitions,
     TiltedPartitions,
     count_on_workers,
 )
-from fairmaxent.engines.cluster_tasks import active_client
-from fairmaxent.engines.lazy_counts import average_weight, count_rows
+from fairmaxent.engines.cluster_tasks import active_client, merged
+from fairmaxent.engines.lazy_counts import Coding, average_weight, count_rows
 from fairmaxent.errors import InputError, Option
 from fairmaxent.maxent.priors.mixture import TiltedMixture
 from fairmaxent.maxent.priors.protocol import (
@@ -83,10 +81,7 @@ def _read_lazily(lazy: lazy_frame.Lazy, request: ReadingRequest) -> Reading:
     domain, left_out = _lazy_domain(lazy, request)
     roles = request.roles(domain)
     request.progress("count", 0.0)
-    if request.by_value is not None:
-        rows = _count_declared(lazy, roles, request.by_value)
-    else:
-        rows = _count_lazily(lazy, roles, request)
+    rows = _count_lazily(lazy, roles, request)
     if request.weight is not None:
         first = lazy_frame.collect(lazy.select(request.weight).head(1))
         weight_column = one_like(first.get_column(request.weight))
@@ -130,36 +125,20 @@ def _count_lazily(
     lazy: lazy_frame.Lazy, roles: Roles, request: ReadingRequest
 ) -> Counted:
     """Count inside the engine, or on the workers of a cluster if one is at hand."""
+    coding = Coding.of(
+        roles.domain,
+        roles.blocks,
+        request.weight,
+        taken=lazy_frame.names_of(lazy),
+        declaration=request.by_value,
+    )
     client = None
-    if lazy.implementation.is_dask():
+    # a private fit needs all of them
+    if lazy.implementation.is_dask() and request.by_value is None:
         client = active_client()
     if client is not None:
-        return count_on_workers(
-            client,
-            lazy,
-            roles.domain,
-            roles.blocks,
-            request.weight,
-            request.progress,
-        )
-    return count_rows(lazy, roles.domain, roles.blocks, request.weight)
-
-
-def _count_declared(
-    lazy: lazy_frame.Lazy, roles: Roles, declaration: Declaration
-) -> Counted:
-    """Count rows that are read cell by cell, as those of a table in memory are.
-
-    Engines know types of columns only.
-    """
-    parts = []
-    for batch in lazy_frame.batches(lazy):
-        codes = encode_table(declared_rows(batch, declaration), roles.domain).codes
-        parts.append(roles.compress(codes, None))
-    rows = Table.joined(parts, roles.blocks.levels)
-    if not rows.distinct and declaration.refuses:
-        raise InputError("the table has no rows; pass at least one")
-    return rows
+        return count_on_workers(client, lazy, coding, request.progress)
+    return count_rows(lazy, coding)
 
 
 def read_pieces(
@@ -177,28 +156,44 @@ def row_prior(blocks: Blocks, weighted: Counted) -> Prior:
     """Return w as a prior."""
     if isinstance(weighted, Table):
         return Rows.of(blocks, weighted)
-    return cast(Partitions, weighted).prior(blocks)
+    return PartitionedRows.of(blocks, cast(Partitions, weighted))
 
 
 def divergence(rows: Counted, density: Density) -> float:
     """Return KL(rows‖p)."""
     if isinstance(rows, Table):
         return divergence_in_memory(rows, density)
-    return cast(Partitions, rows).divergence(density)
+    whole = cast(Partitions, rows).over(_divergence, sum, density)
+    return float(whole / rows.total - np.log(rows.total))
+
+
+def _divergence(rows: Table, density: Density) -> float:
+    """Σ n·log(n/p) over the rows of a partition."""
+    if not rows.total:
+        return 0.0
+    return rows.total * (divergence_in_memory(rows, density) + np.log(rows.total))
 
 
 def among(rows: Counted, codes: Codes, sizes: Sizes) -> Mask:
     """Whether each of ``codes`` is one of the distinct rows."""
     if isinstance(rows, Table):
         return match_rows(rows.codes, codes.astype(rows.codes.dtype), sizes) >= 0
-    return cast(Partitions, rows).among(codes, sizes)
+    parts = cast(Partitions, rows)
+    found: Mask = merged(
+        parts.client, among, _any, parts.parts, codes=codes, sizes=sizes
+    )
+    return found
+
+
+def _any(found: list[Mask]) -> Mask:
+    return np.any(found, axis=0)
 
 
 def mass_on(rows: Counted, density: Density) -> float:
     """Return p(S): the probability of the distinct rows."""
     if isinstance(rows, Table):
         return float(np.exp(density.log_probability(rows.codes)).sum())
-    return cast(Partitions, rows).mass(density)
+    return float(cast(Partitions, rows).over(mass_on, sum, density))
 
 
 def tilted_rows(tilted: Tilted) -> tuple[float, RowWeights] | None:
@@ -217,10 +212,23 @@ def row_spread(table: Counted, tilted: Tilted) -> Spread:
 
     The cells are the levels of its first column.
     """
-    if not isinstance(tilted, TiltedRows):
-        return cast(Partitions, table).spread(cast(TiltedPartitions, tilted))
-    rows = table.collect()
-    return Spread.of(rows, tilted.on(rows.codes), tilted.rows.blocks.levels[0])
+    if isinstance(tilted, TiltedRows):
+        rows = table.collect()
+        return Spread.of(rows, tilted.on(rows.codes), tilted.rows.blocks.levels[0])
+    there = cast(TiltedPartitions, tilted)
+    density = Density(there.rows, there.potentials, there.log_partition)
+    united: Spread = cast(Partitions, table).over(_spread, _united, density)
+    return united
+
+
+def _spread(rows: Table, density: Density) -> Spread:
+    """The same for a partition."""
+    mass = np.exp(density.log_probability(rows.codes))
+    return Spread.of(rows, mass, density.prior.blocks.levels[0])
+
+
+def _united(spreads: list[Spread]) -> Spread:
+    return Spread.stacked(spreads).over((0,))
 
 
 def in_memory(rows: Counted) -> Table:

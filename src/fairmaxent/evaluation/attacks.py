@@ -29,7 +29,7 @@ from numpy.random import Generator
 
 from fairmaxent.data.roles import ColumnNames, read_columns
 from fairmaxent.data.table import Axes, Mask, NameList, Reals, row_keys, tally
-from fairmaxent.errors import ColumnError, InputError
+from fairmaxent.errors import ColumnError
 from fairmaxent.evaluation.pooled import Nearest, Pooled, Rows, TableName, nearest
 from fairmaxent.metrics.intervals import deviate_of
 from fairmaxent.metrics.trial import Score
@@ -164,8 +164,6 @@ class CopiedRows(FoundPeople):
     copies: int  # the new rows that equal a real row
     # share of the control rows that equal a real row beyond chance; they should not
     control_overlap: Risk | None
-    # columns with values in the new rows that only one real row has, and how many
-    lone_values: dict[str, int]
 
 
 def copied_rows(pooled: Pooled, *, confidence: float) -> CopiedRows:
@@ -205,7 +203,6 @@ def copied_rows(pooled: Pooled, *, confidence: float) -> CopiedRows:
         limit=MOST_COPIES * min(people, len(new)),
         risk=Risk.beyond(attack, chance, attempts=people),
         control_overlap=overlap,
-        lone_values=_lone_values(pooled),
     )
 
 
@@ -289,18 +286,6 @@ def _places(pooled: Pooled, numeric: Sequence[int], step: float) -> Reals:
     return np.column_stack(coordinates)
 
 
-def _lone_values(pooled: Pooled) -> dict[str, int]:
-    """Columns with values in the new rows that only one real row has, and how many."""
-    lone = {}
-    for column in pooled.columns:
-        met = np.unique(column.codes[pooled.parts["new"]])
-        sharing = tally(column.codes[pooled.parts["real"]], None, column.size)
-        count = int(np.count_nonzero(sharing[met] == 1))
-        if count:
-            lone[column.name] = count
-    return lone
-
-
 def _by_doubles(real: Reals, new: Reals, confidence: float) -> SuccessRate:
     """Bound how many people are in the new rows by chance.
 
@@ -316,24 +301,6 @@ def _by_doubles(real: Reals, new: Reals, confidence: float) -> SuccessRate:
     common = np.count_nonzero(real >= _SEVERAL)
     by_chance = common + math.sqrt(one * other * len(new) * len(real))
     return SuccessRate.of(min(by_chance, len(real)), len(real), confidence)
-
-
-def read_parts(pooled: Pooled, given: Sequence[NameList] | None) -> tuple[Axes, ...]:
-    """The two parts of the columns, by position: every other one by default.
-
-    As if two tables about the same people held one part each. There are none if there
-    is only one column.
-    """
-    if given is None:
-        every = range(len(pooled.columns))
-        if len(every) > 1:
-            return (tuple(every[::2]), tuple(every[1::2]))
-        return ()
-    listed = given if isinstance(given, list | tuple) else ()
-    parts = tuple(pooled.positions(read_columns("parts", part)) for part in listed)
-    if len(parts) != 2 or not all(parts) or set(parts[0]) & set(parts[1]):
-        raise InputError(f"parts is {given!r}; pass two lists of different columns")
-    return parts
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from numpy.random import Generator
 from fairmaxent.data.draws import is_whole
 from fairmaxent.data.frames import checked_progress
 from fairmaxent.data.roles import ColumnNames
-from fairmaxent.data.table import NameList
 from fairmaxent.errors import unfit
 from fairmaxent.evaluation import attacks as risk
 from fairmaxent.evaluation.pooled import Nearest, Pooled, nearest, pool
@@ -44,7 +43,6 @@ def evaluate(
     protected: ColumnNames | None = None,
     favourable: object = None,
     secrets: ColumnNames | None = None,
-    parts: Sequence[NameList] | None = None,
     attacks: int = ATTACKS,
     confidence: float = 0.95,
     random_state: int = 0,
@@ -69,9 +67,6 @@ def evaluate(
     secrets
         Columns that an attacker wants to know, who knows all others; by default every
         column.
-    parts
-        Two lists of columns, as if two tables about the same people held them; by
-        default every other column.
     attacks
         How many people, or guesses, each attack is tried on; more make the intervals
         narrower.
@@ -102,7 +97,8 @@ def evaluate(
     refuse_pairs(EVALUATION, roles)
     pooled, left_out = pool({"real": real, "new": new, "control": control})
     guessed = risk.read_secrets(pooled, secrets)
-    halves = risk.read_parts(pooled, parts)
+    every = range(len(pooled.columns))
+    halves = (every[::2], every[1::2]) if len(every) > 1 else ()
     report = checked_progress(progress)
     stream = _streams(random_state, report)
     compared = fidelity(pooled, rng=stream("fidelity"))

@@ -467,13 +467,3 @@ def _notes(measured: Evaluation) -> Iterator[str]:
         yield "singling out was not tried: no description fits exactly one new row"
     if measured.risks.inference is None:
         yield "linkability and inference were not tried: they need at least two columns"
-    lone = measured.risks.copies.lone_values
-    if lone:
-        names = ", ".join(
-            f"{_shown(name, 24)!r} ({count:,})"
-            for name, count in list(lone.items())[:5]
-        )
-        yield (
-            "some values in the new rows belong to only one person of the real table:"
-            f" {names}"
-        )

@@ -20,7 +20,7 @@ _LANGUAGES = [
 cp1252 German äöüß
 cp1252 French àâæçéèêëîïôœùûüÿ
 cp1252 Spanish áéíóúüñ
-cp1252 Portuguese ãáâàçéêíóôõúü
+cp1252 Portuguese ãáâàçéêíóôúü
 cp1252 Italian àèéìîòóù
 cp1252 Dutch áèéëïóöü
 cp1252 Nordic äåæéöø
@@ -36,7 +36,10 @@ cp1252 Icelandic áæðéíóöúýþ
 cp932 Japanese kanji
 gb18030 Chinese hanzi
 cp1251 Russian абвгдеёжзийклмнопрстуфхцчшщъыьэюя
-cp1251 Ukrainian абвгґдеєжзиіїйклмнопрстуфхцчшщьюя""".splitlines()
+cp1251 Ukrainian абвгґдеєжзиіїйклмнопрстуфхцчшщьюя
+iso8859-2 Polish ąćęłńóśźż
+iso8859-2 Czech áčďéěíňóřšťúůýž
+iso8859-2 Slovak áäčďéíĺľňóôŕšťúýž""".splitlines()
 ]
 _USUAL = {"cp932": "iso2022_jp", "gb18030": "gb2312"}  # which have no rare signs
 _ALONE = (*_USUAL, "cp1251")  # a word has no ASCII letters beside its own
@@ -117,7 +120,8 @@ def _is_possible(content: bytes, encoding: str) -> bool:
 def _is_word(word: bytes, encoding: str, letters: str) -> bool:
     """Whether a word has only the letters of a language."""
     try:
-        text = word.decode(encoding).lower()
+        # in Portuguese, õ stands before e only; elsewhere it is Hungarian's ő
+        text = word.decode(encoding).lower().replace("õe", "e")
         text.encode(_USUAL.get(encoding, "utf-8"))
     except UnicodeError:
         return False

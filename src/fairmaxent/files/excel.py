@@ -33,6 +33,7 @@ from fairmaxent.files.excel_archive import plain_archive
 from fairmaxent.files.reading import FileReading, FoundOptions, Remark, TableForm
 from fairmaxent.files.surroundings import (
     column_names,
+    is_header,
     names_below,
     nothing_left,
     remarks_around,
@@ -307,6 +308,7 @@ def _columns(
                     f"row {row + 2} of the sheet in {path} is empty; the rows below it"
                     " were read as part of the same table; if they are not, set ",
                     table.range_of(header, row),
+                    *table.advice_below(following),
                 )
             )
             break
@@ -338,6 +340,16 @@ class _Table(NamedTuple):
         if not count:
             return None
         return self.range_of(looked_at[count], self.rows[-1])
+
+    def advice_below(self, first: int) -> tuple[object, ...]:
+        """How to read only the rows from one on, if that holds names."""
+        rows = [row for row in self.rows if row >= first]
+        used = sorted(set().union(*(self.cells.rows[row] for row in rows)))
+        texts = [_texts(self.cells.rows[row], used) for row in rows[:_LOOKED_AT]]
+        if not is_header(texts[0], [], texts[1:]):
+            return ()
+        part = self._replace(used=used)
+        return "; to read those alone, set ", part.range_of(first, rows[-1])
 
 
 def _table_in(

@@ -195,21 +195,22 @@ def _read_detected(
     if reading.skip_last is None and sums.at_end:
         without = replace(reading, skip_last=sums.at_end)
         frame, remarks, form = read(content, path, without, format)
-        remarks.append(_sums_left_out(sums.at_end, "last", path))
+        remarks.append(_sums_left_out(sums.at_end, "the last", path))
         form = replace(form, found=(*form.found, ("skip_last", str(sums.at_end))))
         sums = find_sums(frame)
     if sums.inside:
         kept = np.delete(np.arange(len(frame)), sums.inside)
         frame = frame[kept]
-        remarks.append(_sums_left_out(len(sums.inside), "inner", path))
+        remarks.append(_sums_left_out(len(sums.inside), "an inner", path))
     return TableFile(reading.renamed(frame), tuple(remarks), form=form)
 
 
 def _sums_left_out(count: int, which: str, path: str) -> Remark:
-    what = f"the {which} row of {path} is called a total, so it was"
+    what = f"{which} row of {path} is called a total, so it was"
     keep = "it"
     if count > 1:
-        what = f"{count:,} {which} rows of {path} are called totals, so they were"
+        _, place = which.split()
+        what = f"{count:,} {place} rows of {path} are called totals, so they were"
         keep = "them"
     return f"{what} left out; to keep {keep}, set ", Option("skip_last", 0)
 

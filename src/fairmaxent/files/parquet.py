@@ -5,6 +5,7 @@ import glob
 import io
 import itertools
 import re
+import struct
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -15,7 +16,8 @@ import narwhals as nw
 
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import library_errors, load_library
-from fairmaxent.errors import StorageError, first_line
+from fairmaxent.data.limits import declared_size
+from fairmaxent.errors import ClusterError, StorageError, first_line
 from fairmaxent.files.content import need_room
 from fairmaxent.files.formats import STREAM
 from fairmaxent.files.reading import Name
@@ -34,6 +36,9 @@ def read_typed(
     polars = load_library("polars")
     with reading_errors(path, format):
         if content.startswith(STREAM):
+            rows, _ = declared_size(content)
+            columns = polars.read_ipc_stream(content, n_rows=0).width
+            need_room(len(content) + float(CELL_MEMORY * columns * rows), path)
             return polars.read_ipc_stream(content), (), None
         if format == "arrow":
             lazy = polars.scan_ipc(io.BytesIO(content))
@@ -59,6 +64,7 @@ def reading_errors(path: str, format: str) -> AbstractContextManager[None]:
         OSError,
         ValueError,
         RecursionError,
+        struct.error,
     )
 
 
@@ -145,6 +151,8 @@ def named_part(path: Name) -> Iterator[None]:
     """
     try:
         yield
+    except ClusterError:  # no file is to blame
+        raise
     except StorageError as problem:
         fault = _fault_in(parts_of(path) or [])
         if fault is None:
@@ -153,29 +161,39 @@ def named_part(path: Name) -> Iterator[None]:
 
 
 def _fault_in(parts: list[Path]) -> str | None:
-    """What is wrong with the first part that cannot be read, or differs from others."""
+    """What is wrong with the first part that differs from others, or cannot be read.
+
+    What each says of itself is read first; its rows take long.
+    """
     polars = load_library("polars")
     wanted = None
-    for part in parts:
-        if not part.stat().st_size:
-            return f"{part}, a part of the table, is an empty file"
-        try:
-            schema = polars.read_parquet_schema(part)
-            for _ in polars.scan_parquet(part).collect_batches():
-                pass
-        except Exception as problem:  # whatever a damaged file makes polars raise
-            return f"cannot read {part} ({first_line(problem)})"
-        if wanted is None:
-            wanted = schema
-        for name, dtype in wanted.items():
-            if name not in schema:
-                return f"{part} has no column {name!r}, which {parts[0]} has"
-            if schema[name] != dtype:
-                return (
-                    f"column {name!r} is {schema[name]} in {part}, and {dtype} in"
-                    f" {parts[0]}"
-                )
+    for look in (polars.read_parquet_schema, _read_through):
+        for part in parts:
+            if not part.stat().st_size:
+                return f"{part}, a part of the table, is an empty file"
+            try:
+                schema = look(part)
+            except Exception as problem:  # whatever a damaged file makes polars raise
+                return f"cannot read {part} ({first_line(problem)})"
+            if wanted is None:
+                wanted = schema
+            for name, dtype in wanted.items():
+                if name not in schema:
+                    return f"{part} has no column {name!r}, which {parts[0]} has"
+                if schema[name] != dtype:
+                    return (
+                        f"column {name!r} is {schema[name]} in {part}, and {dtype} in"
+                        f" {parts[0]}"
+                    )
     return None
+
+
+def _read_through(part: Path) -> Any:
+    """Read all rows of a part; return its columns."""
+    lazy = load_library("polars").scan_parquet(part)
+    for _ in lazy.collect_batches():
+        pass
+    return lazy.collect_schema()
 
 
 def _is_parquet(path: Path) -> bool:

@@ -29,7 +29,6 @@ _ENOUGH = 3  # rows that can show that a line is one of them
 # of the rows are as wide as the header; for the others there is an error, which names
 # the line
 _MOSTLY = 0.7
-_FURTHER_DOWN = "; if the names stand further down, set "
 
 
 def title_count(records: Sequence[Cells]) -> int:
@@ -48,7 +47,7 @@ def title_count(records: Sequence[Cells]) -> int:
     """
     half = (max(map(len, records), default=0) + 1) // 2
     for count in range(min(_MOST_TITLES, len(records) - 2) + 1):
-        if count and _is_header(records[count], records[:count], records[count + 1 :]):
+        if count and is_header(records[count], records[:count], records[count + 1 :]):
             return count
         if sum(bool(cell.strip()) for cell in records[count]) > half:
             return 0
@@ -61,12 +60,12 @@ def names_below(records: Sequence[Cells]) -> int:
     Unlike a title, what stands above it may have as many cells.
     """
     for count in range(1, min(_MOST_TITLES, len(records) - 2) + 1):
-        if _is_header(records[count], records[:count], records[count + 1 :]):
+        if is_header(records[count], records[:count], records[count + 1 :]):
             return count
     return 0
 
 
-def _is_header(record: Cells, above: Sequence[Cells], below: Sequence[Cells]) -> bool:
+def is_header(record: Cells, above: Sequence[Cells], below: Sequence[Cells]) -> bool:
     """Whether it holds names, is as wide as the records below, and is none of them."""
     names = [cell.strip() for cell in record]
     width = len(record)
@@ -129,11 +128,7 @@ def column_names(
             f"{path} has columns without a name, which are called {', '.join(unnamed)}"
             " here"
         )
-        below = further_down()
-        if below is None:
-            remarks.append(what)
-        else:
-            remarks.append((f"{what}{_FURTHER_DOWN}", below))
+        remarks.append((what, *_further_down_advice(further_down())))
 
     _refuse_repeated(names, path, further_down)
     if below_titles:
@@ -156,15 +151,20 @@ def _refuse_repeated(
     first: dict[str, int] = {}
     for number, name in enumerate(names, 1):
         if first.setdefault(name, number) != number:
-            below = further_down()
-            advice = () if below is None else (_FURTHER_DOWN, below)
             raise ColumnError(
                 f"{path}: columns {first[name]} and {number} are both called {name!r};"
                 " rename one. If the first line holds data instead of names, name the"
                 " columns with ",
                 Option("columns"),
-                *advice,
+                *_further_down_advice(further_down()),
             )
+
+
+def _further_down_advice(below: Option | None) -> tuple[object, ...]:
+    """What to set if the names stand further down, if they can."""
+    if below is None:
+        return ()
+    return ("; if the names stand further down, set ", below)
 
 
 def nothing_left(path: str) -> InputError:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self, cast
@@ -18,7 +18,7 @@ from fairmaxent.data.draws import (
     shuffled_cells,
 )
 from fairmaxent.data.quotas import divided, quota
-from fairmaxent.data.table import Indices, Names, Reals, Table
+from fairmaxent.data.table import Indices, Reals, Table
 from fairmaxent.document import Blocks, Heading, Listing, Paragraph
 from fairmaxent.document.html import to_html
 from fairmaxent.document.text import to_text
@@ -356,21 +356,28 @@ class Certified(Solved):
 
         They are drawn from the fair distribution, or another ``source``.
         """
-        from fairmaxent.engines.cluster_output import Delivery, write_on_workers
+        from fairmaxent.engines.cluster_output import write_on_workers
 
         source = source or self.distribution
-        delivery = Delivery(
-            source.domain,
-            source.blocks,
-            self.columns,
-            self.weight_column,
+        write_on_workers(
+            cast(Any, self.table),  # which is in partitions
+            source.density,
+            cells,
+            self._delivery(source, evenly=evenly),
+            rng,
             folder=folder,
             size=size,
-            evenly=evenly,
             readable=readable,
+            progress=progress,
         )
-        table = cast(Any, self.table)  # which is in partitions
-        write_on_workers(table, source.density, cells, delivery, rng, progress)
+
+    def _delivery(self, source: Distribution, *, evenly: bool) -> Any:
+        """How codes that workers draw become rows like those of the input."""
+        from fairmaxent.engines.cluster_output import Delivery
+
+        return Delivery(
+            source.domain, source.blocks, self.columns, self.weight_column, evenly
+        )
 
     def sample_lazily(
         self,
@@ -400,16 +407,13 @@ class Certified(Solved):
         rng = self._generator(random_state)
         source, wanted = self._wanted(check_count(n), given, rng, iid=iid)
         shares = list(divided(wanted, BATCH, rng))
-        draw = partial(
-            _drawn_share,
-            source,
-            self.columns,
-            self.weight_column,
+        return draw_by_tasks(
+            lazy.select(*self.columns).to_native(),
+            source.tilted,
+            np.array(shares),
+            self._delivery(source, evenly=not iid),
             seed=int(rng.integers(2**63)),
-            evenly=not iid,
         )
-        chosen = lazy.select(*self.columns).to_native()
-        return draw_by_tasks(chosen, draw, np.array(shares))
 
     def collect(self) -> Self:
         """Bring the distinct rows of a fit on a Dask cluster into memory.
@@ -479,19 +483,3 @@ class Certified(Solved):
         if self.weight_column is None and self.columns == self.domain.names:
             return frame
         return frames.arrange(frame, self.columns, self.weight_column)
-
-
-def _drawn_share(
-    source: Distribution,
-    columns: Names,
-    weight_column: frames.Column | None,
-    cells: Indices,
-    number: int,
-    *,
-    seed: int,
-    evenly: bool,
-) -> Any:
-    """Draw a share of a sample, with the columns of the input."""
-    rng = np.random.default_rng([seed, number])
-    rows = source.draw(shuffled_cells(cells, rng), rng, spread=evenly)
-    return frames.arrange(rows, columns, weight_column)

@@ -1,6 +1,8 @@
 """What was solved: the record behind every output, weights, and rows to add."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import narwhals as nw
@@ -23,7 +25,7 @@ from fairmaxent.data.table import (
     ratio,
     tally,
 )
-from fairmaxent.engines.lazy_counts import join_weights
+from fairmaxent.engines.lazy_counts import Coding, join_weights, weigh_by_part
 from fairmaxent.engines.lazy_frame import Lazy, check_column, names_of
 from fairmaxent.engines.rows import row_prior
 from fairmaxent.errors import (
@@ -38,6 +40,7 @@ from fairmaxent.fit.likely import Weighed
 from fairmaxent.fit.option_values import PaperRequest
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.request import Request
+from fairmaxent.maxent.forbidden import Rules, break_any
 from fairmaxent.maxent.optimum import Optimum, maximise_entropy
 from fairmaxent.maxent.priors.mixture import rows_of
 
@@ -262,48 +265,41 @@ def weigh_lazily(
     for column in fit.columns:
         check_column(lazy, column)
     check_weight_name(name, names_of(lazy))
-    blocks = fit.blocks
-    scale = fit.weight_scale
     weight = fit.request.weight
-    log_levels = None
-    # Where the distinct rows are on workers, there are no ``weights``.
-    if weights is None or lazy.implementation.is_spark_like():
-        log_levels = _log_levels(fit, weights)
-    if log_levels is None:
-        assert weights is not None
-        table = fit.table.collect()
-        return join_weights(
-            lazy,
-            fit.domain,
-            blocks,
-            table,
-            weights,
-            weight=weight,
-            scale=scale,
-            name=name,
+    scale = fit.weight_scale
+    is_dask = lazy.implementation.is_dask()
+    if weights is None and not is_dask:  # the distinct rows are on workers
+        raise InputError(
+            "the rows of this fit stay on a Dask cluster; pass the Dask frame that was"
+            " fitted, or for another kind of frame use fit.collect().weigh(frame)"
         )
-
-    from fairmaxent.engines.cluster_output import weigh_rows
-
-    return weigh_rows(
+    if weights is None or lazy.implementation.is_spark_like():
+        of_levels = partial(
+            level_weights,
+            blocks=fit.blocks,
+            log_levels=_log_levels(fit),
+            rules=fit.problem.rules,
+        )
+        if weights is None or _agree(fit, of_levels, weights):
+            coding = Coding.of(fit.domain, fit.blocks, weight, taken=())
+            return weigh_by_part(lazy, coding, of_levels, scale=scale, name=name)
+    return join_weights(
         lazy,
-        fit.roles,
-        log_levels,
-        rules=fit.problem.rules,
+        fit.domain,
+        fit.blocks,
+        fit.table.collect(),
+        weights,
         weight=weight,
         scale=scale,
         name=name,
     )
 
 
-def _log_levels(fit: Solved, weights: Reals | None) -> Reals | None:
+def _log_levels(fit: Solved) -> Reals:
     """Logarithms of the weights of levels, whose product is the weight of a row.
 
-    For w(α)/n_α is a factor that depends on its cell. None if that is not so, because
-    the solution gives up some of the rows.
+    For w(α)/n_α is a factor that depends on its cell.
     """
-    from fairmaxent.engines.cluster_output import level_weights
-
     blocks = fit.roles.blocks
     _refuse_filled_cells(fit)
     alone = rows_alone(fit)
@@ -313,13 +309,24 @@ def _log_levels(fit: Solved, weights: Reals | None) -> Reals | None:
     log_levels = alone.potentials.copy()
     with np.errstate(divide="ignore"):
         log_levels[blocks.slices[0]] += np.log(factor) - alone.tilted.log_partition
-    if weights is not None:
-        rows = fit.table.collect()
-        found = level_weights(rows.codes, blocks, log_levels, fit.problem.rules)
-        # rows of design weight zero stay at zero anyway
-        if not np.allclose(found[rows.counts > 0], weights[rows.counts > 0]):
-            return None
     return log_levels
+
+
+def level_weights(
+    codes: Codes, blocks: Blocks, log_levels: Reals, rules: Rules
+) -> Reals:
+    """The product of the weights of each row's levels; 0 if it breaks a rule."""
+    scores = np.zeros(len(codes))
+    for column, part in zip(codes.T, blocks.split(log_levels), strict=True):
+        scores += part[column]
+    return np.where(break_any(rules, codes), 0.0, np.exp(scores))
+
+
+def _agree(fit: Solved, of_levels: Callable[[Codes], Reals], weights: Reals) -> bool:
+    """Whether the products are the weights: not if the solution gives up some rows."""
+    rows = fit.table.collect()
+    counts = rows.counts > 0  # rows of design weight zero stay at zero anyway
+    return np.allclose(of_levels(rows.codes)[counts], weights[counts])
 
 
 def with_design(weights: Reals, design: Reals | None) -> Reals:

@@ -26,8 +26,10 @@ _ENDS = (0.025, 0.975)
 _MEANING = (
     "The representation rate is the size of the smallest group divided by that of the"
     " largest; the statistical rate is the lowest share of an outcome in any group"
-    " divided by the highest. 1 means that groups are equal. The 95 % interval says how"
-    " far chance may have moved the share in a group of so many people."
+    " divided by the highest. 1 means that groups are equal. The result is the fair"
+    " distribution: weights have its shares, and drawn or added rows have them up to"
+    " whole rows. The 95 % interval says how far chance may have moved the share in a"
+    " group of so many people."
 )
 _NOISY = (
     "The fit is private: numbers of the data are noisy. The noise (95 %) stands behind"

@@ -321,7 +321,10 @@ def _with_words(again: str, text: str) -> str:
 
     def quoted(place: re.Match[str]) -> str:
         words = next(answers, "")
-        return place[0] if _HTML.search(words) else words
+        # readers end a line at more signs than the one that it is compared by
+        lines = filter(None, words.splitlines())
+        is_open = _HTML.search(words) or not all(one.startswith(">") for one in lines)
+        return place[0] if is_open else words
 
     def stated(place: re.Match[str]) -> str:
         is_open = place[0].startswith(f'{place[1]}"{_TO_WRITE}')
@@ -431,9 +434,14 @@ def _field(column: Attribute) -> dict[str, Any]:
 def _texts(block: Any) -> Iterable[str]:
     """A block as running text."""
     if isinstance(block, Table):
-        lines = (block.heads, *block.titled().rows)
-        return [f"{line[0]}: {', '.join(line[1:])}.".lstrip(": ") for line in lines]
+        return [_row_text(block.heads, row) for row in block.titled().rows]
     return getattr(block, "items", None) or (block.text,)
+
+
+def _row_text(heads: Iterable[str], row: Iterable[str]) -> str:
+    """A row of a table as a sentence."""
+    cells = [f"{head} {cell}".strip() for head, cell in zip(heads, row, strict=True)]
+    return f"{capital('; '.join(cells))}."
 
 
 def _filled(part: Mapping[str, Any], subject: Any) -> list[Block]:

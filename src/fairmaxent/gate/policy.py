@@ -403,6 +403,7 @@ class _Section:
     def _policy(self) -> FilePolicy:
         infos = {source.field.name: source.info for source in typed_options(Policy)}
         infos["data"] = infos["against"]
+        asked = {**self.values, **self.files}
         for name, value in self.values.items():
             if name not in infos:
                 raise InputError(
@@ -414,15 +415,17 @@ class _Section:
             if is_lone:
                 continue
             try:
-                kind.taken(value)
+                taken = kind.taken(value)
             except ValueError as problem:
                 raise InputError(f"{self.place(name)}: {name} {problem}") from problem
-        asked = {**self.values, **self.files}
+            if name in KINDS:  # "none" means None
+                asked[name] = taken
         table = asked.pop("data", None)
         try:
             return FilePolicy(table, Policy(**asked), self)
         except InputError as problem:
-            raise self.with_place(problem) from problem
+            # of None, which TOML does not have
+            raise self.with_place(problem, "; use ") from problem
 
     def place(self, name: str) -> str:
         """Where an option stands, or else the section."""

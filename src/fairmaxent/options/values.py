@@ -13,7 +13,7 @@ In double quotes, a comma, an equals sign or a colon belongs to a name.
 import datetime
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fairmaxent.errors import shown
@@ -349,6 +349,13 @@ def _size(value: Any) -> Any:
     return value
 
 
+def _file_name(name: str) -> str:
+    """A name that is not empty, which would be that of the current folder."""
+    if not name:
+        raise ValueError("is empty; name a file")
+    return name
+
+
 def _two_numbers(numbers: Any) -> tuple[float | None, ...]:
     if len(numbers) != 2:
         raise ValueError(f"{written(numbers)!r} is not two numbers, such as 0.3,3")
@@ -452,7 +459,7 @@ TEXTS = {
         texts=_plain_texts,
     ),
     "text": _TEXT,
-    "file": _TEXT,
+    "file": replace(_TEXT, take=_file_name),
     "target": _TEXT,  # a file that is written
     "texts": _TEXTS,
     "files": _TEXTS,

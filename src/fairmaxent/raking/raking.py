@@ -25,7 +25,7 @@ from fairmaxent.data.table import (
     match_rows,
     tally,
 )
-from fairmaxent.engines.lazy_counts import count_rows, join_weights
+from fairmaxent.engines.lazy_counts import Coding, count_rows, join_weights
 from fairmaxent.engines.lazy_frame import (
     check_column,
     engine_errors,
@@ -200,7 +200,8 @@ class Raking:
             learned = learn_domain(weighed, weight=name)
             domain, _ = learned.without_identifiers(self.survey.domain.names)
             blocks = self._blocks(domain)
-            rows = Rows.of(blocks, count_rows(weighed, domain, blocks, name))
+            coding = Coding.of(domain, blocks, name, taken=names_of(weighed))
+            rows = Rows.of(blocks, count_rows(weighed, coding))
             return Distribution(domain, blocks, rows, np.zeros(blocks.width))
 
     def _blocks(self, domain: Domain) -> Blocks:

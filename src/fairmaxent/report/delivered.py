@@ -8,9 +8,7 @@ import narwhals as nw
 import numpy as np
 
 from fairmaxent.data import frames
-from fairmaxent.data.columns import factorize
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.levels import value_key
 from fairmaxent.data.shareable import shareable
 from fairmaxent.data.table import (
     Axes,
@@ -20,7 +18,6 @@ from fairmaxent.data.table import (
     highest,
     ratio,
     ravel,
-    row_keys,
     tally,
 )
 from fairmaxent.engines.lazy_frame import (
@@ -32,6 +29,7 @@ from fairmaxent.engines.lazy_frame import (
 )
 from fairmaxent.engines.rows import among, mass_on
 from fairmaxent.errors import InputError, LevelError, check_choice
+from fairmaxent.evaluation.pooled import pool
 from fairmaxent.fairness.rates import (
     Rates,
     group_shares,
@@ -349,32 +347,14 @@ def _check_rows(fit: Certified, rows: int) -> None:
 
 def _numbered(data: Any, sample: Any, names: NameList) -> tuple[Codes, Codes, Reals]:
     """Number the rows of both tables by their raw values, and count the real ones."""
-    real = frames.open_frame(data)
-    new = frames.open_frame(sample)
-    columns = []
-    for name in names:
-        (old_codes, old_values), (codes, values) = (
-            factorize(frames.column(frame, name)) for frame in (real, new)
-        )
-        numbers = {
-            value_key(value): number
-            for number, value in enumerate(old_values.to_list(), start=1)
-        }
-        new_numbers = [
-            numbers.setdefault(value_key(value), len(numbers) + 1)
-            for value in values.to_list()
-        ]
-        columns.append(
-            np.concatenate(
-                [old_codes + 1, np.array([0, *new_numbers], dtype=np.intp)[codes + 1]]
-            )
-        )
-    keys, _ = row_keys(
-        np.column_stack(columns), [int(column.max()) + 1 for column in columns]
+    real, new = (
+        frames.open_frame(frame).select(names).to_native() for frame in (data, sample)
     )
-    distinct, row_numbers = np.unique(keys, return_inverse=True)
-    old = row_numbers[: len(real)]
-    return old, row_numbers[len(real) :], tally(old, None, len(distinct))
+    pooled, _ = pool({"real": real, "new": new})
+    numbers = pooled.row_numbers
+    old = numbers[pooled.parts["real"]]
+    people = tally(old, None, int(numbers.max()) + 1)
+    return old, numbers[pooled.parts["new"]], people
 
 
 def _lazy_copies(fit: Certified, data: Lazy, sample: Any) -> Reals:

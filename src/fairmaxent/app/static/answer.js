@@ -3,27 +3,26 @@
 // price in a sentence, what else changes, and people as dots, or groups as arrows.
 
 import { arrows, dotsKey, dotsOf, meanArrows } from "./charts.js";
-import { h, soft } from "./dom.js";
+import { at, h, soft } from "./dom.js";
 import { hundredths, percent, short, together } from "./format.js";
-import { groupName, madeFor, outcomeName, price, priceInFull, sizesTold,
+import { decided, groupName, outcomeName, price, priceInFull, sizesTold, textOf,
   told } from "./people.js";
 
 const MOST_DOTS = 8; // groups whose people are drawn
 const MOST_ARROWS = 9;
-const LONG = 60; // letters, from which a sentence is written smaller
+const LONG = 80; // letters, from which a sentence is written smaller
 const MOST_APART = 4;
 
 // ---------------------------------------------------------------- the sentence
 
 // `isGood`: there is a good outcome, so that somebody gains and somebody loses.
-const colour = (kind, isGood) => (isGood && kind !== "rest" ? kind : null);
-
 // The pieces of a sentence, coloured, with commas and the last "and" between them.
-function joinedPieces(parts, isGood) {
-  return parts.map(({ kind, text }, index) => {
-    const next = index === parts.length - 1 ? "" : index === parts.length - 2 ? " and " : ", ";
-    return [h("span", { class: colour(kind, isGood) }, text), next];
+function sentence({ pieces, rest, before = "", after }, isGood) {
+  const parts = pieces.map(({ kind, text }, index) => {
+    const left = pieces.length - 1 - index, next = ["", " and "][left] ?? ", ";
+    return [h("span", { class: isGood ? kind : null }, text), next];
   });
+  return [before, parts, after, rest && `; ${rest}`, ". "];
 }
 
 // Why nothing changes, if nothing does.
@@ -39,43 +38,54 @@ function still({ outcomes }) {
 
 // The headline of a column: both sides and the price, in one size.
 export function headline(see, grouping, isGood, kind = "h1") {
-  const { pieces, before, after } = told(grouping), sizes = sizesTold(grouping);
-  const first = madeFor(see) ? `To teach the model: ${before}` : before;
-  const said = pieces.length > 0
-    ? [first, joinedPieces(pieces, isGood), after, ". "]
-    : sizes.length > 0
-      ? [joinedPieces(sizes, false), " would be in the table. "]
-      : [still(grouping), " "];
-  const costs = price(see), length = pieces.map(({ text }) => text).join("").length;
-  return h(kind, { class: length > LONG ? "lede long" : "lede" }, said,
-    h("span", { class: "price" }, costs));
+  const { length } = decided(see, grouping) || textOf(told(grouping));
+  return h(kind, { class: length > LONG ? "lede long" : "lede" }, happens(see, grouping, isGood),
+    h("span", { class: "price" }, price(see)));
+}
+
+function happens(see, grouping, isGood) {
+  const model = decided(see, grouping), sides = told(grouping), sizes = sizesTold(grouping);
+  if (model) return model;
+  if (sides.pieces.length > 0) return sentence(sides, isGood);
+  if (sizes.pieces.length > 0) return sentence({ ...sizes, after: IN_TABLE }, false);
+  return [still(grouping), " "];
+}
+const IN_TABLE = " would be in the table";
+
+// The rate of a column before and after, and that of the model that the table is made for.
+export function rateTold({ model }, { name, outcomes, means }) {
+  if (means.length || !outcomes) return "";
+  const own = model && at(model.rates, name);
+  const decisions = typeof own === "number" ? `, model ${hundredths(own)}` : "";
+  return `${hundredths(outcomes.before)} → ${hundredths(outcomes.after)}${decisions}`;
 }
 
 // What else changes: the price in full, the sizes, and the other columns in a line each.
 export function alongside(see, all, grouping) {
-  const sizes = sizesTold(grouping), parts = told(grouping).pieces;
-  const isSaid = parts.length === 0;
+  const sizes = sizesTold(grouping), sides = told(grouping);
+  const areSizesLeft = sizes.pieces.length > 0 && sides.pieces.length > 0;
   const line = (other) => {
-    const { pieces } = told(other);
-    const words = pieces.length ? `${together(pieces.map(({ text }) => text))}.` : still(other);
+    const { pieces, rest } = told(other);
+    const words = decided(see, other) || (pieces.length ? textOf({ pieces, rest }) : still(other));
     return h("li", { key: other.name }, h("strong", null, other.name), `: ${words}`);
   };
   return h("ul", { class: "alongside" },
     h("li", { key: "price" }, priceInFull(see)),
-    sizes.length > 0 && !isSaid && h("li", { key: "sizes" },
-      `${together(sizes.map(({ text }) => text))} would be in the table.`),
+    areSizesLeft && h("li", { key: "sizes" }, textOf({ ...sizes, after: IN_TABLE })),
     all.filter((other) => other !== grouping).map(line),
-    aboutModel(see).map((text) => h("li", { key: text }, text)),
+    aboutModel(see, sides).map((text) => h("li", { key: text }, text)),
     apartOf(all));
 }
 
-// For which model a table is made, and whose decisions would stay unequal.
-function aboutModel(see) {
-  const made = madeFor(see);
-  if (!made) return [];
-  const decisions = see.notes.filter((text) => text.startsWith("the decisions"));
-  return [`${made.split(". ")[0]}.`, ...decisions];
+// For which model a table is made, what teaches it, and what to know of its decisions.
+function aboutModel({ model, notes, about_models: remarks }, sides) {
+  if (!model) return [];
+  const made = `${remarks[0].split(". ")[0]}.`;
+  const taught = sides.pieces.length > 0 ? [`To teach it, ${textOf(sides)}`] : [];
+  return [...taught, made,
+    ...notes.filter((text) => text.includes(model.student)).map(asSentence)];
 }
+const asSentence = (text) => `${text[0].toUpperCase()}${text.slice(1).replace(/\.?$/, ".")}`;
 
 // Groups that are too small to be part of the headline.
 function apartOf(all) {

@@ -90,18 +90,16 @@ const floorOf = (own) => Math.max(LEAST, Math.floor(100 * (own ?? 0) + 1e-9) / 1
 
 // The slider's steps are those of the whole curve, if the present value is one of them.
 function stepsOf(known, value) {
-  if (!known || known.sketch || known.points.length < 2) return STEP;
-  const [one, other] = known.points;
-  const isOn = known.points.some((point) => Math.abs(point.value - value) < 1e-9);
-  return isOn ? Math.round(100 * (other.value - one.value)) / 100 : STEP;
+  if (!known?.step || known.points.length < 2) return STEP;
+  const places = (1 - value) / known.step;
+  return Math.abs(places - Math.round(places)) < 1e-6 ? known.step : STEP;
 }
 
 function picture(one, about, value, width) {
   const { grouping, column } = about, known = curveOf(one.name, column);
   const points = known?.points ?? [];
   const own = ownRate(grouping, one.name);
-  const least = known && !known.sketch && points.length > 1 ? points[0].value
-    : Math.min(0.99, floorOf(own));
+  const least = points.length > 1 ? points[0].value : Math.min(0.99, floorOf(own));
   const { see } = store.answer, { groups, groups: [{ outcome }] } = grouping;
   const at = axis(width, least, groups);
   const share = one.name === "statistical_rate" ? "rate_after" : "share_after";

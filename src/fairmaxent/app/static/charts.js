@@ -132,14 +132,15 @@ export function axis(width, least, groups) {
     x: (value) => left + long * Math.min(1, Math.max(0, (value - least) / (1 - least))) };
 }
 
-const SHOWN = { statistical_rate: "rate_after", representation_rate: "share_after" };
+const SHOWN = { statistical_rate: "rate", representation_rate: "share" };
 
-// The groups of a curve as lines: of each, its values over the range.
+// The groups of a curve as lines: of each, its values over the range, from the data as they are.
 function linesOf(points, kind, grouping, outcome) {
   const of = (see) => see.groups.filter((group) =>
     group.column === grouping && group.outcome === outcome && !group.is_apart);
+  const value = (group, place) => group?.[`${SHOWN[kind]}_${place ? "after" : "before"}`] ?? null;
   return of(points[0].see).map((group, index) => ({ name: groupName(group),
-    values: points.map(({ see }) => of(see)[index]?.[SHOWN[kind]] ?? null) }))
+    values: points.map(({ see }, place) => value(of(see)[index], place)) }))
     .filter(({ values }) => values[0] !== null && values.at(-1) !== null);
 }
 
@@ -252,6 +253,13 @@ export function costStrip({ points, value, now, at }) {
   value !== null && [
     h("line", { class: "handle", x1: x(value), x2: x(value), y1: 0, y2: foot }),
     h("circle", { class: "here", cx: x(value), cy: up(now), r: 4.5 }),
-    h("text", { class: "label", x: x(value) + 10, y: Math.max(14, Math.min(foot, up(now) + 4)) },
+    h("text", { class: "label", ...besideHandle(x(value), up(now), at) },
       `costs ${roughly(now)}`)]);
+}
+
+// Where the price stands: outside at the end, above the lower part of its area if there is room.
+function besideHandle(x, y, { left, long }) {
+  const isInside = x < left + long - 1 && x > left + 110;
+  return isInside ? { x: x - 10, y: Math.max(12, y - 2), "text-anchor": "end" }
+    : { x: x + 10, y: Math.max(14, Math.min(STRIP + 6, y + 4)) };
 }

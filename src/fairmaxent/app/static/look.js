@@ -53,19 +53,16 @@ function reasons(look, options) {
   ];
 }
 
-// Each group with its rate and what is missing in it; of many outcomes, the first.
+// Each group with its rate; of many outcomes, the first.
 function groups({ name, groups: all }) {
   const outcomes = [...new Set(all.map((group) => group.outcome))];
   const left = outcomes.length - SHOWN;
   const range = ({ interval }) => (interval ? ` (${span(...interval, percent)})` : "");
-  const most = (gaps) =>
-    (gaps?.most_in ? ` (most in ${gaps.most_in}: ${percent(gaps.most)})` : "");
   const row = (group) => [group.group, `${whole(group.rows)} (${percent(group.share)})`,
-    percent(group.rate) + range(group),
-    percent(group.missing?.share ?? null) + most(group.missing)];
+    percent(group.rate) + range(group)];
   const one = (outcome) => table(`How often each group of ${name} gets “${outcome}”`,
-    ["Group", "rows (share)", `“${outcome}” (95 % interval)`, "missing values"],
-    all.filter((group) => group.outcome === outcome).map(row), [1, 2, 3]);
+    ["Group", "rows (share)", `“${outcome}” (95 % interval)`],
+    all.filter((group) => group.outcome === outcome).map(row), [1, 2]);
   return [outcomes.slice(0, SHOWN).map(one),
     left > 0 && soft(`${left} more outcomes are not shown.`)];
 }

@@ -3,7 +3,7 @@
 
 import { button, folded, h, listed, marked, section, soft, table } from "./dom.js";
 import { KINDS, percent, rate, signed, span, times, whole, withMerging } from "./format.js";
-import { counted, groupings, rise } from "./people.js";
+import { counted, groupings, ratesOf, rise } from "./people.js";
 import { pinsTable } from "./pins.js";
 import { isMissing, isOld, slow, store } from "./store.js";
 import { working } from "./take.js";
@@ -43,7 +43,7 @@ function rates(see) {
     return marked(isShort ? "short" : null, [`${KINDS[one.kind]}: ${one.name}`,
       one.wanted === null ? "not asked" : rate(one.wanted), rate(one.before), rate(one.after)]);
   };
-  return table("Rates", ["1 means equal", "asked for", "before", "after"], see.rates.map(row),
+  return table("Rates", ["1 means equal", "asked for", "before", "after"], ratesOf(see).map(row),
     [1, 2, 3]);
 }
 
@@ -83,9 +83,10 @@ function people(see) {
   const outcome = outcomes.length === 1 ? `“${outcomes[0]}”` : "their outcome";
   const title = isGood ? "Who gains and who loses" : "What changes for whom";
   const left = all.length - shown.length;
+  const groups = table(`${title}, in a table of ${whole(see.rows)} people`,
+    ["Group", "people", `with ${outcome}`, "rate"], shown.map(row), [1, 2, 3]);
   return [
-    table(`${title}, in a table of ${whole(see.rows)} people`,
-      ["Group", "people", `with ${outcome}`, "rate"], shown.map(row), [1, 2, 3]),
+    see.means.length > 0 ? folded("Every range of the outcome", false, groups) : groups,
     left > 0 && soft(`${whole(left)} groups that change less are not shown.`),
     areMissing && soft("A rate is about the people of a group whose outcome is known."),
     see.changed.length > 0 && h("div", null, h("h3", null, "Outcomes changed"),

@@ -80,9 +80,9 @@ const side = (change) => (change > 0 ? "gain" : "loss");
 const bySize = (one, other) =>
   Math.abs(other.change) - Math.abs(one.change) || other.change - one.change;
 
-// The largest changes, always one of each side, and the rest in one piece with its sums. Groups
-// that are too small to be compared are never named beside others.
-function pieces(changes, say, sayRest) {
+// The largest changes, always one of each side, as pieces, and the rest in one clause with its
+// sums. Groups that are too small to be compared are never named beside others.
+function sides(changes, say, sayRest) {
   const all = changes.filter(({ change }) => change !== 0).sort(bySize);
   const large = all.filter(({ group }) => !group.is_apart), known = large.length ? large : all;
   const firsts = [1, -1].map((sign) => known.find(({ change }) => sign * change > 0))
@@ -91,12 +91,12 @@ function pieces(changes, say, sayRest) {
   const isLast = all.length === TOLD + 1 && known.length === all.length;
   const told = [...firsts, ...next].slice(0, isLast ? TOLD + 1 : TOLD).sort(bySize);
   const rest = all.filter((one) => !told.includes(one));
-  const sides = [1, -1].map((sign) => rest.filter(({ change }) => sign * change > 0))
+  const others = [1, -1].map((sign) => rest.filter(({ change }) => sign * change > 0))
     .filter((ones) => ones.length > 0);
-  return [
-    ...told.map((one) => ({ kind: side(one.change), text: say(one) })),
-    ...(rest.length ? [{ kind: "rest", text: sayRest(sides) }] : []),
-  ];
+  return {
+    pieces: told.map((one) => ({ kind: side(one.change), text: say(one) })),
+    rest: rest.length ? sayRest(others) : "",
+  };
 }
 
 const groupsOf = (count) => `${count} other group${count === 1 ? "" : "s"}`;
@@ -107,15 +107,15 @@ const isNamed = (group) => group.called !== null && group.called !== undefined;
 const of = (group) =>
   `${!isNamed(group) && isBare(group.group) ? "with " : ""}${groupName(group)}`;
 
-const inPeople = (groups, what = "with") => pieces(counted(groups, what),
+const inPeople = (groups, what = "with") => sides(counted(groups, what),
   ({ group, change }) => `${people(change)} ${of(group)}`,
-  (sides) => `${together(sides.map((ones) => people(sum(ones))))} in ` +
-    groupsOf(sides.flat().length));
+  (others) => `${together(others.map((ones) => people(sum(ones))))} in ` +
+    groupsOf(others.flat().length));
 
 // Rates and means have no sum: of how many groups they rise and fall.
-const counts = (rises, falls) => (sides) => {
-  const last = sides.length - 1, way = (ones) => (ones[0].change > 0 ? rises : falls);
-  return together(sides.map((ones, index) =>
+const counts = (rises, falls) => (others) => {
+  const last = others.length - 1, way = (ones) => (ones[0].change > 0 ? rises : falls);
+  return together(others.map((ones, index) =>
     `${way(ones)} ${index === last ? groupsOf(ones.length) : ones.length}`));
 };
 
@@ -123,7 +123,7 @@ const counts = (rises, falls) => (sides) => {
 export const rise = ({ rate_before: before, rate_after: after }) =>
   (before === null || after === null ? 0 : Math.round(1000 * after) - Math.round(1000 * before));
 
-const inRates = (groups) => pieces(groups.map((group) => ({ group, change: rise(group) })),
+const inRates = (groups) => sides(groups.map((group) => ({ group, change: rise(group) })),
   ({ group }) =>
     `${percent(group.rate_after)} of ${groupName(group)} instead of ${percent(group.rate_before)}`,
   counts("more often in", "less often in"));
@@ -131,33 +131,47 @@ const inRates = (groups) => pieces(groups.map((group) => ({ group, change: rise(
 function inMeans(means) {
   const changes = means.map((group) => ({ group, change: group.after - group.before }));
   const shown = amounts([0, ...changes.map(({ change }) => Math.abs(change))]);
-  return pieces(changes,
+  return sides(changes,
     ({ group, change }) => `${shown(Math.abs(change))} ${change > 0 ? "more" : "less"} ` +
       `for ${groupName(group)}`,
     counts("more for", "less for"));
 }
 
-// What happens to the groups of a column, as pieces, and the words around them.
+// The rates that say something: of means, those of the bins do not.
+export const ratesOf = ({ rates, means }) =>
+  rates.filter(({ kind }) => kind !== "statistical_rate" || means.length === 0);
+
+// What happens to the groups of a column, as pieces, the rest, and the words around them.
 export function told({ groups, means, others: outcomes }) {
   if (means.length) {
     const column = means[0].about.split(" = ")[0];
-    return { pieces: inMeans(means), before: `On average, ${short(column)} would be `, after: "" };
+    return { ...inMeans(means), before: `On average, ${short(column)} would be `, after: "" };
   }
   const after = ` would have ${outcomeName(groups[0])}`;
-  const parts = keepsSizes(groups) ? inPeople(groups) : inRates(groups);
   const more = outcomes > 1 ? `; ${outcomes} other outcomes change, too` : "";
-  return { pieces: parts, before: "", after: `${after}${more}` };
+  const known = keepsSizes(groups) ? inPeople(groups) : inRates(groups);
+  return { ...known, before: "", after: `${after}${more}` };
 }
 
-// A table that is made for a model says so; its outcomes are what the model has to learn from.
-const MADE = /^This table is made for a model/;
-export const madeFor = (see) => see.about_models.find((text) => MADE.test(text));
+// What the model that a table is made for would decide; "" if it is made for none.
+export function decided({ model }, { groups }) {
+  const known = groups.filter((group) => model && group.decided !== null && !group.is_apart);
+  if (!known.length) return "";
+  const sorted = [...known].sort((one, other) => one.decided - other.decided);
+  const ends = known.length === 2 ? known : [sorted[0], sorted.at(-1)];
+  const between = known.length > 2 ? `; ${groupsOf(known.length - 2)} in between` : "";
+  const shares = ends.map((group) => `${percent(group.decided)} of ${groupName(group)}`);
+  const whom = model.is_opportunity ? " whose outcome is good" : "";
+  return `The model would give ${outcomeName(groups[0])} to ${together(shares)}${whom}${between}. `;
+}
 
 // How the sizes of the groups of a column change, if they do.
-export const sizesTold = ({ groups }) => (keepsSizes(groups) ? [] : inPeople(groups, "people"));
+export const sizesTold = ({ groups }) =>
+  (keepsSizes(groups) ? { pieces: [], rest: "" } : inPeople(groups, "people"));
 
-export const textOf = ({ pieces: parts, before, after }) =>
-  `${before}${together(parts.map(({ text }) => text))}${after}.`;
+// The same as text: both sides, what is said of them, and the rest.
+export const textOf = ({ pieces, rest, before = "", after = "" }) =>
+  `${before}${together(pieces.map(({ text }) => text))}${after}${rest && `; ${rest}`}.`;
 
 // ---------------------------------------------------------------- the price
 

@@ -4,6 +4,7 @@
 import { at, button, h, table } from "./dom.js";
 import { Typed } from "./form.js";
 import { KINDS, rate, times, whole } from "./format.js";
+import { ratesOf } from "./people.js";
 import { putBack, rename, store, unpin } from "./store.js";
 
 export function pinsTable() {
@@ -39,7 +40,7 @@ function rows(answers) {
   const wishes = [...new Set(answers.flatMap((one) => Object.keys(one.wishes)))]
     .map((name) => each(name, (one) => at(one.wishes, name) ?? "–"));
   return [
-    ...lines(({ see }) => see.rates, (one) => `${KINDS[one.kind]}: ${one.name}`),
+    ...lines(({ see }) => ratesOf(see), (one) => `${KINDS[one.kind]}: ${one.name}`),
     each("Effective rows", ({ see }) => whole(see.effective_rows)),
     each("Largest weight of one row", ({ see }) => times(see.heaviest)),
     each("Outcomes changed", ({ see }) => whole(see.changed_people)),

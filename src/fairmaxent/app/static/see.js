@@ -1,9 +1,8 @@
 // @ts-check
 // See: the answer on the page, a tab for each column of groups, and what it is waiting for.
 
-import { alongside, headline, peopleOf } from "./answer.js";
+import { alongside, headline, peopleOf, rateTold } from "./answer.js";
 import { h } from "./dom.js";
-import { hundredths } from "./format.js";
 import { NOT_READY, isOld, isReady, lookAt, looked, store } from "./store.js";
 
 const isGood = () => (store.options.favourable?.length ?? 0) > 0;
@@ -45,9 +44,8 @@ function tabs(all, chosen) {
   };
   const keys = { ArrowRight: 1, ArrowLeft: -1 };
   const tab = (grouping, index) => {
-    const { name, outcomes, means } = grouping, isChosen = grouping === chosen;
-    const numbers = means.length || !outcomes ? ""
-      : `${hundredths(outcomes.before)} → ${hundredths(outcomes.after)}`;
+    const { name } = grouping, isChosen = grouping === chosen;
+    const numbers = rateTold(store.answer.see, grouping);
     return h("button", { type: "button", role: "tab", key: name, "aria-selected": String(isChosen),
       "aria-controls": "people", tabindex: isChosen ? 0 : -1,
       onclick: () => lookAt({ tab: name }),

@@ -2,11 +2,11 @@
 // The page to send: every scenario with all its columns of groups, its price and what makes it
 // again, and its curves, live without a server.
 
-import { alongside, headline, peopleOf } from "./answer.js";
+import { alongside, headline, peopleOf, rateTold } from "./answer.js";
 import { HANDLE, axis, costStrip, rateCurve, rateTicks } from "./charts.js";
 import { Component, h, listed, soft, table } from "./dom.js";
 import { KINDS, amounts, hundredths, percent, signed, times, whole } from "./format.js";
-import { costOf, counted, groupName, groupings, outcomeName, price } from "./people.js";
+import { costOf, counted, groupName, groupings, outcomeName, price, ratesOf } from "./people.js";
 import { render } from "./preact.js";
 
 const data = JSON.parse(document.getElementById("data")?.textContent ?? "{}");
@@ -74,14 +74,12 @@ class Scenario extends Component {
 
   // A column of groups: people, sliders, and numbers.
   column(grouping, see, width) {
-    const { name, outcomes, means } = grouping;
-    const rate = means.length || !outcomes ? ""
-      : ` ${hundredths(outcomes.before)} → ${hundredths(outcomes.after)}`;
+    const { name, outcomes } = grouping;
     const own = this.props.scenario.curves
       .filter(({ columns }) => columns === outcomes?.columns);
     const where = data.scenarios.length > 1 ? `, in “${this.props.scenario.name}”` : "";
     return h("div", { class: "column", key: name },
-      h("h4", null, name, h("small", null, rate)),
+      h("h4", null, name, h("small", null, rateTold(see, grouping))),
       peopleOf(grouping, width),
       own.map((curve) => this.curve(curve, grouping, see, width)),
       inNumbers(grouping, where));
@@ -120,10 +118,10 @@ class Scenario extends Component {
 // ---------------------------------------------------------------- all of them
 
 function compared(scenarios) {
-  const names = [...new Set(scenarios.flatMap(({ see }) => see.rates.map((one) =>
-    `${KINDS[one.kind]}: ${one.name}`)))];
+  const named = (one) => `${KINDS[one.kind]}: ${one.name}`;
+  const names = [...new Set(scenarios.flatMap(({ see }) => ratesOf(see).map(named)))];
   const rate = ({ see }, name) =>
-    see.rates.find((one) => `${KINDS[one.kind]}: ${one.name}` === name)?.after ?? null;
+    ratesOf(see).find((one) => named(one) === name)?.after ?? null;
   const each = (name, text) => [name, ...scenarios.map(text)];
   return table("Scenarios compared", ["Scenario", ...scenarios.map(({ name }) => name)], [
     ...names.map((name) => each(name, (one) => hundredths(rate(one, name)))),

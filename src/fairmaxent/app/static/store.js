@@ -5,7 +5,7 @@
 import { Live, Stale, Superseded, follow, get, post, upload } from "./api.js";
 import { byId, close } from "./dom.js";
 import { isAsked, keptRates, rateOf, singleRates } from "./form.js";
-import { hundredths, together } from "./format.js";
+import { hundredths, short, together } from "./format.js";
 import { groupings } from "./people.js";
 
 /** @type {any} */
@@ -295,7 +295,7 @@ async function drawCurve() {
       const about = { table: state.table.number, scenario, kind, column, sketch };
       const { curve, skipped } = await post("/api/curve", about);
       if (number !== drawing) return;
-      const found = { key, points: curve?.points ?? [], skipped, sketch };
+      const found = { key, points: curve?.points ?? [], step: curve?.step, skipped, sketch };
       set({ curves: { ...store.curves, [`${kind} ${column}`]: found } });
     }
   } catch (problem) {
@@ -348,20 +348,25 @@ const changePins = (path, values) => attempt(async () => {
 });
 export async function pin() {
   if (!await isCurrent()) return;
-  const name = scenarioName(store.answer), isTaken = store.pins.some((one) => one.name === name);
-  const own = isTaken ? `${name} (${store.pins.length + 1})` : name;
+  const name = short(scenarioName(store.answer), 60);
+  const isTaken = store.pins.some((one) => one.name === name);
+  const own = isTaken ? `${short(name, 54)} (${store.pins.length + 1})` : name;
   await changePins("/api/pin", { ...present(), name: own });
 }
 
 // A scenario by what was asked, e.g. "rate 0.9 for sex, sizes kept".
 export function scenarioName({ see }) {
-  const wanted = see.rates.filter((one) => one.wanted !== null);
   const words = { statistical_rate: "rate", representation_rate: "sizes" };
-  const areSizes = wanted.some((one) => one.kind === "representation_rate");
+  const wishes = {}; // the columns of each
+  for (const { kind, wanted, grouping } of see.rates.filter((one) => one.wanted !== null)) {
+    (wishes[`${words[kind]} ${wanted}`] ??= []).push(grouping);
+  }
+  const asked = Object.entries(wishes).map(([wish, names]) => `${wish} for ${together(names)}`);
   return [
     ...(see.means.length ? ["equal means"] : []),
-    ...wanted.map((one) => `${words[one.kind]} ${one.wanted} for ${one.grouping}`),
-    ...(areSizes ? [] : ["sizes kept"]),
+    ...(see.model ? [`for ${see.model.student}`] : []),
+    ...asked,
+    ...(asked.some((wish) => wish.startsWith("sizes")) ? [] : ["sizes kept"]),
   ].join(", ");
 }
 export const rename = (number, name) => changePins("/api/rename", { number, name });

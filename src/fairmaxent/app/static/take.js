@@ -70,7 +70,8 @@ function uses() {
 // What each file is for.
 const FOR = {
   "New rows": { train: "to train on, instead of yours", publish: "to publish" },
-  "Your rows with weights": "weigh them in every table",
+  "Your rows with weights": { train: "to train on, with the weights",
+    weigh: "weigh them in every table" },
   "Saved fit": "more rows and reports, whenever you want",
   Report: "explains it to others",
   "Report as PDF": "explains it on paper",
