@@ -78,7 +78,12 @@ def write_page(folder: Path, record: Mapping[str, Any]) -> None:
         "",
     ]
     lines += [f"![Fairness against utility]({PICTURE})", "", "## Bars", ""]
-    lines += bar_lines({"models": fair.bars, "tables": tables.bars}, settings)
+    for met, title in ((False, "### Missed"), (True, "### Met")):
+        own = {
+            "models": [bar for bar in fair.bars if bar.met == met],
+            "tables": [bar for bar in tables.bars if bar.met == met],
+        }
+        lines += [title, "", *bar_lines(own, settings)]
     lines += section_lines(fair, models["setting"]) + section_lines(
         tables, record["setting"]
     )

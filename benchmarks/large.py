@@ -36,6 +36,7 @@ LIGHT = {
     "spark.sql.shuffle.partitions": "2",
 }
 BY_POLARS, CLIENT, WITHIN = 3.0, 300.0, 0.3
+PART = 250_000  # rows of a file
 IDLE = 20.0  # seconds in which it is measured what processes take while they wait
 # on ten machines of 32 cores, from the CPU seconds of a row and its bytes
 PAPER_BYTES, PAPER_CORES = 500e9, 320
@@ -422,7 +423,16 @@ def costs(sizes: Sizes) -> tuple[list[Table], list[Bar]]:
                 hours = cpu[engine] / size * PAPER_BYTES / 3600
                 paper.append((name, wide, size / count, hours, hours / PAPER_CORES))
                 if engine.startswith("Dask"):
+                    said = fresh(said_beforehand, data)
                     bars += [
+                        *(
+                            Bar(
+                                f"Error of the {process}'s memory foreseen, {what}",
+                                abs(said[process] / found[process] - 1),
+                                WITHIN,
+                            )
+                            for process in ("client", "worker")
+                        ),
                         Bar(f"Client, {what}", found["client"], CLIENT, "MB"),
                         Bar(
                             f"Dask's CPU, {what}",
@@ -456,10 +466,9 @@ def write_rows(folder: str, rows: int, columns: int, share: float) -> None:
     kept = ["income", "sex"]
     kept += [name for name in adult.columns if name not in kept][: columns - 2]
     Path(folder).mkdir()
-    part = min(rows, 250_000)
-    for number, begin in enumerate(range(0, rows, part)):
+    for number, begin in enumerate(range(0, rows, PART)):
         rng = np.random.default_rng(number)
-        count = min(part, rows - begin)
+        count = min(PART, rows - begin)
         own = rng.integers(len(adult), size=count)
         made = {}
         for name in kept:
@@ -566,6 +575,8 @@ def said_beforehand(data: str) -> dict[str, float]:
         "distinct": found.distinct,
         "memory": found.memory / 1e6,
         "bytes": found.passes * size / 1e6,
+        "client": found.client / 1e6,
+        "worker": found.worker(2, PART) / 1e6,
     }
 
 

@@ -28,6 +28,7 @@ LIBRARIES = (
     "dask",
     "distributed",
     "fairlearn",
+    "oxonfair",
 )
 
 

@@ -24,6 +24,8 @@ from fairmaxent.errors import (
     LevelError,
     Option,
     check_choice,
+    checked_number,
+    unfit,
 )
 from fairmaxent.fairness.fair_table import algorithm_1, reweigh
 from fairmaxent.fairness.rates import Measure, check_rate
@@ -52,6 +54,7 @@ ThetaName = Literal["d", "b", "w"]
 SolverName = Literal["newton", "newton-cg"]
 # the share of each level of columns; or of all of them, as `feature_names` has them
 Theta = Mapping[str, Mapping[object, float]] | Sequence[float] | Reals
+_WANTED = "name a rule of the paper, or give a share for each level, by column"
 
 __all__ = [
     "Drawn",
@@ -286,11 +289,18 @@ def _own_shares(theta: Theta, domain: Domain) -> dict[int, Reals]:
         for name, wanted in theta.items():
             attribute = domain.attribute(name)
             levels = np.zeros(attribute.size)
+            if not isinstance(wanted, Mapping):
+                raise unfit("theta", theta, _WANTED)
             for value, share in wanted.items():
-                levels[attribute.level(value)] = share
+                levels[attribute.level(value)] = checked_number(
+                    "theta", share, "be a positive share", lambda share: share > 0
+                )
             shares[domain.index(name)] = levels
     else:
-        array = np.asarray(theta, dtype=float)
+        try:
+            array = np.asarray(theta, dtype=float)
+        except (TypeError, ValueError, OverflowError) as problem:
+            raise unfit("theta", theta, _WANTED) from problem
         ends = np.cumsum(domain.sizes)
         if array.shape != (ends[-1],):
             raise InputError(

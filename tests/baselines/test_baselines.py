@@ -125,40 +125,6 @@ def test_king_zeng_balances_groups_and_leaves_their_outcomes(groups, outcomes):
     assert joint_rates(result, columns) == pytest.approx((1.0, own_statistical))
 
 
-def test_king_zeng_takes_shares_by_group():
-    frame, _ = biased((3,))
-    for wanted in ({"g0": 0.2, "g1": 0.7, "g2": 0.1}, {"g0": 0.5, "g1": 0.5, "g2": 0}):
-        weights = baselines.king_zeng(frame, "y", "z0", shares=wanted).weights()
-        assert counted(frame, weights).groupby("z0")[
-            "probability"
-        ].sum().to_dict() == pytest.approx(wanted)
-    frame, columns = biased((2, 2))
-    wanted = {
-        ("g0", "g0"): 0.1,
-        ("g0", "g1"): 0.2,
-        ("g1", "g0"): 0.3,
-        ("g1", "g1"): 0.4,
-    }
-    weights = baselines.king_zeng(frame, "y", columns, shares=wanted).weights()
-    assert counted(frame, weights).groupby(columns)[
-        "probability"
-    ].sum().to_dict() == pytest.approx(wanted)
-
-
-@pytest.mark.parametrize(
-    ("shares", "message"),
-    [
-        ({"g0": 0.5}, "shares must sum to 1"),
-        ({"g0": 1.5, "g1": -0.5}, "must be between 0 and 1"),
-        (0.5, "give the share of each group"),
-        ({"g7": 1.0}, "no level 'g7'"),
-    ],
-)
-def test_shares_that_mean_nothing_are_refused(shares, message):
-    with pytest.raises(fairmaxent.InputError, match=message):
-        baselines.king_zeng(biased()[0], "y", "z0", shares=shares)
-
-
 @shapes
 @reweighing
 def test_the_marginal_is_that_of_the_weighted_rows(method, groups, outcomes):

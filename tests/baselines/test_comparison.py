@@ -4,7 +4,9 @@ hand.
 
 import importlib
 import itertools
+import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -212,6 +214,10 @@ def test_the_text_has_the_verdict_first_in_80_columns(results):
     assert "rate of income = >50K" in " ".join(str(one).split())
 
 
+def good_level(domain):
+    return domain.attribute("income").labels.index(">50K")
+
+
 @pytest.mark.parametrize("method", ["raw", "Kamiran-Calders"])
 def test_decisions_are_those_about_everybody(results, method):
     """By hand: each row is decided about by a tree that did not learn from its fold."""
@@ -235,8 +241,10 @@ def test_decisions_are_those_about_everybody(results, method):
             seen[~train]
         )
     found = next(result.scores for result in one.results if result.method == method)
+    assert found.decided == (decided == good_level(domain)).mean()
+    assert f"  {found.decided:.0%}  {found.predicted_rate:.3f}  " in str(one)
     assert found.accuracy == pytest.approx((decided == codes[:, outcome]).mean())
-    good = domain.attribute("income").labels.index(">50K")
+    good = good_level(domain)
     women = frame["sex"].to_numpy() == "Female"
     rates = sorted((decided[who] == good).mean() for who in (women, ~women))
     assert found.predicted_rate == pytest.approx(rates[0] / rates[1])
@@ -354,9 +362,10 @@ def test_methods_of_fairlearn_are_fairlearns(monkeypatch):
     from sklearn.preprocessing import OneHotEncoder
     from sklearn.tree import DecisionTreeClassifier
 
-    only(monkeypatch, *models.FAIRLEARN)
+    only(monkeypatch, *models.TRAINED)
+    monkeypatch.setattr(importlib, "import_module", without("oxonfair"))
     frame = biased_table().drop("age", "weight")
-    found = fairmaxent.compare(
+    *found, oxonfair = fairmaxent.compare(
         frame, "income", "sex", favourable=">50K", folds=2
     ).results
     domain = fairmaxent.Domain.infer(frame)
@@ -394,25 +403,100 @@ def test_methods_of_fairlearn_are_fairlearns(monkeypatch):
         )
         shares = sorted(own[sex == group].mean() for group in (0, 1))
         assert result.scores.predicted_rate == pytest.approx(shares[0] / shares[1])
+        assert result.scores.decided == pytest.approx(own.mean())
+    assert "pip install oxonfair" in str(oxonfair.refused)
+
+
+def without(*libraries):
+    """Imports, as they are where these libraries are not installed."""
+    found = importlib.import_module
+
+    def import_module(name):
+        if name.startswith(libraries):
+            raise ImportError(name)
+        return found(name)
+
+    return import_module
+
+
+class OneGroup:
+    """Stands in for a thresholder of groups: it decides for the first group alone."""
+
+    def __init__(self, predictor, people):
+        assert predictor.predict_proba(people["data"]).shape == (40, 2)
+        assert len(people["target"]) == len(people["groups"]) == 40
+
+    def fit(self, objective, constraint, value):
+        assert (objective, constraint, value) == ("accuracy", "parity", 0.01)
+
+    def predict(self, people):
+        assert not people["target"].any()
+        return people["groups"] == 0
+
+
+def test_a_third_of_the_people_is_held_out_for_oxonfair(monkeypatch):
+    metrics = SimpleNamespace(accuracy="accuracy", demographic_parity="parity")
+    library = SimpleNamespace(FairPredictor=OneGroup, group_metrics=metrics)
+    monkeypatch.setitem(sys.modules, "oxonfair", library)
+    frame = biased_table()
+    (result,) = compared_by_oxonfair(monkeypatch, frame)
+    assert result.scores.decided == (frame["sex"] == "Female").mean()
+    assert result.scores.predicted_rate == 0
+
+
+def test_oxonfair_is_oxonfairs(monkeypatch):
+    """By hand: the same trees, each about the fold that it did not learn from."""
+    oxonfair = pytest.importorskip("oxonfair")
+    from sklearn.tree import DecisionTreeClassifier
+
+    frame = biased_table().drop("age", "weight")
+    (result,) = compared_by_oxonfair(monkeypatch, frame)
+    domain = fairmaxent.Domain.infer(frame)
+    codes = domain.encode(frame)
+    outcome = domain.index("income")
+    seen = np.delete(codes, outcome, axis=1)
+    good = codes[:, outcome] == 1
+    sex = codes[:, domain.index("sex")].astype(int)
+    fold = np.random.default_rng(0).permutation(len(frame)) % 2
+    decided = np.empty(len(frame), dtype=bool)
+    for left_out in (0, 1):
+        train = np.flatnonzero(fold != left_out)
+        test = fold == left_out
+        order = train[np.random.default_rng(left_out).permutation(len(train))]
+        held, learned = np.split(order, [len(order) // 3])
+        tree = DecisionTreeClassifier(min_samples_leaf=20, random_state=0)
+        tree.fit(seen[learned], good[learned])
+        people = oxonfair.DataDict(good[held], seen[held], sex[held])
+        fair = oxonfair.FairPredictor(tree, people)
+        metrics = oxonfair.group_metrics
+        fair.fit(metrics.accuracy, metrics.demographic_parity, 0.01)
+        others = oxonfair.DataDict(good[test], seen[test], sex[test])
+        decided[test] = fair.predict(others)
+    assert result.scores.accuracy == (decided == good).mean()
+    assert result.scores.decided == decided.mean()
+
+
+def compared_by_oxonfair(monkeypatch, frame):
+    only(monkeypatch, "OxonFair")
+    frame = frame.drop("age", "weight", strict=False)
+    return fairmaxent.compare(
+        frame, "income", "sex", favourable=">50K", folds=2
+    ).results
 
 
 def test_what_a_method_cannot_learn_from_or_where_it_is_not_installed_is_said(
     monkeypatch,
 ):
-    only(monkeypatch, *models.FAIRLEARN, "massaging")
+    only(monkeypatch, *models.TRAINED, "massaging")
     frame = biased_table().drop("age", "weight")
     three = frame.with_columns(income=pl.Series(np.resize(["a", "b", "c"], len(frame))))
-    *_, remover, massaging = fairmaxent.compare(three, "income", "sex", folds=2).results
+    *_, remover, _, massaging = fairmaxent.compare(
+        three, "income", "sex", folds=2
+    ).results
     assert remover.scores is not None  # which does not ask for two outcomes
     assert "two levels, and here there are 3" in str(massaging.refused)
-    found = importlib.import_module
-
-    def without(name):
-        if name.startswith(("fairlearn", "sklearn")):
-            raise ImportError(name)
-        return found(name)
-
-    monkeypatch.setattr(importlib, "import_module", without)
+    absent = without("fairlearn", "oxonfair", "sklearn")
+    monkeypatch.setattr(importlib, "import_module", absent)
     for result in fairmaxent.compare(frame, "income", "sex", folds=2).results:
         assert "pip install" in str(result.refused)
 

@@ -22,7 +22,7 @@ from clifiles import biased_table
 from fairmaxent import InputError, debias
 from fairmaxent.cli import debias as command
 from fairmaxent.cli.group import group
-from fairmaxent.data.table import Table
+from fairmaxent.data.table import Table, match_rows
 from fairmaxent.engines.cluster_partitions import PartitionedRows, Partitions
 from fairmaxent.maxent import optimum as maxent
 from fairmaxent.maxent.priors.mixture import Mixture
@@ -229,6 +229,25 @@ def test_newton_on_thinned_partitions_ends_where_newton_in_memory_does(both, ske
     assert solution.value == pytest.approx(exact.value, abs=1e-10)
     assert there.thinned(250).prior.rows < 253 < there.prior.rows
     assert there.thinned(10**6) is there
+
+
+def test_rows_are_divided_among_partitions_by_their_mass(both, skewed):
+    parts, whole = skewed
+    blocks = both[1].distribution.blocks
+    tilted = PartitionedRows.of(blocks, parts).tilt(np.zeros(blocks.width))
+    (cells,) = whole.tables([(0,)], blocks.levels)
+    roots = np.repeat(np.flatnonzero(cells), 1500)
+    np.random.default_rng(0).shuffle(roots)
+    drawn = tilted.draw(roots, np.random.default_rng(1), spread=True).codes
+    np.testing.assert_array_equal(drawn[:, 0], roots)
+    places = match_rows(whole.codes, drawn, blocks.levels)
+    assert (whole.counts[places] > 0).all()
+    part_of = np.searchsorted([80, 200], np.arange(whole.distinct), side="right")
+    for root in np.flatnonzero(cells):
+        own = whole.codes[:, 0] == root
+        mass = np.bincount(part_of[own], whole.counts[own], minlength=3)
+        drawn_of = np.bincount(part_of[places[roots == root]], minlength=3)
+        np.testing.assert_allclose(drawn_of / 1500, mass / mass.sum(), atol=0.06)
 
 
 class Killer(distributed.SchedulerPlugin):

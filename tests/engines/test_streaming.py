@@ -279,6 +279,14 @@ def wide(tmp_path_factory):
     return folder
 
 
+def test_workers_share_the_distinct_rows_and_the_client_has_none():
+    few, many = Foreseen(1_000, (9,) * 8), Foreseen(5_000_000, (9,) * 8)
+    assert few.client == many.client < 300e6
+    for workers in (2, 10):
+        more = many.worker(workers, 250_000) - few.worker(workers, 250_000)
+        assert more == pytest.approx((many.memory - few.memory) / workers)
+
+
 def test_the_distinct_rows_of_a_fit_are_foreseen(wide):
     found = foresee(nw.from_native(pl.scan_parquet(wide)))
     distinct = pl.read_parquet(wide).n_unique()
@@ -340,6 +348,7 @@ def test_inspect_says_of_a_folder_what_a_fit_takes(folder):
     told = run("inspect", "parts", *ROLES).stdout
     assert f"reads it twice ({2 * size / 1000:.1f} kB in all)" in told
     assert "polars on this machine is the cheapest way" in told
+    assert "The client of a cluster would take about 200.0 MB, and each of 10" in told
     alone = run("inspect", "data.parquet", *ROLES).stdout
     assert "reads it" not in alone
     small = run("inspect", "parts", *ROLES, "--max-memory", "1kB", code=3).stderr

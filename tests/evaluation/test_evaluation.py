@@ -331,6 +331,12 @@ def test_what_cannot_be_evaluated_is_refused(arguments, options, message):
         evaluated(*arguments, **options)
 
 
+def test_a_secret_named_twice_is_guessed_once():
+    once = evaluated(NEW, secrets=["age", "sex"], attacks=20)
+    twice = evaluated(NEW, secrets=["age", "sex", "age"], attacks=20)
+    assert twice.to_dict()["risks"] == once.to_dict()["risks"]
+
+
 def test_a_constant_outcome():
     constant = [
         table.with_columns(hired=pl.lit("no")) for table in (NEW, REAL, CONTROL)

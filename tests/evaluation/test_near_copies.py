@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from fairmaxent import evaluate
-from fairmaxent.evaluation.attacks import _nearly_found, near_copies
+from fairmaxent.evaluation.attacks import Risk, _nearly_found, near_copies
 from fairmaxent.evaluation.pooled import pool
 
 PEOPLE = 10_000
@@ -101,6 +101,20 @@ def test_there_is_no_answer_without_numbers_or_without_control_rows():
     texts = real[["job", "sex"]]
     pooled, _ = pool({"real": texts, "new": texts, "control": texts})
     assert near_copies(pooled, confidence=0.95, rng=rng) is None
+
+
+def test_the_sizes_of_a_step_share_one_confidence():
+    """Three are tried and the best is told, so each has a third of the error."""
+    rng = np.random.default_rng(4)
+    real = people(rng, 400)
+    new = pd.concat([people(rng, 380), stepped(real, rng, 20)])
+    pooled, _ = pool({"real": real, "new": new, "control": people(rng, 300)})
+    told = near_copies(pooled, confidence=0.94, rng=rng).risk
+    rows = [np.arange(400), np.arange(800, 1_100)]
+    numeric = [real.columns.get_loc(name) for name in ("age", "hours", "rent")]
+    hits = [_nearly_found(pooled, numeric, step, rows) for step in (0.0, 0.002, 0.02)]
+    risks = [Risk.of_hits(each, 0.98) for each in hits]
+    assert told == max(risks, key=lambda risk: risk.low)
 
 
 def test_the_verdict_says_how_many_people_it_concerns():

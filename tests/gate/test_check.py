@@ -161,9 +161,9 @@ def test_front_doors_agree(seeds, tmp_path):
             "sex": rng.choice(["F", "M"], size),
             "age": rng.choice(["old", "x, y"], size),
         }
-        frame = pl.DataFrame(
-            columns | {"hired": np.where(rng.random(size) < rng.random(), "yes", "no")}
-        )
+        columns["hired"] = np.where(rng.random(size) < rng.random(), "yes", "no")
+        columns["score"] = rng.random(size).round(2)
+        frame = pl.DataFrame(columns)
         asked = {
             "outcome": "hired",
             "protected": list(rng.permutation(["sex", "age"])[: rng.integers(1, 3)]),
@@ -175,6 +175,14 @@ def test_front_doors_agree(seeds, tmp_path):
         asked |= {"favourable": "yes"} if rng.random() < 0.7 else {}
         asked |= {"representation_rate": 0.5} if rng.random() < 0.3 else {}
         asked |= {"groups": "joint"} if rng.random() < 0.3 else {}
+        if seed % 10 == 0:  # they take longer
+            asked |= {"favourable": "yes", "predictions": "score", "threshold": 0.4}
+            kind = rng.choice(["equal_opportunity", "equalised_odds", "calibration"])
+            asked[str(kind)] = round(float(rng.uniform(0.05, 1)), 2)
+        elif seed % 10 == 5:
+            asked |= {"smallest_group": 0, "statistical_difference": 0.1}
+            asked["against"] = str(tmp_path / "earlier.parquet")
+            frame.sample(size // 2, seed=seed).write_parquet(asked["against"])
         frame.write_parquet(table) if seed % 5 else frame.write_csv(table)
         try:
             result = check(frame, **asked)

@@ -256,8 +256,8 @@ def test_sizes_on_their_limit_seldom_fail(size):
     assert failing(size, 1 / 4) >= 0.7
 
 
-def test_groups_that_a_drawn_table_has_nobody_of_do_not_matter():
-    """The number of people needed is found by drawing tables, some with gaps."""
+def test_people_are_needed_of_every_group_whose_size_is_compared():
+    """Even of so few and so many that scores are infinite."""
     table = pd.DataFrame({"race": np.repeat(["A", "B", "C", "D"], [2, 9, 8, 20])})
     asked = {"representation_rate": 0.3, "confident": True}
     (found,) = check(table.assign(y="yes"), "y", "race", **asked).findings

@@ -73,10 +73,7 @@ def baseline_kamiran_calders():
 
 
 def baseline_king_zeng():
-    rows = baselines.king_zeng(
-        discrete(rows=500), "y", "z0", shares={"g0": 0.6, "g1": 0.4}
-    )
-    return _baseline(baselines.king_zeng) | {"shares": array(rows.weights())}
+    return _baseline(baselines.king_zeng)
 
 
 def baseline_calmon():

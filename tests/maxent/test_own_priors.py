@@ -288,6 +288,11 @@ def test_theta_is_what_the_fit_has_then():
         ({"sex": {"f": 0.5, "m": 0.6}}, "must sum to 1"),
         ({"sax": {"f": 0.5}}, "did you mean 'sex'"),
         ({"sex": {"x": 0.5}}, "'x'"),
+        ({"sex": 0.5}, "give a share for each level, by column"),
+        ({"sex": {"f": "half", "m": 0.5}}, "theta is 'half'"),
+        ({"sex": {"f": 10**400, "m": 0.5}}, "must be a positive share"),
+        (..., "give a share for each level, by column"),
+        ([0.5, "x"], "give a share for each level, by column"),
     ],
 )
 def test_a_theta_that_cannot_be_meant_is_refused(theta, message):

@@ -226,7 +226,9 @@ def test_check_counts_clusters_wherever_the_rows_are():
     frame = draw(rng, "mixed").with_columns(w=pl.Series(rng.uniform(0.5, 2, 300)))
     how = {"favourable": True, "statistical_rate": 0.8, "confident": True}
     for weight in (None, "w"):
-        wanted = rate(frame, cluster="household", weight=weight)
+        wanted = rate(
+            frame, cluster="household", weight=weight, confidence=1 - 0.8 * 0.05
+        )
         for table in (frame, frame.to_pandas(), frame.lazy()):
             found = check(
                 table, "hired", "sex", cluster="household", weight=weight, **how

@@ -28,6 +28,7 @@ from fairmaxent.relabelling.closed_loop import (
     wanted_shares,
     wish,
 )
+from fairmaxent.relabelling.lessons import lesson
 from fairmaxent.relabelling.task import MOST_TRAININGS
 from tables import hiring
 
@@ -279,6 +280,9 @@ def test_a_group_is_moved_at_most_so_far():
     assert kept_near(task, known_by(task), far).tolist() == [8.0, -8.0]
     known = known_by(task, is_own=False)
     assert kept_near(task, known, far).tolist() == [3.0, -3.0]
+    # what counts is how far anybody's gain is moved: x hardly tells of the first group
+    known = known_by(task, moves=[[0.1, 0.9], [0.05, 0.95]], is_own=False)
+    np.testing.assert_allclose(kept_near(task, known, far), [30.0, -3 / 0.95])
 
 
 # ---------------------------------------------------------------- the search
@@ -505,3 +509,25 @@ def test_a_student_who_decides_equally_is_left_alone():
     assert found.way == "none"
     # two thirds four times, folds twice, and one of everybody
     assert found.trainings == pytest.approx(4 * 2 / 3 + 2 * 2 + 1, abs=0.02)
+
+
+def test_if_the_group_is_hidden_students_of_folds_have_teachers_of_their_own(
+    monkeypatch,
+):
+    task = groups_of(30, 30, sees_group=False, train=Nobody)
+    known = known_by(task)
+    own = [replace(known, trainings=float(held)) for held in range(3)]
+    taught = []
+
+    def noted(task, known, offsets):
+        taught.append(known)
+        return lesson(task, known, offsets)
+
+    monkeypatch.setattr(closed_loop, "known_without", lambda *_: iter(own))
+    monkeypatch.setattr(closed_loop, "lesson", noted)
+    ask_folds(task, known, np.array([0.1, -0.1]), 2)
+    assert taught == own
+    taught.clear()
+    seen = replace(task, sees_group=True)
+    ask_folds(seen, known, np.array([0.1, -0.1]), 2)
+    assert taught == [known] * 3

@@ -53,7 +53,16 @@ _RULE = (
     "Surely: in 95 of 100 trials of methods that are equally good, none is set aside,"
     " although people and trained models vary.",
 )
-_HEAD = ("method", "sizes", "outcomes", "accuracy", "decisions", "95% range", "CPU s")
+_HEAD = (
+    "method",
+    "sizes",
+    "outcomes",
+    "accuracy",
+    "for",
+    "rate",
+    "95% range",
+    "CPU s",
+)
 
 
 @dataclass(frozen=True)
@@ -234,6 +243,7 @@ class MethodComparison:
             "predicted_rate",
             "accuracy",
             "true_accuracy",
+            "decided",
             "seconds",
         ):
             table[column] = [
@@ -274,8 +284,8 @@ def compare(
     ``progress(method, share)`` is called before each method.
 
     Relabelling is tried, and so is a table that is made for the classifier
-    (``model=``), which needs ``favourable``. fairlearn's methods are tried where it is
-    installed.
+    (``model=``), which needs ``favourable``. Methods of fairlearn and OxonFair are
+    tried where these are installed.
 
     ``truth`` names a column with what really happened, in the values of the outcome and
     missing where nobody knows. No model sees it; accuracy is then measured against it
@@ -391,15 +401,19 @@ def methods_table(results: Sequence[TriedMethod]) -> str:
             interval = "{:.2f}–{:.2f}".format(*scores.predicted_interval)
         last = f"{scores.seconds:,.2f}"
         if scores.true_accuracy is not None:
-            last = cell_text(scores.true_accuracy)
+            last = _rate(scores.true_accuracy)
             head = (*_HEAD[:-1], "truth")
+        decided = "–"
+        if scores.decided is not None:
+            decided = f"{scores.decided:.0%}"
         rows.append(
             [
                 tried.method,
-                cell_text(scores.representation_rate),
-                cell_text(scores.statistical_rate),
-                cell_text(scores.accuracy),
-                cell_text(scores.predicted_rate),
+                _rate(scores.representation_rate),
+                _rate(scores.statistical_rate),
+                _rate(scores.accuracy),
+                decided,
+                _rate(scores.predicted_rate),
                 interval,
                 last,
             ]
@@ -407,6 +421,10 @@ def methods_table(results: Sequence[TriedMethod]) -> str:
     if not rows:
         return ""
     return "\n".join(table_lines(head, rows))
+
+
+def _rate(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
 
 
 def _reading_aid(comparison: MethodComparison) -> Iterator[str]:
@@ -427,11 +445,9 @@ def _reading_aid(comparison: MethodComparison) -> Iterator[str]:
     models = {"tree": "decision tree", "logistic": "logistic regression"}
     yield (
         f"A {models[comparison.classifier]} learned from each result and decided about"
-        " other people: accuracy is how often it was right,"
-    )
-    yield (
-        "decisions the lowest over the highest rate that it gave, and where that"
-        " lies among all such people."
+        " other people: accuracy is how often it was right, for the share of people"
+        " whom it decided for, and rate the lowest over the highest share of a group,"
+        " with where that lies among all such people."
     )
     yield (
         "Deciding the same for everybody would be right in"

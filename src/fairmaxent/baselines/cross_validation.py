@@ -14,11 +14,11 @@ import narwhals as nw
 import numpy as np
 
 from fairmaxent import baselines
-from fairmaxent.baselines.models import FAIRLEARN, CodedFold
+from fairmaxent.baselines.models import OXONFAIR, TRAINED, CodedFold
 from fairmaxent.data import frames
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain, bound
-from fairmaxent.data.roles import Roles
+from fairmaxent.data.roles import Roles, listed
 from fairmaxent.data.table import Codes, Indices, Mask, Reals
 from fairmaxent.errors import FairMaxEntError, LevelError
 from fairmaxent.fairness.rates import Measure
@@ -68,6 +68,8 @@ class Scores:
     seconds: float
     true_accuracy: float | None = None
     """Against what really happened, where that is known."""
+    decided: float | None = None
+    """The share of people whom it gives the favourable outcome."""
 
     def right(self, *, by_truth: bool) -> float:
         """How often decisions are right."""
@@ -167,7 +169,7 @@ class CrossValidation:
         decided = None
         began = time.process_time()
         if isinstance(method, str):
-            decided = FAIRLEARN[method](self._coded(train, test, fold))
+            decided = TRAINED[method](self._coded(train, test, fold))
             rates = self._rates(train, None)
             return _Fold(*rates, time.process_time() - began, tested, decided)
         rows, weights = method(train, self.request, self.seed + fold)
@@ -219,7 +221,11 @@ class CrossValidation:
             decided[fold.tested] = fold.decided
         outcome = self.domain.index(self.request.outcome)
         recorded = self.domain.encode(self.frame.to_native())[:, outcome]
-        scores = replace(scores, accuracy=float((decided == recorded).mean()))
+        scores = replace(
+            scores,
+            accuracy=float((decided == recorded).mean()),
+            decided=self._share_favoured(decided),
+        )
         right = decided == recorded
         is_known = np.ones(len(right), dtype=bool)
         if self.truth is not None:
@@ -245,6 +251,14 @@ class CrossValidation:
             without[0][place] = self._rate_among(decided, others)
             without[1][place] = right[others & is_known].mean()
         return TriedMethod(name, scores, None, without)
+
+    def _share_favoured(self, decided: Codes) -> float | None:
+        """The share of people with the favourable outcome, if one was named."""
+        if self.request.favourable is None:
+            return None
+        outcome = self.domain.attribute(self.request.outcome)
+        favourable = [outcome.level(one) for one in listed(self.request.favourable)]
+        return float(np.isin(decided, favourable).mean())
 
     @cached_property
     def _part_of_row(self) -> Codes:
@@ -320,14 +334,15 @@ class CrossValidation:
 
 def python_name(method: str) -> str:
     """Where Python has another method."""
-    if method in FAIRLEARN:
-        return f"fairlearn's {method}"
+    if method in TRAINED:
+        library = "oxonfair" if method == OXONFAIR else "fairlearn"
+        return f"{library}'s {method}"
     function = _BASELINES[method].__name__
     return f"fairmaxent.baselines.{function}(frame, outcome, protected)"
 
 
 def methods(model: Model | None = None) -> dict[str, Method | str]:
-    """Every method, fairmaxent's first, and fairlearn's by their names.
+    """Every method, fairmaxent's first, and those that train models by their names.
 
     The table of one is made for ``model``.
     """
@@ -338,7 +353,7 @@ def methods(model: Model | None = None) -> dict[str, Method | str]:
         "model": partial(_weights, model=model),
     }
     ours |= {name: _baseline(call) for name, call in _BASELINES.items()}
-    return ours | {name: name for name in FAIRLEARN}
+    return ours | {name: name for name in TRAINED}
 
 
 def _rows(train: Any, request: Request, seed: int) -> Training:

@@ -1,6 +1,5 @@
 """The data in codes, and the methods that weigh their rows."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypedDict, Unpack
@@ -19,7 +18,7 @@ from fairmaxent.data.draws import (
 from fairmaxent.data.reading import encode_table
 from fairmaxent.data.roles import ColumnNames, Roles, check_roles, read_columns
 from fairmaxent.data.table import Blocks, Codes, Reals, Table, ratio, tally
-from fairmaxent.errors import InfeasibleError, TargetError, checked_number
+from fairmaxent.errors import InfeasibleError
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.maxent.priors.rows import Rows
 
@@ -201,59 +200,14 @@ def kamiran_calders(
 
 
 def king_zeng(
-    frame: Any,
-    outcome: str,
-    protected: ColumnNames,
-    *,
-    shares: Mapping[Any, float] | None = None,
-    **options: Unpack[MethodOptions],
+    frame: Any, outcome: str, protected: ColumnNames, **options: Unpack[MethodOptions]
 ) -> WeightedRows:
-    """Weighting for representation: t(y, z) = wanted share(z)·P(y | z).
+    """Weighting for representation: t(y, z) = P(y | z) / number of groups.
 
     It keeps the outcomes within each group. King and Zeng, "Logistic regression in rare
-    events data", 2001, with groups instead of events. ``shares`` gives the share of
-    every joint group of the protected columns, ``{"Female": 0.6, "Male": 0.4}`` for one
-    column and ``{("Female", "Black"): 0.3, …}`` for several; by default all groups that
-    have rows get equal shares.
+    events data", 2001, with groups instead of events: all joint groups of the protected
+    columns that have rows get equal shares.
     """
     data = CodedData.read(frame, outcome, protected, **options)
-    if shares is None:
-        wanted = data.equal_shares
-    else:
-        wanted = _read_shares(data, shares)
-    return WeightedRows.of(data, data.empirical * ratio(wanted, data.group_shares))
-
-
-def _read_shares(data: CodedData, shares: Mapping[Any, float]) -> Reals:
-    """The wanted share of each joint group."""
-    columns = data.roles.attributes[1:]
-    if not isinstance(shares, Mapping):
-        raise TargetError(
-            f"shares is {shares!r}; give the share of each group, e.g. {{'Female': 0.5,"
-            " 'Male': 0.5}"
-        )
-    wanted = np.zeros(data.blocks.shape(0)[1:])
-    for group, share in shares.items():
-        values = group if len(columns) > 1 else (group,)
-        if not isinstance(values, tuple) or len(values) != len(columns):
-            raise TargetError(
-                f"shares has the group {group!r}; give a value of each protected"
-                " column, as a tuple"
-            )
-        levels = tuple(
-            column.exact_level(value)
-            for column, value in zip(columns, values, strict=True)
-        )
-        wanted[levels] += checked_number(
-            f"shares[{group!r}]",
-            share,
-            "be between 0 and 1",
-            lambda part: 0 <= part <= 1,
-        )
-    wanted = wanted.ravel()
-    if abs(wanted.sum() - 1) > 1e-6 or (wanted[data.group_shares <= 0] > 0).any():
-        raise TargetError(
-            "shares must sum to 1, and no group without rows can have one; correct the"
-            " shares"
-        )
-    return wanted / wanted.sum()
+    wanted = ratio(data.equal_shares, data.group_shares)
+    return WeightedRows.of(data, data.empirical * wanted)

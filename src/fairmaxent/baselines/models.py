@@ -1,6 +1,6 @@
 """Methods that need a model.
 
-Massaging changes outcomes; fairlearn's methods train the classifier itself.
+Massaging changes outcomes; those of fairlearn and OxonFair train the classifier itself.
 """
 
 import warnings
@@ -15,6 +15,9 @@ from fairmaxent.data import frames
 from fairmaxent.data.roles import ColumnNames
 from fairmaxent.data.table import Axes, Codes, Mask, Reals
 from fairmaxent.errors import InputError, first_line
+
+OXONFAIR = "OxonFair"
+_DIFFERENCE = 0.01  # between shares, that OxonFair may leave: fairlearn's default
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,10 +109,33 @@ def correlation_remover(fold: CodedFold) -> Codes:
     return np.asarray(model.predict(fold.others), dtype=int)
 
 
-FAIRLEARN: Mapping[str, Callable[[CodedFold], Codes]] = {
+def oxonfair(fold: CodedFold) -> Codes:
+    """Delaney et al. 2024: thresholds for each group, found on people held out."""
+    library = frames.load_library("oxonfair")
+    bad, good = two_levels(fold.outcomes)
+    order = np.random.default_rng(fold.seed).permutation(len(fold.outcomes))
+    held, learned = np.split(order, [len(order) // 3])
+    is_good = fold.outcomes == good
+
+    def people(columns: Codes, labels: Mask) -> dict[str, Any]:
+        return {"data": columns, "target": labels, "groups": fold.groups(columns)}
+
+    model = library.FairPredictor(
+        fold.classifier.fit(fold.columns[learned], is_good[learned]),
+        people(fold.columns[held], is_good[held]),
+    )
+    metrics = library.group_metrics
+    model.fit(metrics.accuracy, metrics.demographic_parity, _DIFFERENCE)
+    unknown = np.zeros(len(fold.others), dtype=bool)  # which it does not look at
+    decisions = model.predict(people(fold.others, unknown))
+    return np.where(decisions, good, bad)
+
+
+TRAINED: Mapping[str, Callable[[CodedFold], Codes]] = {
     "ExponentiatedGradient": exponentiated_gradient,
     "ThresholdOptimizer": threshold_optimizer,
     "CorrelationRemover": correlation_remover,
+    OXONFAIR: oxonfair,
 }
 
 

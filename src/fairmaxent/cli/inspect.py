@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from typing import Any
 
 import click
-from narwhals import from_native
+import narwhals as nw
 
 from fairmaxent.cli.config import domain_text, toml, toml_section
 from fairmaxent.cli.options import (
@@ -36,7 +37,7 @@ from fairmaxent.data.table import Names
 from fairmaxent.document.text import on_one_line
 from fairmaxent.engines.lazy_counts import foresee
 from fairmaxent.errors import KEEP_COLUMNS, LimitError
-from fairmaxent.files.parquet import loaded, named_part, parts_of
+from fairmaxent.files.parquet import loaded, named_part, parts_of, scan_table
 from fairmaxent.files.reading import STANDARD, TableFile, TableForm
 from fairmaxent.files.write import Staging, write_whole
 from fairmaxent.fit.option_values import rates_in
@@ -54,6 +55,7 @@ _REPEATED = {
 } | {"groups", "weight", "within", "smallest_group"}
 _NAMES = TEXTS["names"]
 _CHOICES = 6  # columns that are named to choose from
+_WORKERS = 10  # of a cluster whose memory is foreseen
 _MUST_BE_PUBLIC = (
     ": every level and edge in it must be public knowledge, so read it and edit it"
 )
@@ -217,17 +219,20 @@ def _read(
         scanned = None if parts is None else reading.scan(data)
         if parts is None or scanned is None:
             return reading.read(data, columns_as.declaration), ()
-        size = sum(part.stat().st_size for part in parts)
-        expected = _foreseen(scanned.frame.drop(weight or (), strict=False), size)
+        expected = _foreseen(scanned.frame.drop(weight or (), strict=False), parts)
         try:
             return replace(scanned, frame=loaded(scanned.frame, data)), (expected,)
         except LimitError as problem:
             raise LimitError(*problem.parts, f". {expected}") from problem
 
 
-def _foreseen(lazy: Any, size: int) -> str:
+def _foreseen(lazy: Any, parts: list[Path]) -> str:
     """What a fit reads and holds, and who should do it."""
-    found = foresee(from_native(lazy))
+    found = foresee(nw.from_native(lazy))
+    sizes = {part: part.stat().st_size for part in parts}
+    largest: Any = scan_table(max(sizes, key=sizes.__getitem__))
+    rows = int(nw.from_native(largest).select(nw.len()).collect().item())
+    read = found.passes * sum(sizes.values())
     advice = "polars on this machine is the cheapest way"
     if found.memory > memory_limit():
         advice = (
@@ -236,9 +241,11 @@ def _foreseen(lazy: Any, size: int) -> str:
         )
     return (
         "To make the table fair, 'debias' does not load it, but reads it twice"
-        f" ({memory_text(found.passes * size)} in all), and once more for weights. It"
-        f" then holds about {found.distinct:,} distinct rows,"
-        f" which takes about {memory_text(found.memory)}: {advice}"
+        f" ({memory_text(read)} in all), and once more for weights. It"
+        f" then holds about {found.distinct:,} distinct rows, which"
+        f" takes about {memory_text(found.memory)}: {advice}. The client of a"
+        f" cluster would take about {memory_text(found.client)}, and each of"
+        f" {_WORKERS} workers {memory_text(found.worker(_WORKERS, rows))}"
     )
 
 

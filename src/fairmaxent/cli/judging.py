@@ -246,9 +246,10 @@ def compare_command(
     boosting --parity probabilities, and 'model' with the table made for the classifier
     (--model). What you ask for applies to fairmaxent only; the other methods have goals
     of their own, and always compare the intersections of the protected columns.
-    fairlearn's are tried where it is installed. All classifiers see the protected
-    columns; what one that does not will decide, 'fairmaxent debias --model MODEL
-    --hide-protected' says. Most of the time goes into methods that train many models.
+    Those of fairlearn and OxonFair are tried where these are installed. All classifiers
+    see the protected columns; what one that does not will decide, 'fairmaxent debias
+    --model MODEL --hide-protected' says. Most of the time goes into methods that train
+    many models.
 
     \b
     fairmaxent compare census.csv --outcome income --protected sex --favourable '>50K'

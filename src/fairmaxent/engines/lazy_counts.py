@@ -66,6 +66,8 @@ _ONE_IN = 32  # distinct rows are counted where the number of all is estimated
 # bytes, measured: of an empty process, of a distinct row, and of each of its levels;
 # and of each pair of levels, whose tables decide how columns depend on each other
 _EMPTY = 150e6
+_DASK = 200e6  # of a process of Dask
+_CELL = 75.0  # of a part that Dask reads
 _ROW = 150.0
 _LEVEL = 3.0
 _PAIR = 24.0
@@ -421,8 +423,24 @@ class Foreseen:
     @property
     def memory(self) -> float:
         """Bytes of the process that holds the distinct rows."""
-        by_row = _ROW + _LEVEL * len(self.sizes)
-        return _EMPTY + by_row * self.distinct + _PAIR * sum(self.sizes) ** 2
+        return _EMPTY + self._of_rows + self._of_pairs
+
+    @property
+    def client(self) -> float:
+        """Bytes of the client of a Dask cluster, which gets sums alone."""
+        return _DASK + self._of_pairs
+
+    def worker(self, workers: int, rows: int) -> float:
+        """Bytes of each worker, which reads parts of so many rows, one at a time."""
+        return _DASK + _CELL * len(self.sizes) * rows + self._of_rows / workers
+
+    @property
+    def _of_rows(self) -> float:
+        return (_ROW + _LEVEL * len(self.sizes)) * self.distinct
+
+    @property
+    def _of_pairs(self) -> float:
+        return _PAIR * sum(self.sizes) ** 2
 
 
 def foresee(lazy: Lazy) -> Foreseen:

@@ -389,7 +389,7 @@ def read_secrets(pooled: Pooled, given: ColumnNames | None) -> Axes:
     """
     names: NameList = pooled.names[:MOST_SECRETS]
     if given is not None:
-        names = read_columns("secrets", given)
+        names = list(dict.fromkeys(read_columns("secrets", given)))  # each once
     if not names:
         raise ColumnError(
             "secrets is empty; name a column, or leave it out for every column"

@@ -277,7 +277,7 @@ def ratios(audit: Audit) -> Iterator[Table]:
 
 def _rows(counts: Counts) -> Iterator[tuple[str, ...]]:
     is_small = counts.is_small
-    impacts = counts.impacts(is_small | ~is_small)
+    impacts = counts.impacts(counts.people > 0)
     of_large = counts.impacts(~is_small)
     for number, name in enumerate(counts.names):
         yield (

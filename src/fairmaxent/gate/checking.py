@@ -51,8 +51,6 @@ from fairmaxent.options import with_options_of
 # worst of the tables enumerated would fail in 5.9 % of draws where 5 % are allowed.
 _GIVEN = 0.8
 _POWER = 0.8  # of tables with the number of people needed, the share that will tell
-_TABLES = 1000  # that are drawn for that number
-_MOST_GROUPS = 20  # that are drawn
 _MOST_PEOPLE = 21.0  # and its logarithm at most
 _STEP = 0.02  # in its logarithm
 _QUARTER = 0.25
@@ -203,9 +201,8 @@ def _reach(sign: int, now: Rate, then: Rate) -> float:
     """How far above the change (or with -1, below it) its interval ends."""
     ends = now.interval or (now.value, now.value)
     before = then.interval or (then.value, then.value)
-    if sign > 0:
-        return float(np.hypot(ends[1] - now.value, then.value - before[0]))
-    return float(np.hypot(now.value - ends[0], before[1] - then.value))
+    far = int(sign > 0)  # the high end of now, and the low one of then
+    return float(np.hypot(ends[far] - now.value, before[1 - far] - then.value))
 
 
 def people_needed(
@@ -213,8 +210,8 @@ def people_needed(
 ) -> dict[str, int]:
     """How many people of each group would tell, where there are fewer.
 
-    Small groups are filled up to a common size, at which four in five tables that are
-    drawn at the rates observed tell. Sizes themselves are compared by more of all.
+    Small groups are filled up to a common size, at which four in five tables with the
+    rates observed tell. Sizes themselves are compared by more of all.
     """
     compared = [table for table in tables if not table.is_alone]
     if not compared:
@@ -252,15 +249,15 @@ def _telling(
     tables: Sequence[GroupedTable], size: float, sure: float, limit: float
 ) -> float:
     """The share of tables with so many people that tell whether a limit is kept."""
-    rng = np.random.default_rng(0)  # one for all: strata vary apart from each other
     comparisons = []
     for table in tables:
-        drawn = table.drawn(_times(table, size), _TABLES, rng)
-        for number, groups in table.peers:
-            fewest = np.argsort(table.people[groups])[:_MOST_GROUPS]
-            comparisons.append(drawn.compare(number, groups[fewest], sure))
-    several = [one for one in comparisons if one.groups > 1]
-    return float(np.mean(intervals.are_beyond(several, limit, sure)))
+        scaled = table.scaled(_times(table, size))
+        comparisons += [
+            scaled.compare(outcome, groups, sure)
+            for outcome, groups in table.peers  # who is compared stays the same
+            if len(groups) > 1
+        ]
+    return intervals.chance_to_tell(comparisons, limit, sure)
 
 
 def _lost(

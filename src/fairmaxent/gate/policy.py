@@ -244,9 +244,8 @@ class Policy:
         for name in KINDS:
             rates = checked_rates(name, getattr(self, name))
             object.__setattr__(self, name, rates)
-            if not isinstance(rates, Mapping):
-                continue
-            for column in rates:
+            columns = rates if isinstance(rates, Mapping) else ()
+            for column in columns:
                 if column not in names:
                     raise ColumnError(
                         Option(name),
@@ -288,23 +287,15 @@ class Policy:
 
         Without any limit, the statistical rate may only be no worse than before.
         """
-        groupings = self.groupings
-        has_limits = False
-        for kind in KINDS:
-            rates = getattr(self, kind)
-            if rates is None:
-                continue
-            has_limits = True
-            for columns in groupings:
-                if isinstance(rates, Mapping):
-                    limit = rates.get(columns[0])
-                else:
-                    limit = rates
-                if limit is not None:
+        asked = [kind for kind in KINDS if getattr(self, kind) is not None]
+        for kind in asked or ["statistical_rate"]:
+            limits = getattr(self, kind)
+            for columns in self.groupings:
+                limit = limits
+                if isinstance(limits, Mapping):
+                    limit = limits.get(columns[0])
+                if limit is not None or not asked:
                     yield kind, columns, limit
-        if not has_limits:
-            for columns in groupings:
-                yield "statistical_rate", columns, None
 
 
 class FilePolicy(NamedTuple):

@@ -191,17 +191,15 @@ class Finding:
     def _who(self) -> str:
         """The groups that are furthest apart, how many they are, and who is not."""
         worst = self.rate.worst
-        ends = (worst.lowest, worst.highest)
-        are_equal = worst.lowest == worst.highest
-        people = " and ".join(
-            f"{group.count or 0:,}"
-            for group in sorted(
-                self.rate.groups, key=lambda group: group.group != worst.lowest
-            )
+        counts = {
+            group.group: f"{group.count or 0:,}"
+            for group in self.rate.groups
             if (group.outcome, group.stratum) == (worst.outcome, worst.stratum)
-            and (are_equal or group.group in ends)
-        )
-        return f"({worst}: {people} people{self.rate.not_compared})"
+        }
+        people = [*counts.values()]
+        if worst.lowest != worst.highest:
+            people = [counts[worst.lowest], counts[worst.highest]]
+        return f"({worst}: {' and '.join(people)} people{self.rate.not_compared})"
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values."""

@@ -33,7 +33,6 @@ from fairmaxent.metrics.groups import (
 )
 from fairmaxent.plain_text import visible
 
-_USUAL = 0.95  # confidence, where only clusters depend on it
 _TINY = 1e-150  # in place of no weight at all, so that its square is not zero
 
 
@@ -121,11 +120,11 @@ class Rate(Number):
 
     The interval is None if the rate is exact.
 
-    The interval covers at least as often as stated. It is wide if groups are many and
-    small: see those of the `groups`. Groups that have no weight in the relevant rows
-    have no rate: they are not compared, and listed in `left_out`. Within strata, so are
-    groups that are alone in theirs. Groups that are too small to decide the value are
-    in `set_apart`. The value is NaN if they leave nothing to compare.
+    The interval covers about as often as stated, or more often. It is wide if groups
+    are many and small: see those of the `groups`. Groups that have no weight in the
+    relevant rows have no rate: they are not compared, and listed in `left_out`. Within
+    strata, so are groups that are alone in theirs. Groups that are too small to decide
+    the value are in `set_apart`. The value is NaN if they leave nothing to compare.
     """
 
     value: float
@@ -435,7 +434,6 @@ class GroupedTable:
         """Some groups (last axis) and outcomes, to be compared."""
         count = groups.shape[-1]
         pairs = max(count * (count - 1) // 2, 1)
-        # behind the axis of drawn tables, if there is one
         counts = self.known(1 - (1 - confidence) / pairs)[..., outcomes, groups]
         if self.dependence is not None:
             counts = self.dependence.compared(counts, outcomes, groups)
@@ -443,35 +441,12 @@ class GroupedTable:
             return self.surpluses.compared(counts, (outcomes, groups))
         return intervals.Compared(counts, self.are_shares)
 
-    def drawn(
-        self, times: Reals, tables: int, rng: np.random.Generator
-    ) -> "GroupedTable":
-        """Tables drawn at these rates (first axis), with so many times the people.
-
-        That is, of each group; only `compare` knows of the new axis.
-        """
-        factors = np.ones(self.rates.shape)
+    def scaled(self, times: Reals) -> "GroupedTable":
+        """The table with so many times the people of each group, at the same rates."""
         surpluses = self.surpluses
         if surpluses is not None:
-            factors = surpluses.factors
             surpluses = replace(surpluses, added=surpluses.added / times)
-        counts = self.effective
-        if self.dependence is not None:
-            counts = self.known(_USUAL)
-        sizes = np.nan_to_num(counts.positives + counts.negatives)
-        shares = np.nan_to_num(counts.positives) / np.maximum(sizes, _TINY)
-        many = np.maximum(np.rint(sizes * times * factors), 1).astype(int)
-        if self.are_shares:
-            rest = np.maximum(1 - shares.sum(), 0.0)
-            people = rng.multinomial(many.max(), np.append(shares, rest), tables)
-            positives = np.maximum(people[:, None, :-1], _TINY)  # a ratio needs some
-        else:
-            positives = rng.binomial(many, shares, (tables, *shares.shape))
-        if self.is_two_sided and len(self.outcomes) == 2:
-            positives[:, 1] = many[1] - positives[:, 0] * (many[1] / many[0])
-        having = positives / factors
-        drawn = EffectiveCounts(having, many / factors - having, counts.weight_ratio)
-        return replace(self, effective=drawn, dependence=None, surpluses=surpluses)
+        return replace(self, effective=self.effective.times(times), surpluses=surpluses)
 
     def listed(self, which: Mask, confidence: float) -> Iterator[GroupRate]:
         """Some groups, each with its interval, unless its rate is exact or none."""

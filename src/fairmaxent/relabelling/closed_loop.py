@@ -18,7 +18,7 @@ Of many people, a sample is searched on. Then the student learns from everybody,
 corrected once.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
@@ -27,9 +27,12 @@ import numpy as np
 from fairmaxent.data.table import Mask, Reals
 from fairmaxent.relabelling.lessons import Way, lesson, train
 from fairmaxent.relabelling.rule import (
+    FIRST,
     Known,
     first_response,
+    groups_apart,
     known_of,
+    known_without,
     most_accurate,
     response,
     tilts,
@@ -44,7 +47,6 @@ from fairmaxent.relabelling.task import (
 )
 
 MOST_SEARCHED = 10_000  # people; of more, about so many are searched on
-ASKING = FOLDS - 1.0  # trainings of everybody that students of all folds cost
 _ROUNDS = 2  # times that folds are asked
 _TRIES = 2  # students between two times
 _DAMPINGS = (1.0, 0.8)
@@ -52,7 +54,8 @@ _DAMPINGS = (1.0, 0.8)
 # falls with the root of their number.
 _FEWER = np.sqrt(1 - 1 / FOLDS)
 _FARTHEST_TILT = 8.0  # offset of a group, as log-odds
-_FARTHEST = 3.0  # as a probability
+_FARTHEST = 3.0  # of what an offset adds to anybody's gain
+_TINY = 1e-6
 _RELIABLE = 10.0  # people of a group at which half of a correction is made
 
 
@@ -140,13 +143,13 @@ def begin(task: Task, known: Known) -> State:
     state = State(
         known=known, wanted=wanted, offsets=offsets, trainings=known.trainings
     )
-    chances, gap = ask_folds(task, known, offsets, len(state.unseen_gaps) + 2)
+    chances, gap = ask_folds(task, known, offsets, FIRST)
     shares = task.shares(chances > task.threshold)
     return replace(
         state,
         offsets=corrected(task, state, offsets, chances, shares),
         unseen_gaps=(gap,),
-        trainings=state.trainings + ASKING,
+        trainings=state.trainings + asking(task, known, FIRST),
     )
 
 
@@ -157,7 +160,8 @@ def is_done(task: Task, state: State) -> bool:
     asked = len(state.unseen_gaps)
     if asked > 1 and is_close(task, state, best(task, state)):
         return True
-    is_last = asked == _ROUNDS or state.trainings + ASKING > MOST_TRAININGS
+    cost = asking(task, state.known, FIRST + asked)
+    is_last = asked == _ROUNDS or state.trainings + cost > MOST_TRAININGS
     is_last = is_last and state.tries == _TRIES
     return is_last or state.trainings + 1 > MOST_TRAININGS
 
@@ -173,12 +177,12 @@ def next_round(task: Task, state: State) -> State:
 
 def asked_again(task: Task, state: State, chosen: Attempt) -> State:
     """Ask new folds about the table of a student, and go on from there."""
-    number = len(state.unseen_gaps) + 2
+    number = FIRST + len(state.unseen_gaps)
     _, gap = ask_folds(task, state.known, chosen.offsets, number)
     state = replace(
         state,
         unseen_gaps=(*state.unseen_gaps, gap),
-        trainings=state.trainings + ASKING,
+        trainings=state.trainings + asking(task, state.known, number),
         tries=0,
     )
     chosen = best(task, state)
@@ -243,16 +247,29 @@ def ask_folds(
     task: Task, known: Known, offsets: Reals, number: int
 ) -> tuple[Reals, Reals]:
     """Chances of everybody by students who have not seen them, and the unseen gap."""
-    taught = lesson(task, known, offsets)
     unseen = np.empty(len(task.good))
     seen = []
-    for rows, asked in task.folds(number):
-        student = train(task, rows, taught)
+    by_fold: Iterable[Known] = [known] * FOLDS
+    if not task.sees_group:
+        by_fold = known_without(task, known, number)
+    for (rows, asked), own in zip(task.folds(number), by_fold, strict=True):
+        student = train(task, rows, lesson(task, own, offsets))
         chances = student.chances(task.everybody)
         unseen[asked] = chances[asked]
         seen.append(task.shares(chances[rows] > task.threshold, rows))
     shares = task.shares(unseen > task.threshold)
     return unseen, shares - np.mean(seen, axis=0)
+
+
+def asking(task: Task, known: Known, number: int) -> float:
+    """Trainings on everybody that it costs to ask folds.
+
+    Students of folds learn from all other folds, tellers of groups from one.
+    """
+    tellers = 0.0
+    if not task.sees_group and (number != FIRST or not known.tellers):
+        tellers = len(groups_apart(task, task.everybody)) - 1.0
+    return FOLDS - 1.0 + tellers
 
 
 def attempt_at(task: Task, known: Known, offsets: Reals) -> Attempt:
@@ -369,5 +386,7 @@ def corrected(
 
 def kept_near(task: Task, known: Known, offsets: Reals) -> Reals:
     """Offsets that are not too far from 0."""
-    farthest = _FARTHEST_TILT if tilts(task, known) else _FARTHEST
-    return np.clip(offsets, -farthest, farthest)
+    if tilts(task, known):
+        return np.clip(offsets, -_FARTHEST_TILT, _FARTHEST_TILT)
+    most = np.maximum(known.moves.max(axis=0), _TINY)
+    return np.clip(offsets, -_FARTHEST / most, _FARTHEST / most)

@@ -11,19 +11,22 @@ is positive (Menon and Williamson 2018). η is the chance of the good outcome. I
 ours if that predicts outcomes better than they do.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fairmaxent.data.table import Mask, Reals
+from fairmaxent.maxent.dual import SearchPoint
+from fairmaxent.maxent.solvers import backtrack
 from fairmaxent.relabelling.task import FOLDS, Rows, Task, Train, log_odds, probability
 
+FIRST = 2  # round in which folds are asked
 SHARP = 2.0  # how much steeper than likelihood the soft labels turn at the border
 # of the surprise in the outcomes that a model of ours must take away to be asked
 _BETTER = 0.03
 _SURE = 0.01  # of probabilities whose logarithm is taken
 _WIDTH = 0.05  # of the spread of scores, over which a decision turns
-_STEP = 0.5  # of that spread, at most, of each step
 _STEPS = 25  # of Newton's method
 _CLOSE = 1e-3  # to the wanted shares, at which it ends
 _APART = 8  # groups at most that models tell apart from all others
@@ -41,10 +44,16 @@ class Known:
     is_own: bool  # told by students, not by a model of ours
     shares: Reals  # of each group that students of the data decide for
     trainings: float  # of students, or of models of ours, on everybody
+    # of the first round, if that is about the same people: `tellers_of`
+    tellers: Sequence[Reals] = ()
 
     def of(self, rows: Rows) -> "Known":
         """What is known of these people."""
-        return replace(self, chances=self.chances[rows], moves=self.moves[rows])
+        if len(rows) == len(self.chances):
+            return self
+        return replace(
+            self, chances=self.chances[rows], moves=self.moves[rows], tellers=()
+        )
 
 
 def known_of(task: Task, learners: Rows) -> Known:
@@ -66,24 +75,22 @@ def known_of(task: Task, learners: Rows) -> Known:
     shares = shares_now(task, chances, by_student, asked)
 
     chances = task.mean_of_profile(chances)
-    moves, learned = moves_of(task, learners, train, chances)
+    tellers, learned = tellers_of(task, learners, train, FIRST)
     learned += 2 * len(rows) + sum(len(fold[0]) for fold in others)
     return Known(
         chances=chances,
-        moves=moves,
+        moves=moves_of(task, tellers, chances),
         is_own=is_own,
         shares=shares,
         trainings=learned / len(task.good),
+        tellers=tellers,
     )
 
 
-def folds_of(
-    task: Task, learners: Rows, number: int, folds: int = FOLDS
-) -> list[tuple[Rows, Rows]]:
+def folds_of(task: Task, learners: Rows, number: int) -> list[tuple[Rows, Rows]]:
     """Folds of everybody, of whom only the learners are learned from."""
     return [
-        (np.intersect1d(rows, learners), asked)
-        for rows, asked in task.folds(number, folds)
+        (np.intersect1d(rows, learners), asked) for rows, asked in task.folds(number)
     ]
 
 
@@ -95,32 +102,81 @@ def shares_now(task: Task, chances: Reals, by_student: Reals, asked: Rows) -> Re
     return np.clip(task.shares(decided) + by_student_more, 0.0, 1.0)
 
 
-def moves_of(
-    task: Task, learners: Rows, train: Train, chances: Reals
-) -> tuple[Reals, int]:
-    """What each offset adds to the gain, and how many people were learned from.
+def moves_of(task: Task, tellers: Sequence[Reals], chances: Reals) -> Reals:
+    """What each offset adds to the gain.
 
-    The own group, P(g | x), or P(g, y = 1 | x) = η(x)·P(g | x, y = 1). The largest
-    group, and the smallest of many, are whoever is in no other.
+    The own group, P(g | x), or P(g, y = 1 | x) = η(x)·P(g | x, y = 1), by the mean of
+    tellers who have not seen the person.
     """
     if task.sees_group:
-        return np.eye(task.groups)[task.group], 0
+        return np.eye(task.groups)[task.group]
+    groups = np.zeros((len(task.good), task.groups))
+    for held, (_, asked) in enumerate(task.folds(FIRST)):
+        others = [by for fold, by in enumerate(tellers) if fold != held]
+        groups[asked] = np.mean(others, axis=0)[asked]
+    return moves_by(task, groups, chances)
+
+
+def moves_by(task: Task, groups: Reals, chances: Reals) -> Reals:
+    """The moves by P(g | x), which is one for all of a profile."""
+    groups = np.column_stack([task.mean_of_profile(one) for one in groups.T])
+    if task.of_good:
+        return chances[:, None] * groups
+    return groups
+
+
+def tellers_of(
+    task: Task, learners: Rows, train: Train, number: int
+) -> tuple[list[Reals], int]:
+    """P(g | x), or P(g | x, y = 1), by models of each fold of a round.
+
+    They are asked about everybody else. Also returns how many people they learned from.
+    """
+    if task.sees_group:
+        return [], 0
     if task.of_good:
         learners = learners[task.compared[learners]]
+    largest, *smaller = groups_apart(task, learners)
+    tellers = []
+    learned = 0
+    for others, fold in task.folds(number):
+        rows = np.intersect1d(fold, learners)
+        learned += len(smaller) * len(rows)
+        groups = np.zeros((len(task.good), task.groups))
+        for group in smaller:
+            labels = task.group == group
+            groups[others, group] = told(task, train, labels, (rows, others))
+        groups[:, largest] = np.clip(1 - groups.sum(axis=1), 0.0, 1.0)
+        tellers.append(groups)
+    return tellers, learned
+
+
+def groups_apart(task: Task, learners: Rows) -> Rows:
+    """The groups that models tell apart, the largest first.
+
+    It, and the smallest of many, are whoever is in no other.
+    """
     sizes = np.bincount(task.group[learners], minlength=task.groups)
     present = np.argsort(-sizes)[: np.count_nonzero(sizes)]
-    largest, *smaller = present[: _APART + 1]
-    folds = folds_of(task, learners, 1, FOLDS if len(smaller) == 1 else 2)
-    groups = np.zeros((len(task.good), task.groups))
-    for group in smaller:
-        for fold in folds:
-            groups[fold[1], group] = told(task, train, task.group == group, fold)
-    groups[:, largest] = np.clip(1 - groups.sum(axis=1), 0.0, 1.0)
-    groups = np.column_stack([task.mean_of_profile(one) for one in groups.T])
-    learned = len(smaller) * sum(len(rows) for rows, _ in folds)
-    if task.of_good:
-        groups = chances[:, None] * groups
-    return groups, learned
+    return present[: _APART + 1]
+
+
+def known_without(task: Task, known: Known, number: int) -> Iterator[Known]:
+    """What is known if nobody of a fold had told of groups, for each fold of a round.
+
+    A student who was taught by a P(g | x) that has seen people decides about them as if
+    it had seen their group. So those of each fold ask the teller of the third one.
+    """
+    tellers = known.tellers
+    if number != FIRST or not tellers:
+        train = task.train if known.is_own else task.advise
+        tellers, _ = tellers_of(task, task.everybody, train, number)
+    folds = [asked for _, asked in task.folds(number)]
+    for held in range(FOLDS):
+        one, other = (fold for fold in range(FOLDS) if fold != held)
+        groups = tellers[one].copy()
+        groups[folds[one]] = tellers[other][folds[one]]
+        yield replace(known, moves=moves_by(task, groups, known.chances))
 
 
 def told(task: Task, train: Train, labels: Mask, fold: tuple[Rows, Rows]) -> Reals:
@@ -157,44 +213,62 @@ class Response:
     moves: Reals  # (people, groups): what each offset adds to the score
 
     @property
-    def spread(self) -> float:
-        """The deviation of the scores."""
-        return max(float(self.scores.std()), _TINY)
+    def width(self) -> float:
+        """The part of the spread of scores over which a decision turns."""
+        return _WIDTH * max(float(self.scores.std()), _TINY)
+
+    @property
+    def weight(self) -> Reals:
+        """How much people count: P(g, y = 1 | x) of all tells of those who are good."""
+        if self.task.sees_group:
+            return self.task.weight * self.task.compared
+        return self.task.weight
 
     def decided(self, step: Reals) -> Reals:
         """Whether it is decided for each person, smoothed at the border."""
-        scores = (self.scores + self.moves @ step) / (_WIDTH * self.spread)
+        scores = (self.scores + self.moves @ step) / self.width
         return probability(np.clip(scores, -50, 50))
 
     def solve(self, missing: Reals) -> Reals:
         """The step after which this much more of each group is decided for.
 
-        By Newton's method.
+        By Newton's method on the convex function whose gradient is what is decided for
+        beyond that, by what x tells of groups.
         """
-        step = np.zeros(self.task.groups)
-        wanted = self.task.shares(self.decided(step)) + missing
+        mass = self.weight @ self.moves
+        now = (self.weight * self.decided(np.zeros(self.task.groups))) @ self.moves
+        wanted = now + missing * mass
+        point = self.at(np.zeros(self.task.groups), wanted)
         for _ in range(_STEPS):
-            decided = self.decided(step)
-            left = wanted - self.task.shares(decided)
-            if np.abs(left).max() < _CLOSE:
+            if (np.abs(point.gradient) <= _CLOSE * mass).all():
                 break
-            newton = self._newton(decided, left)
-            farthest = max(float(np.abs(newton).max()), _TINY)
-            step = step + newton * min(1.0, _STEP * self.spread / farthest)
-        return step
+            better = backtrack(
+                lambda step: self.at(step, wanted), point, self._newton(point)
+            )
+            if better is None:
+                break
+            point = better
+        return point.multipliers
 
-    def _newton(self, decided: Reals, left: Reals) -> Reals:
-        """Newton's step; groups count by the root of their size."""
-        turning = decided * (1 - decided) / (_WIDTH * self.spread)
-        columns = [self.task.shares(turning * move) for move in self.moves.T]
-        size = self.task.size
-        scale = np.sqrt(size / size.sum())
-        scaled = np.array(columns).T * scale[:, None]  # d share / d offset
-        square = scaled.T @ scaled
+    def at(self, step: Reals, wanted: Reals) -> SearchPoint:
+        """Σ_i w_i·width·log(1 + e^{score_i / width}) − ⟨wanted, λ⟩ and its gradient."""
+        scores = self.scores + self.moves @ step
+        above = self.width * np.logaddexp(0.0, scores / self.width)
+        return SearchPoint(
+            multipliers=step,
+            value=float(self.weight @ above - wanted @ step),
+            gradient=(self.weight * self.decided(step)) @ self.moves - wanted,
+        )
+
+    def _newton(self, point: SearchPoint) -> Reals:
+        """Newton's direction."""
+        decided = self.decided(point.multipliers)
+        turning = self.weight * decided * (1 - decided) / self.width
+        curvature = (self.moves * turning[:, None]).T @ self.moves
         # An offset that moves all groups alike is hardly known.
-        ridge = 0.002 * np.trace(square) + _TINY
-        matrix = square + ridge * np.eye(len(square))
-        return np.linalg.solve(matrix, scaled.T @ (left * scale))
+        ridge = 0.002 * np.trace(curvature) + _TINY
+        matrix = curvature + ridge * np.eye(len(curvature))
+        return -np.linalg.solve(matrix, point.gradient)
 
 
 def tilts(task: Task, known: Known) -> bool:

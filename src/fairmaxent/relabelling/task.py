@@ -113,16 +113,16 @@ class Task:
         weight = tally(self.profile, self.weight, profiles)
         return total[self.profile] / weight[self.profile]
 
-    def folds(self, number: int, folds: int = FOLDS) -> list[tuple[Rows, Rows]]:
+    def folds(self, number: int) -> list[tuple[Rows, Rows]]:
         """Whom to learn from and whom to ask, for each fold of a round.
 
         People are dealt like cards, at random within each group and outcome.
         """
         fold = np.empty(len(self.good), dtype=int)
-        fold[self._shuffled(number)] = np.arange(len(fold)) % folds
+        fold[self._shuffled(number)] = np.arange(len(fold)) % FOLDS
         return [
             (np.flatnonzero(fold != held), np.flatnonzero(fold == held))
-            for held in range(folds)
+            for held in range(FOLDS)
         ]
 
     def sample(self, most: int) -> Rows:
