@@ -27,6 +27,7 @@ TEXTS = {
         "French": "Sexe,Prénom,Décision;féminin,Hélène,refusé;masculin,François,accepté",
         "Spanish": "Género,Contratación,Año;Hombre,sí,2024;Mujer,no,2025",
         "Danish": "Køn,Løn;kvinde,høj;mand,på orlov",
+        "õe alone": "Sexo,Renda;homem,milhões;mulher,tostões",
         "Portuguese": "Gênero,Promoção;homem,não;mulher,sim;outro,opções",
     },
     "cp1250": {

@@ -6,6 +6,7 @@ import csv
 import datetime as dt
 import io
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -119,4 +120,9 @@ def test_values_come_back(seed, put, tmp_path):
     write_table(table.frame, folder / "back.csv", form=table.form, force=True)
     back = read_table(folder / "back.csv")
     assert back.frame.equals(table.frame)
-    assert back.form == table.form
+    form = back.form
+    # thousands are not separated when a table is written, so that whole numbers
+    # no longer show which mark is the decimal one
+    if not any(kind.is_float() for kind in table.frame.dtypes):
+        form = replace(form, decimal=table.form.decimal)
+    assert form == table.form
