@@ -9,8 +9,7 @@ import pytest
 
 from fairmaxent.errors import SolverError
 from fairmaxent.fairness import projection
-from fairmaxent.fairness.projection import Conditions, project
-from fairmaxent.fairness.reach import fewest_cells, room
+from fairmaxent.fairness.projection import Conditions, fewest_cells, project, room
 
 PRIOR = np.array([0.45, 0.25, 0.05, 0.25])
 

@@ -55,6 +55,12 @@ import numpy as np
 from fairmaxent.data.table import Indices, Mask, Reals
 from fairmaxent.errors import SolverError
 
+# Every cell with rows must be able to keep this share of its mass: 10⁴ times the
+# tolerance of the linear program that decides it, so that a "yes" is never a rounding
+# error.
+LEAST_ROOM = 1e-6
+# what a cell must be able to keep to count as one that can have mass
+_SHARE_OF_FLOOR = 1e-3
 _TOLERANCE = 1e-13
 _GAP = 1e-16
 # Degenerate conditions can keep the residual a little above the tolerance; up to here
@@ -175,6 +181,147 @@ def project(prior: Reals, conditions: Conditions) -> Projection:
         return first
     second, _ = _interior_point(prior, relative(conditions, first.point), multipliers)
     return replace(second, iterations=first.iterations + second.iterations)
+
+
+def room(conditions: Conditions, floor: Reals) -> float:
+    """Return the largest share x <= 1 such that some t >= x·floor meets the conditions.
+
+    0 if there is none.
+    """
+    no_cost = np.zeros(len(floor))
+    answer = _linear_program(
+        conditions,
+        floor,
+        cost=no_cost,
+        least_room=0.0,
+    )
+    if answer is None:
+        return 0.0
+    return float(answer[-1])
+
+
+def fewest_cells(conditions: Conditions, floor: Reals, costly: Mask) -> Mask | None:
+    """Return the cells of a t with as little mass as possible on the costly cells.
+
+    It meets the conditions. The other cells keep half of the share that they can keep;
+    None if they can keep none.
+    """
+    half = room(conditions, floor) / 2
+    if half <= LEAST_ROOM:
+        return None
+    cost = costly.astype(float)
+    answer = _linear_program(
+        conditions,
+        floor,
+        cost=cost,
+        least_room=half,
+    )
+    if answer is None:
+        return None
+    return (answer[: len(floor)] > 1e-9) | ~costly
+
+
+def most_cells(conditions: Conditions, floor: Reals) -> Mask:
+    """Return the cells that can have mass in a t that meets the conditions.
+
+    None if nothing meets them.
+    """
+    widest = np.zeros(len(floor), dtype=bool)
+    # Each linear program gives mass to as many more cells as it can; the mean of its
+    # answers has mass in all of them.
+    while not widest.all():
+        answer = _capped_program(conditions, floor, ~widest)
+        if answer is None or not (answer & ~widest).any():
+            break
+        widest |= answer
+    return widest
+
+
+def _capped_program(conditions: Conditions, floor: Reals, wanted: Mask) -> Mask | None:
+    """Maximise Σ u over the wanted cells; return where u is above 0.
+
+    For u <= 1 and t >= u·floor·`_SHARE_OF_FLOOR`.
+    """
+    cells = len(floor)
+    blocks = block_count(conditions)
+    member = np.eye(blocks)[conditions.block]
+    # The unknowns are t / floor, the bounds m, and u: scaled, so that small cells count
+    # as much as large ones.
+    scaled = conditions.rates * floor
+    rows = conditions.rows * floor
+    free = np.zeros((len(scaled), cells))
+    below = np.hstack([-scaled, member, free])
+    above = np.hstack([conditions.least[:, None] * scaled, -member, free])
+    each = np.eye(cells)
+    capped = np.hstack([-each, np.zeros((cells, blocks)), _SHARE_OF_FLOOR * each])
+    cost = np.concatenate([np.zeros(cells + blocks), -wanted.astype(float)])
+    equal = np.hstack([rows, np.zeros((len(rows), blocks + cells))])
+    bounds: list[Any] = [(0.0, None)] * (cells + blocks)
+    bounds += [(0.0, float(cell)) for cell in wanted]
+    limits = np.vstack([below, above, capped])
+    answer = minimum(cost, limits, equal, conditions.values, bounds)
+    if answer is None:
+        return None
+    return (answer[:cells] > LEAST_ROOM) | (answer[cells + blocks :] > 0.5)
+
+
+def _linear_program(
+    conditions: Conditions,
+    floor: Reals,
+    *,
+    cost: Reals,
+    least_room: float,
+) -> Reals | None:
+    """Minimise cost·t − (room x) over t = x·floor + v, v >= 0.
+
+    The unknowns are v, the bounds m, and x.
+    """
+    rows = conditions.rows
+    blocks = block_count(conditions)
+    member = np.eye(blocks)[conditions.block]
+    scaled = conditions.least[:, None] * conditions.rates
+    column = floor[:, None]
+    below = np.hstack([-conditions.rates, member, -conditions.rates @ column])
+    above = np.hstack([scaled, -member, scaled @ column])
+    equal = np.hstack([rows, np.zeros((len(rows), blocks)), rows @ column])
+    gain = -1.0  # of a larger room
+    most_room = 1.0
+    if least_room > 0.0:  # then it is fixed
+        gain = 0.0
+        most_room = least_room
+    costs = np.concatenate([cost, np.zeros(blocks), [gain]])
+    bounds: list[Any] = [(0.0, None)] * (len(floor) + blocks)
+    bounds.append((least_room, most_room))
+    return minimum(costs, np.vstack([below, above]), equal, conditions.values, bounds)
+
+
+def minimum(
+    cost: Reals,
+    below: Reals,
+    equal: Reals,
+    values: Reals,
+    bounds: list[Any],
+) -> Reals | None:
+    """Minimise cost·x under below·x <= 0, equal·x = values and the bounds.
+
+    None if nothing meets them.
+    """
+    # SciPy is slow to import, and only tables with empty cells need it.
+    from scipy import optimize, sparse
+
+    tight = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+    answer = optimize.linprog(
+        cost,
+        A_ub=sparse.csr_array(below),
+        b_ub=np.zeros(len(below)),
+        A_eq=sparse.csr_array(equal),
+        b_eq=values,
+        bounds=bounds,
+        options=tight,
+    )
+    if answer.status == 0:
+        return answer.x
+    return None
 
 
 def _rates_hold(conditions: Conditions, point: Reals) -> bool:

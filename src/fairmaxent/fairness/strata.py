@@ -15,9 +15,8 @@ import numpy as np
 from fairmaxent.data.table import Mask, Reals, marginal, ratio
 from fairmaxent.errors import FairMaxEntError, InfeasibleError, Option
 from fairmaxent.fairness.fair_table import FairTable, fair_table, refuse_low_limit
-from fairmaxent.fairness.projection import project
+from fairmaxent.fairness.projection import LEAST_ROOM, project, room
 from fairmaxent.fairness.rates import Grouping
-from fairmaxent.fairness.reach import LEAST_ROOM, room
 from fairmaxent.fairness.wishes import (
     Cell,
     DescribeCell,
@@ -69,10 +68,12 @@ class Stratified:
             for axis, target in self.targets.items()
             if 0 < axis < self._first and axis not in other_axes
         }
+        is_product, products = self._products(sizes, outcomes, shares)
         table = np.zeros_like(self.empirical)
+        table[..., is_product] = products[..., is_product]
         emptied = list[Cell]()
         needed_limits = list[float]()
-        for stratum in map(tuple, np.argwhere(sizes > 0).tolist()):
+        for stratum in map(tuple, np.argwhere((sizes > 0) & ~is_product).tolist()):
             part = self._stratum(stratum, sizes, outcomes, shares)
             inside: Any = (..., *stratum)
             table[inside] = part.table * sizes[stratum]
@@ -130,6 +131,43 @@ class Stratified:
         return ratio(joint, joint.sum(axis=0))
 
     # ------------------------------------------------------------ strata
+
+    def _products(
+        self,
+        sizes: Reals,
+        outcomes: Reals | None,
+        shares: Targets,
+    ) -> tuple[Mask, Reals]:
+        """The strata where t(y, z | s) = P(y | s)·P(z | s) is the only answer, and t.
+
+        That is the case for a rate of 1 if all shares are known and nothing is left out
+        or forbidden.
+        """
+        wanted = self.wanted
+        axes = tuple(range(1, self._first))
+        forbids = wanted.allowed is not None and not wanted.allowed.all()
+        asks_more = (
+            wanted.groupings != (axes,)
+            or wanted.representation != (None,)
+            or wanted.statistical != (1.0,)
+            or wanted.others
+        )
+        skips = wanted.left_out or wanted.apart
+        if outcomes is None or shares or skips or forbids or asks_more:
+            return np.zeros(sizes.shape, dtype=bool), self.empirical
+        groups = self.empirical.sum(axis=0)
+        groups = ratio(groups, groups.sum(axis=tuple(range(self._first - 1))))
+        by_outcome = outcomes.reshape(len(outcomes), *(1,) * len(axes), *sizes.shape)
+        cells = by_outcome * groups * sizes
+        others = np.delete(outcomes, list(wanted.favourable), axis=0)
+        is_sure = self.compared & (np.count_nonzero(others, axis=0) <= 1) & (sizes > 0)
+        if wanted.limit is not None:
+            heavy = cells > wanted.limit.ceiling
+            is_sure &= ~heavy.any(axis=tuple(range(self._first)))
+        if wanted.fill == 0:  # the general way names the cells that have no rows
+            without_rows = (self.empirical == 0) & (cells > 0)
+            is_sure &= ~without_rows.any(axis=tuple(range(self._first)))
+        return is_sure, cells
 
     def _stratum(
         self,

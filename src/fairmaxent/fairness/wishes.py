@@ -12,9 +12,14 @@ import numpy as np
 
 from fairmaxent.data.table import Indices, Mask, Reals, marginal
 from fairmaxent.errors import BASE_SHARE, ForbiddenError, InfeasibleError, Option
-from fairmaxent.fairness.projection import Conditions
+from fairmaxent.fairness.projection import (
+    LEAST_ROOM,
+    Conditions,
+    fewest_cells,
+    most_cells,
+    room,
+)
 from fairmaxent.fairness.rates import Grouping, Levels, group_table
-from fairmaxent.fairness.reach import LEAST_ROOM, fewest_cells, most_cells, room
 
 Cell = tuple[int, ...]
 Cells = Indices
