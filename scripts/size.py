@@ -58,14 +58,14 @@ HOLDERS = {"request", "asked", "plan", "training", "estimating"}
 # How many files act on an option at most where these are not enough, and why.
 REASONS = {
     "detail": (6, "reading keeps values, the problem needs them; two refuse it"),
-    "domain": (12, "each door that reads a table can say how its columns are read"),
+    "domain": (11, "each door that reads a table can say how its columns are read"),
     "estimate": (10, "made by the pipeline, shown by each telling; two refuse it"),
     "favourable": (15, "each question about outcomes has it, in records of its own"),
     "forbid": (
         8,
         "a rule for cells, for rows and for labels; each names it if it fails",
     ),
-    "likely": (10, "rows are read, split, weighed and stored by it, and not counted"),
+    "likely": (16, "rows are read, shared, weighed and stored by it; each door asks"),
     "model": (12, "what is trained and what it decides; most of them give advice"),
     "outcome": (20, "a column's role: each door that reads a table asks for it"),
     "privacy": (13, "whatever would read rows again must refuse a private fit"),

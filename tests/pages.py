@@ -143,7 +143,7 @@ def run_line(line: str) -> tuple[int, str]:
 def complaint(line: str, shown: str, code: int, output: str, page: str) -> str:
     """What is wrong with a command that is shown with some output, if anything is."""
     # their answer is a code
-    is_answer = shown.startswith("check: ") or "not what the model gives" in shown
+    is_answer = shown.startswith("check: ") or "not what the saved fit gives" in shown
     if code and not (words_of(line)[0] in ("check", "verify") and is_answer):
         return f"{page}: {line}\nended with {code}\n{output}"
     if _is_same(shown, output) or (_relabels(line) and _is_near(shown, output)):

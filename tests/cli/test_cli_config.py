@@ -34,7 +34,7 @@ class Case:
 
 GROUPS = {"origin": {"near": "p", "far": "q"}}
 GROUPS_TYPED = "origin: near=p, far=q"
-OF_LIKELY = {"likely", "told_by", "known_groups", "slack"}
+OF_LIKELY = {"likely", "told_by", "known_groups", "recalibrated", "slack"}
 
 
 # The options that say how labels change and whether a model is estimated, in one place.
@@ -91,6 +91,17 @@ CASES = ABOUT_MODELS | {
     "likely": Case(GROUPS, f"--likely '{GROUPS_TYPED}'", {"told_by": "names"}),
     "told_by": Case("columns", "--told-by columns", {"likely": GROUPS}),
     "known_groups": Case("truth", "--known-groups truth", {"likely": GROUPS, "told_by": "names"}),
+    "recalibrated": Case(
+        True,
+        "--recalibrated",
+        {
+            "likely": GROUPS,
+            "told_by": "names",
+            "known_groups": "truth",
+            "mode": "weights",
+            "rows": None,
+        },
+    ),
     "slack": Case(0.01, "--slack 0.01", {"likely": GROUPS, "told_by": "names"}),
     # what is written
     "output_format": Case("jsonl", "--output-format jsonl"),

@@ -7,9 +7,11 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy.optimize import minimize
 
 import fairmaxent
 from fairmaxent import Likely, debias, load
+from fairmaxent.data.likely import KnownPeople
 from fairmaxent.errors import InputError
 
 GROUPS = ("a", "b", "c", "d")
@@ -136,6 +138,118 @@ def test_where_names_is_wrong_the_data_say_so():
     assert "Nothing in the data can contradict that." in str(fit)
 
 
+@pytest.mark.parametrize("more", [{}, {"weight": "age"}, {"within": "sex"}])
+def test_a_lazy_frame_is_counted_by_its_engine(more):
+    frame, _, _ = population(rows=2000)
+    frame.loc[:20, list(COLUMNS.values())] = None
+    eager = debias(frame, "paid", RACE, favourable="yes", **more)
+    lazy = debias(pl.from_pandas(frame).lazy(), "paid", RACE, favourable="yes", **more)
+    (one,) = eager.certificate.likely.after
+    (other,) = lazy.certificate.likely.after
+    assert one.expected == pytest.approx(other.expected, rel=1e-6)
+    assert one.interval == pytest.approx(other.interval, rel=1e-6)
+    assert one.bounds == pytest.approx(other.bounds, rel=1e-6)
+    weighed = lazy.weigh(frame)["fair_weight"].to_numpy()
+    assert weighed == pytest.approx(eager.weights(), rel=1e-9)
+    with pytest.raises(InputError, match="pass the collected table"):
+        lazy.weigh(pl.from_pandas(frame).lazy())
+
+
+def test_a_dask_frame_is_refused():
+    dask = pytest.importorskip("dask.dataframe")
+    frame, _, _ = population(rows=300)
+    with pytest.raises(InputError, match="Dask frame"):
+        debias(dask.from_pandas(frame, npartitions=2), "paid", RACE)
+
+
+# ---------------------------------------------------------------- known groups
+
+
+def known_of_some(group):
+    names = np.array(GROUPS, dtype=object)[group]
+    names[np.random.default_rng(3).random(len(names)) > 0.2] = None
+    return names
+
+
+def softened(frame):
+    """Probabilities that are too little sure, and lean to one group."""
+    columns = list(COLUMNS.values())
+    shares = np.sqrt(np.maximum(frame[columns], 1e-6)) * [1, 2, 1, 0.5]
+    return frame.assign(**shares.div(shares.sum(axis=1), axis=0))
+
+
+def test_probabilities_are_compared_with_the_groups_that_are_known():
+    frame, group, _ = population()
+    truth = known_of_some(group)
+    told = Likely("race", COLUMNS, told_by="names", known_groups="truth")
+    right = debias(frame.assign(truth=truth), "paid", told)
+    found = right.certificate.likely.reliability
+    assert found.chance > 0.01
+    known = pd.Series(truth).value_counts()[list(GROUPS)]
+    assert found.observed == tuple(known)
+    shares = frame[list(COLUMNS.values())][pd.notna(truth)].sum()
+    assert found.expected == pytest.approx(tuple(shares))
+    assert "and the probabilities agree with it" in str(right)
+    swapped = frame.rename(columns={"p_a": "p_b", "p_b": "p_a"})
+    fit = debias(swapped.assign(truth=truth), "paid", told)
+    assert fit.certificate.likely.reliability.chance < 1e-6
+    assert "look whether columns are swapped" in str(fit)
+
+
+def test_probabilities_are_corrected_by_the_groups_that_are_known(tmp_path):
+    frame, group, paid = population()
+    frame = softened(frame).assign(truth=known_of_some(group))
+    reached = []
+    for is_corrected in (False, True):
+        told = Likely(
+            "race",
+            COLUMNS,
+            told_by="names",
+            known_groups="truth",
+            recalibrated=is_corrected,
+        )
+        fit = debias(frame, "paid", told, favourable="yes")
+        reached.append(rate_of(group, paid, fit.weights()))
+    assert reached[0] < 0.85
+    assert reached[1] > 0.92
+    fit.save(tmp_path / "fit")
+    again = load(tmp_path / "fit")
+    assert again.certificate.likely == fit.certificate.likely
+    weighed = again.weigh(frame)["fair_weight"].to_numpy()
+    assert weighed == pytest.approx(fit.weights(), rel=1e-6)
+
+
+def test_what_cannot_be_corrected_is_refused():
+    frame, group, _ = population()
+    swapped = frame.rename(columns={"p_a": "p_b", "p_b": "p_a"})
+    told = Likely(
+        "race", COLUMNS, told_by="names", known_groups="truth", recalibrated=True
+    )
+    with pytest.raises(InputError, match="even corrected probabilities contradict"):
+        debias(swapped.assign(truth=known_of_some(group)), "paid", told)
+    with pytest.raises(InputError, match="needs people whose group is known"):
+        Likely("race", COLUMNS, told_by="names", recalibrated=True)
+
+
+def test_correction_is_that_of_a_general_optimiser():
+    rng = np.random.default_rng(1)
+    shares = rng.dirichlet([0.5, 0.7, 1.0], 400)
+    truth = rng.integers(0, 3, 400)
+    people = rng.integers(1, 4, 400).astype(float)
+    known = KnownPeople(shares, truth, people)
+
+    def loss(theta):
+        odds = theta[3] * np.log(shares) + theta[:3]
+        logarithms = odds - np.log(np.exp(odds).sum(axis=1, keepdims=True))
+        told = people @ logarithms[np.arange(400), truth]
+        return ((theta - [0, 0, 0, 1]) ** 2).sum() / 2 - told
+
+    best = minimize(loss, [0, 0, 0, 1.0], method="BFGS", tol=1e-12).x
+    odds = best[3] * np.log(shares) + best[:3]
+    expected = np.exp(odds) / np.exp(odds).sum(axis=1, keepdims=True)
+    assert known.mended(shares) == pytest.approx(expected, abs=1e-5)
+
+
 # ---------------------------------------------------------------- what is refused
 
 
@@ -217,10 +331,6 @@ def test_equal_probabilities_for_all_are_said_to_tell_nothing():
             "has a column 'race'; give the groups of likely another name",
         ),
         (
-            lambda: debias(pl.from_pandas(population()[0]).lazy(), "paid", RACE),
-            "needs the rows in memory",
-        ),
-        (
             lambda: debias(population()[0].drop(columns="p_a"), "paid", RACE),
             "p_a",
         ),
@@ -234,10 +344,17 @@ def test_what_makes_no_sense_is_refused(call, message):
 @pytest.mark.parametrize(
     "door",
     [
-        lambda frame: fairmaxent.check(frame, "paid", RACE),
         lambda frame: fairmaxent.evaluate(frame, frame, outcome="paid", protected=RACE),
-        lambda frame: fairmaxent.metrics.statistical_rate(frame, "paid", RACE),
         lambda frame: fairmaxent.compare(frame, "paid", RACE),
+        lambda frame: fairmaxent.metrics.calibration(
+            frame, "paid", frame["p_a"], RACE, favourable="yes"
+        ),
+        lambda frame: fairmaxent.metrics.statistical_rate(
+            frame, frame["p_a"], RACE, favourable="yes", as_probability=True
+        ),
+        lambda frame: fairmaxent.metrics.statistical_rate(
+            frame, "paid", RACE, cluster="age"
+        ),
         lambda frame: fairmaxent.FairMaxEnt(protected=RACE).fit(
             frame.drop(columns="paid"), frame["paid"]
         ),
@@ -245,6 +362,10 @@ def test_what_makes_no_sense_is_refused(call, message):
             frame.drop(columns="paid"), frame["paid"]
         ),
         lambda frame: fairmaxent.paper.fit(frame, outcome="paid", protected=[RACE]),
+        lambda frame: debias(frame, "paid", RACE, also="sex"),
+        lambda frame: debias(frame, "paid", RACE, model="logistic", favourable="yes"),
+        lambda frame: debias(frame, "paid", RACE, privacy=fairmaxent.Privacy()),
+        lambda frame: debias(frame, "paid", RACE).top_up(),
     ],
 )
 def test_doors_that_do_not_know_likely_groups_say_so(door):

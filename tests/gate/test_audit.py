@@ -249,4 +249,4 @@ def test_kinds_about_models_take_no_options_of_an_audit(filed, tmp_path):
     table, _ = filed
     words = ["--score", "score", "-o", tmp_path / "card.md"]
     done = clifiles.run("document", "card", table, *words, code=2)
-    assert "--score says nothing about a model" in done.stderr
+    assert "--score says nothing about a saved fit" in done.stderr

@@ -24,7 +24,7 @@ from fairmaxent.gate.papers import ALL_FACTS, KINDS
 OTHERS = os.environ.get("FAIRMAXENT_OTHERS", sys.executable)
 
 
-ABOUT_MODELS = [name for name in KINDS if KINDS[name].about == "model"]
+ABOUT_FITS = [name for name in KINDS if KINDS[name].about == "saved fit"]
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def audited():
 
 
 def test_every_part_is_filled_or_marked(audited):
-    drafts = [kind for kind in ABOUT_MODELS if KINDS[kind].suffix == ".md"]
+    drafts = [kind for kind in ABOUT_FITS if KINDS[kind].suffix == ".md"]
     assert len(drafts) > 1
     for kind in drafts:
         _, *sections = audited.document(kind).split("\n## ")
@@ -171,9 +171,7 @@ def models(tmp_path_factory):
     return folder
 
 
-PAPERS = [
-    (name, kind) for name in ("plain", "private", "model") for kind in ABOUT_MODELS
-]
+PAPERS = [(name, kind) for name in ("plain", "private", "model") for kind in ABOUT_FITS]
 
 
 @pytest.fixture(scope="module")
@@ -222,7 +220,7 @@ def test_forged_documents_are_found(about, changes, papers, tmp_path):
 
 
 @pytest.mark.parametrize("changes", [40, pytest.param(400, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("kind", ABOUT_MODELS)
+@pytest.mark.parametrize("kind", ABOUT_FITS)
 def test_a_changed_head_is_no_bug(kind, changes, papers, tmp_path):
     """What a document states of itself is read before anything is compared."""
     fit, text = papers["plain", kind]
@@ -270,7 +268,7 @@ def test_what_has_no_document_is_said(models, tmp_path):
     words = ["--score", "score", "--protected", "sex,race", "-o"]
     model = models / "plain.fme"
     done = clifiles.run("document", "ll144", model, *words, tmp_path / "a.md", code=5)
-    assert "a table of decisions, which no model file holds" in done.stderr
+    assert "a table of decisions, which no saved fit holds" in done.stderr
 
 
 def test_the_lines_that_differ_are_shown(papers, models, tmp_path):
@@ -349,7 +347,9 @@ def test_a_document_belongs_to_one_model(papers, models, tmp_path):
     clifiles.run("verify", "--document", path, models / "model.fme", code=5)
     path.write_text(f"We comply with everything. {fit.certificate.digest}\n")
     result = clifiles.run("verify", "--document", path, models / "plain.fme", code=5)
-    assert "is not a document that fairmaxent wrote about this model" in result.stderr
+    assert (
+        "is not a document that fairmaxent wrote about this saved fit" in result.stderr
+    )
     clifiles.run("document", "card", models / "plain.fme", "-o", path, "--force")
     assert path.read_text() == fit.document("card")
 

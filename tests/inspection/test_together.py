@@ -10,8 +10,9 @@ from fairmaxent import inspect
 from fairmaxent.inspection.look import judged_together
 from fairmaxent.inspection.verdict import Verdict, judge
 from fairmaxent.metrics import representation_rate
-from fairmaxent.metrics.group_rates import GroupedTable, Pair, Rate
+from fairmaxent.metrics.group_rates import GroupedTable
 from fairmaxent.metrics.groups import Comparison
+from fairmaxent.metrics.rates import Pair, Rate
 
 GROUPS = (2, 5, 3)
 COLUMNS = ["a", "b", "c"]

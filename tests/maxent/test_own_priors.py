@@ -1,6 +1,6 @@
 """Priors that users write: the conformance suite, bases by name, and their files."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,84 +10,13 @@ from fairmaxent import debias, load, paper
 from fairmaxent.errors import FairMaxEntError, InputError
 from fairmaxent.maxent.priors import bases
 from oracle import KINDS, random_blocks, random_prior
+from reproduction.independent_prior import Independent, Tilted, build, unpack
 from tables import hiring
-
-
-@dataclass(frozen=True, eq=False)
-class Independent(paper.Tabular):
-    """The worked example of the documentation: independent columns."""
-
-    blocks: object
-    shares: list
-
-    full_support = True
-
-    def tilt(self, potentials):
-        parts = []
-        total = 0.0
-        with np.errstate(divide="ignore"):
-            logs = [np.log(part) for part in self.shares]
-        for part, own in zip(logs, self.blocks.split(potentials), strict=True):
-            scores = np.exp(part + own)
-            total += np.log(max(scores.sum(), 1e-300)) if scores.sum() else -np.inf
-            parts.append(scores / max(scores.sum(), 1e-300))
-        return TiltedIndependent(self.blocks, total, parts)
-
-    def log_probability(self, codes):
-        return sum(
-            np.log(part)[own] for part, own in zip(self.shares, codes.T, strict=True)
-        )
-
-    def log_floor(self):
-        return sum(np.log(part.min()) for part in self.shares)
-
-    def pack(self):
-        return {"shares": np.concatenate(self.shares)}
-
-
-@dataclass(frozen=True, eq=False)
-class TiltedIndependent:
-    blocks: object
-    log_partition: float
-    parts: list
-
-    @property
-    def levels(self):
-        return np.concatenate(self.parts)
-
-    def pairs(self):
-        pairs = np.outer(self.levels, self.levels)
-        for part in self.blocks.slices:
-            pairs[part, part] = np.diag(self.levels[part])
-        return pairs
-
-    def joint(self, wanted):
-        table = np.ones(())
-        for block in wanted:
-            table = np.multiply.outer(table, self.parts[block])
-        return table
-
-    def draw(self, roots, rng, *, spread=False):
-        others = [rng.choice(len(part), len(roots), p=part) for part in self.parts[1:]]
-        return paper.Drawn(np.column_stack([roots, *others]), np.full(len(roots), -1))
-
-
-def independent(blocks, rows, root):
-    """The shares of the weighted rows, and the wanted root."""
-    shares = rows.tables(
-        [(block,) for block in range(len(blocks.levels))], blocks.levels
-    )
-    shares[0] = np.asarray(root)
-    return Independent(blocks, [part.ravel() / part.sum() for part in shares])
-
-
-def restored(blocks, arrays):
-    return Independent(blocks, blocks.split(arrays["shares"]))
 
 
 @pytest.fixture
 def registered():
-    paper.register_base("independent", independent, unpack=restored)
+    paper.register_base("independent", build, unpack=unpack)
     yield
     for name in ("independent", "unpacked"):
         bases.BASES.pop(name, None)
@@ -110,7 +39,7 @@ def test_our_own_priors_conform(kind):
         paper.check_prior(random_prior(rng, random_blocks(rng), kind))
 
 
-def test_a_prior_of_thirty_lines_conforms():
+def test_the_worked_example_conforms():
     paper.check_prior(small())
 
 
@@ -131,7 +60,7 @@ def broken(kind):
             if kind == "levels":
                 return replace(tilted, parts=[part**1.01 for part in tilted.parts])
             if kind in ("pairs", "joint", "draw", "roots"):
-                return type(kind, (TiltedIndependent,), {kind: wrong[kind]})(
+                return type(kind, (Tilted,), {kind: wrong[kind]})(
                     tilted.blocks, tilted.log_partition, tilted.parts
                 )
             return tilted
@@ -143,7 +72,7 @@ def broken(kind):
     wrong = {
         "pairs": lambda self: np.outer(self.levels, self.levels),
         "joint": lambda self, wanted: (
-            TiltedIndependent.joint(self, sorted(wanted)) if wanted else np.ones(())
+            Tilted.joint(self, sorted(wanted)) if wanted else np.ones(())
         ),
         "draw": uniform,
     }
@@ -204,11 +133,11 @@ def test_a_base_that_cannot_be_saved_says_so(tmp_path):
     class Unpacked(Independent):
         pack = property()
 
-    def build(blocks, rows, root):
-        made = independent(blocks, rows, root)
+    def build_unpacked(blocks, rows, root):
+        made = build(blocks, rows, root)
         return Unpacked(made.blocks, made.shares)
 
-    paper.register_base("unpacked", build)
+    paper.register_base("unpacked", build_unpacked)
     fit = debias(hiring(2, rows=300), "hired", "sex", base="unpacked", **ASKED)
     with pytest.raises(FairMaxEntError, match="give the prior a pack"):
         fit.save(tmp_path / "fit")
@@ -230,7 +159,7 @@ def test_what_a_base_of_ones_own_is_refused_with():
         debias(frame, "hired", "sex", base="independant", **ASKED)
     for name in ("tree", "", 3):
         with pytest.raises(InputError, match="give it a name of its own"):
-            paper.register_base(name, independent)
+            paper.register_base(name, build)
 
 
 # ---------------------------------------------------------------- θ and the prior

@@ -1,5 +1,5 @@
-"""metrics/clusters.py: people who are not independent, against variances written out,
-and simulation.
+"""metrics/effective_counts.py: people who are not independent, against variances written
+out, and simulation.
 """
 
 import re
@@ -15,7 +15,7 @@ import fairmaxent
 from clifiles import run
 from fairmaxent import check, inspect
 from fairmaxent.metrics import representation_rate, statistical_rate
-from fairmaxent.metrics.clusters import _effects, student_deviate
+from fairmaxent.metrics.effective_counts import effects_of, student_deviate
 from fairmaxent.metrics.group_rates import GroupedTable
 from fairmaxent.metrics.groups import Comparison
 from fairmaxent.metrics.intervals import ratio_ends
@@ -142,7 +142,7 @@ def test_deviates_are_those_of_student(freedom):
 
 def test_a_few_clusters_that_make_up_a_variance_leave_few_degrees():
     def freedom(sums):
-        _, (degrees,) = _effects(sums, np.zeros(40, dtype=int), np.ones(1))
+        _, (degrees,) = effects_of(sums, np.zeros(40, dtype=int), np.ones(1))
         return degrees
 
     assert freedom(np.tile([1.0, -1.0], 20)) == 39

@@ -31,10 +31,11 @@ FITTED = [
 PYTHON = {
     "inspect": [
         *(fairmaxent.inspect, fairmaxent.Domain.infer, fairmaxent.Privacy),
+        fairmaxent.Likely,
         write_inspection_report,
     ],
     "debias": [*FITTED, fairmaxent.Model, Fit.sample, Fit.weigh, ReportRequest],
-    "check": [fairmaxent.check, fairmaxent.Domain.infer],
+    "check": [fairmaxent.check, fairmaxent.Likely, fairmaxent.Domain.infer],
     "compare": [fairmaxent.compare, *FITTED],
     "evaluate": [fairmaxent.evaluate],
     "rake": [

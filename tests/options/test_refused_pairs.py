@@ -249,6 +249,8 @@ def test_a_policy_refuses_every_row(row):
         asked |= {"groups": "joint", row.option: {"sex": 0.8}}
     else:
         asked |= {"statistical_rate": 0.8, row.option: 0.8, row.other: "branch"}
+    if row.other == "likely":
+        asked["likely"] = VALUES["likely"]
     if row.beside == MISSING:
         asked[row.other] = None
         said = f"{row.option} needs {row.other}"
@@ -478,7 +480,8 @@ def test_the_script_of_the_page_greys_out_what_the_table_refuses(tmp_path):
     usual, released, private, relabelled, weighed = map(set, json.loads(done.stdout))
     of_model = {"hide_protected", "parity", "threshold", "decided"}
     of_privacy = {"delta", "rows_per_person", "budget", "undeclared"}
-    assert usual == of_model | of_privacy | {"weight_name"}
+    of_likely = {"told_by", "known_groups", "recalibrated", "slack"}
+    assert usual == of_model | of_privacy | of_likely | {"weight_name"}
     assert released == usual | {
         "base_share",
         "detail",

@@ -11,6 +11,7 @@ from people import EDGES, GOOD
 USUAL = {"outcome": "hired", "protected": ["sex"]}
 NAMED = ["[-4, -0.5)", "[-0.5, 0.5)", "[0.5, 4]"]  # bins between `EDGES`
 REFERENCE = {"sex": "f", "race": "b", "drive": "bike", "skill": NAMED[1]}
+REFERENCE["origin"] = "near"
 
 
 def with_reference(options):
@@ -37,6 +38,23 @@ def as_compared(options, table):
         bins = pd.cut(table["skill"], EDGES, right=False, labels=NAMED)
         table = table.assign(skill=bins.astype(object))
     return Asked(options, table)
+
+
+def shared(options, table):
+    """The same with groups that are likely: rows are shared between theirs."""
+    likely = options.get("likely")
+    if likely is None:
+        return options, table
+    weights = 1.0
+    if options.get("weight") is not None:
+        weights = table[options["weight"]]
+    parts = [
+        table.assign(share=table[column] * weights, **{likely.name: group})
+        for group, column in likely.columns.items()
+    ]
+    protected = [*(USUAL | options)["protected"], likely.name]
+    changes = {"protected": protected, "weight": "share"}
+    return options | changes, pd.concat(parts, ignore_index=True)
 
 
 LARGEST = ("statistical_difference", "calibration")  # of which less is better

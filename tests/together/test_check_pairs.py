@@ -15,11 +15,12 @@ from comparing import (
     as_compared,
     jackknife_error,
     rate_of,
+    shared,
     small_labels,
     with_reference,
 )
 
-from fairmaxent import Domain, check
+from fairmaxent import Domain, Likely, check
 from fairmaxent.gate.policy import Policy
 from people import EDGES, GOOD, everybody
 
@@ -48,8 +49,7 @@ class Expected:
     """What pandas finds: of decisions, by what happened, if that counts."""
 
     def __init__(self, options, people):
-        self.options = options
-        self.people = people
+        self.options, self.people = shared(options, people)
 
     @cached_property
     def everybody(self):
@@ -76,7 +76,8 @@ class Expected:
 def rates_are_those_of_pandas(options, result):
     """Each finding states the rate, and the answer that follows from it."""
     now = Expected(options, table())
-    before = Expected(options, options.get("against"))
+    if options.get("against") is not None:
+        before = Expected(options, options["against"])
     for finding in result.findings:
         expected = now.rate(finding)
         assert abs(finding.rate.value - expected) <= 1e-6, finding.name
@@ -109,6 +110,8 @@ def limit_of_decisions(kind, value):
 
 def every_column_is_checked(options, result):
     columns = {name for finding in result.findings for name in finding.columns}
+    if "likely" in options:
+        columns.remove(options["likely"].name)
     assert columns == set(options["protected"])
 
 
@@ -122,9 +125,21 @@ def intervals_are_narrower(options, result):
         assert np.ptp(finding.rate.interval) < np.ptp(other.rate.interval)
 
 
+def likely_groups_are_checked(options, result):
+    likely = options["likely"]
+    own = [one for one in result.findings if likely.name in one.columns]
+    assert own
+    for finding in own:
+        evidence = finding.rate.likely
+        assert evidence.told_by == likely.told_by
+        assert abs(getattr(evidence, likely.told_by) - finding.rate.value) <= 1e-9
+        low, high = evidence.bounds
+        assert low <= finding.rate.value <= high
+
+
 def small_groups_are_listed(options, result):
     """Those that pandas finds, and nobody else."""
-    asked = as_compared(options, table())
+    asked = as_compared(*shared(options, table()))
     for finding in result.findings:
         named = {group.group for group in finding.rate.set_apart}
         assert named == small_labels(asked, finding.columns)
@@ -148,10 +163,12 @@ def holds_by_rates(options, result):
 
 
 EARLIER = table().iloc[::-1].head(300).reset_index(drop=True)
+ORIGIN = Likely("origin", {"near": "p_near", "far": "p_far"}, told_by="columns")
 SCORED = {"predictions": "chance", "favourable": "good", "threshold": 0.5}
 WISHES = (
     Wish("outcome", {"outcome": "grade"}, holds_by_rates),
     Wish("protected", {"protected": ["sex", "race"]}, every_column_is_checked),
+    Wish("likely", {"likely": ORIGIN}, likely_groups_are_checked),
     limit("statistical_rate", 0.9),
     limit("representation_rate", 0.4),
     limit("statistical_difference", 0.2),

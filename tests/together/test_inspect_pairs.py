@@ -9,10 +9,17 @@ from inspect import signature
 import numpy as np
 from asked import tables_by_stratum
 from calls import Wish, verdicts, wrong
-from comparing import REFERENCE, as_compared, rate_of, small_labels, with_reference
+from comparing import (
+    REFERENCE,
+    as_compared,
+    rate_of,
+    shared,
+    small_labels,
+    with_reference,
+)
 from scipy.stats import norm
 
-from fairmaxent import Domain, Privacy, debias, inspect
+from fairmaxent import Domain, Likely, Privacy, debias, inspect
 from people import EDGES, GOOD, declared, everybody
 
 WEIGHTED = everybody().drop(columns="origin_known")
@@ -121,6 +128,21 @@ def certified_range(outcome, protected, within):
     return fit.certificate.privacy.count_ranges[0]
 
 
+def likely_rates_are_those_of_pandas(options, result):
+    """As columns tell the group, which share people without looking at outcomes."""
+    favourable = "good" if result.favourable else None
+    asked = as_compared(*shared(options | {"favourable": favourable}, everybody()))
+    groupings = [one for one in asked.groupings if options["likely"].name in one]
+    rates = result.likely.before
+    named = [one.grouping.removesuffix(" within town") for one in rates]
+    assert named == [" × ".join(columns) for columns in groupings]
+    for rate, columns in zip(rates, groupings, strict=True):
+        expected = rate_of(asked, columns, "statistical_rate")
+        assert abs(rate.columns - expected) <= 1e-6
+        low, high = rate.bounds
+        assert low <= rate.columns <= high
+
+
 def noise_is_as_foreseen(options, result):
     """As the certificate of a private fit says, which has 95 %."""
     certified = certified_range(
@@ -134,9 +156,11 @@ def noise_is_as_foreseen(options, result):
 
 
 BOTH = {"protected": ["sex", "race"]}
+ORIGIN = Likely("origin", {"near": "p_near", "far": "p_far"}, told_by="columns")
 WISHES = (
     Wish("outcome", {"outcome": "grade"}, is_a_promise),
     Wish("protected", BOTH, is_a_promise),
+    Wish("likely", {"likely": ORIGIN}, likely_rates_are_those_of_pandas),
     Wish("favourable", {"favourable": "good"}, is_a_promise),
     Wish("groups", {"groups": "joint"}, is_a_promise, needs=BOTH),
     Wish("within", {"within": "town"}, is_a_promise),

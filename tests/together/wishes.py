@@ -802,6 +802,19 @@ WISHES = (
         names=("likely",),
     ),
     Wish(
+        "likely.recalibrated",
+        {
+            "likely": {
+                "told_by": "names",
+                "known_groups": "origin_known",
+                "recalibrated": True,
+            }
+        },
+        likely_groups_are_equal,
+        needs=A_LIKELY,
+        names=("likely",),
+    ),
+    Wish(
         "likely.slack",
         {"likely": {"slack": 0.1}},
         is_a_promise,

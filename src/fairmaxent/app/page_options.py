@@ -51,6 +51,7 @@ _FORMS = {
     "columns": ("max_levels",),
     "kept": (KEPT,),
     "groups": ("groups",),
+    "likely": ("likely", "told_by", "known_groups", "recalibrated", "slack"),
     "rates": ("statistical_rate", "representation_rate"),
     "change": _CHANGE,
     "wishes": (
@@ -322,6 +323,6 @@ def _kind(source: TypedOption) -> Values:
         return {"kind": "whole", "least": info.least}
     if info.text in ("number", "pairs"):
         return {"kind": info.text}
-    if value_of(info).join is not None:
+    if value_of(info).join is not None and info.text != "names":
         return {"kind": "texts"}
     return {"kind": "text"}

@@ -293,7 +293,8 @@ class Scenario:
     @classmethod
     def from_json(cls, values: Values, table: OpenedTable) -> "Scenario":
         """Read what the page sent; what is not given has its default."""
-        if not values.get("outcome") or not values.get("protected"):
+        is_compared = values.get("protected") or values.get("likely")
+        if not values.get("outcome") or not is_compared:
             raise InputError(
                 "Choose the outcome and at least one column of groups first."
             )
@@ -414,6 +415,7 @@ def _reading_key(scenario: Scenario, request: Request) -> str:
         request.outcome,
         request.also_names,
         request.protected_names,
+        request.likely,
         request.within_names,
         request.weight,
         scenario.options.drop,

@@ -25,6 +25,8 @@ from fairmaxent.data.levels import value_text
 from fairmaxent.data.reading import Reading
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Table, highest
+from fairmaxent.document import Paragraph
+from fairmaxent.document import Table as BlockTable
 from fairmaxent.errors import FairMaxEntError, cut, spelled
 from fairmaxent.fairness.rates import group_table
 from fairmaxent.fit.certificate import (
@@ -35,6 +37,7 @@ from fairmaxent.fit.certificate import (
 )
 from fairmaxent.fit.certified import Certified
 from fairmaxent.fit.groups import GroupChange, group_changes
+from fairmaxent.fit.likely import likely_blocks
 from fairmaxent.fit.pipeline import fit_rows
 from fairmaxent.fit.request import Request
 from fairmaxent.fit.statements import (
@@ -44,10 +47,11 @@ from fairmaxent.fit.statements import (
     expected_lines,
     small_group_lines,
 )
-from fairmaxent.inspection.findings import ColumnSummary, GroupingRates
+from fairmaxent.inspection.findings import ColumnSummary, GroupingRates, Inspection
 from fairmaxent.inspection.hints import NOTABLE
 from fairmaxent.inspection.proposals import people_words
-from fairmaxent.metrics.group_rates import group_text
+from fairmaxent.metrics.rates import group_text
+from fairmaxent.options.values import TEXTS
 from fairmaxent.plain_text import Values, plain_json, visible
 from fairmaxent.progress import Progress, silent
 
@@ -143,8 +147,20 @@ def look_at(opened: OpenedTable, asked: Values) -> Values:
             ][:_PROXIES],
             "notes": [visible(note) for note in notes],
             "alike": one_name(inspection),
+            "likely": _offered(inspection),
         }
     )
+
+
+def _offered(inspection: Inspection) -> list[Values]:
+    """Columns that look like probabilities of groups, and what asks for these."""
+    offered = []
+    for hint in inspection.hints:
+        if hint.kind == "likely":
+            _, asked, *_ = hint.parts
+            text = TEXTS["names"].texts(asked.value)[0]  # type: ignore[attr-defined]
+            offered.append({"columns": hint.columns, "asked": text})
+    return offered
 
 
 def looked_at(opened: OpenedTable, asked: Values) -> tuple[Any, RoleOptions, Domain]:
@@ -242,10 +258,23 @@ def seen(fit: Certified, *, is_whole: bool = True) -> Values:
         "copied_share": certificate.copied_share if is_whole else None,
         "copied_rows": copies_of(certificate.redrawn)[0],
         **_costs(certificate),
+        "likely": _likely(certificate),
         "warnings": _sentences(cost_remarks(certificate)),
         "notes": [note for note in notes if note not in about_models],
         "about_models": about_models,
         "estimate": _estimate(fit),
+    }
+
+
+def _likely(certificate: Certificate) -> Values:
+    """What is said of groups that nobody wrote down: sentences and tables.
+
+    They are the blocks of the certificate, which the page draws by itself.
+    """
+    blocks = [*likely_blocks(certificate.likely)]
+    return {
+        "said": [visible(one.text) for one in blocks if isinstance(one, Paragraph)],
+        "tables": [vars(one) for one in blocks if isinstance(one, BlockTable)],
     }
 
 
@@ -364,7 +393,7 @@ def is_quick(request: Request, data: Reading) -> bool:
     for rule in request.forbid or ():
         mentioned |= set(rule)
     binned = request.equal_means and not data.roles.attributes[0].is_value_coded
-    slow = (request.model, request.privacy)
+    slow = (request.model, request.privacy, request.likely)
     return (
         not binned
         and mentioned <= {*data.roles.names}

@@ -26,8 +26,8 @@ from fairmaxent.fit.option_values import Model
 from fairmaxent.fit.pipeline import fit_frame
 from fairmaxent.fit.request import Request
 from fairmaxent.metrics.definitions import representation_rate, statistical_rate
-from fairmaxent.metrics.group_rates import Rate
 from fairmaxent.metrics.intervals import Interval
+from fairmaxent.metrics.rates import Rate
 from fairmaxent.plain_text import Values
 from fairmaxent.progress import Progress, silent
 

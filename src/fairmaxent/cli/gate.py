@@ -42,9 +42,9 @@ _DOCUMENTS = "\b\nKinds:\n" + "\n".join(
 )
 # what the file of a document holds
 _ABOUT = {
-    "model": "a fit; a raking and an evaluation have reports of their own, and no"
+    "saved fit": "a fit; a raking and an evaluation have reports of their own, and no"
     " documents",
-    "table": "a table of decisions, which no model file holds",
+    "table": "a table of decisions, which no saved fit holds",
 }
 
 
@@ -101,7 +101,7 @@ def check_command(
     fairmaxent check hired.csv --outcome hired --favourable yes --protected sex --statistical-rate 0.8 --confident
     fairmaxent check --policies fairness.toml -o check.xml
     """  # noqa: E501 (a command, to be copied)
-    is_typed = bool(asked["protected"])
+    is_typed = bool(asked["protected"] or asked["likely"])
     if is_typed and (wanted["policies"] or data is None):
         raise click.UsageError(
             "limits are typed for one table, or are in a file; name DATA, and leave"
@@ -132,7 +132,11 @@ def check_command(
                 if is_typed:
                     domain = columns_as.domain_of(frame, asked["weight"])
                     asked["against"] = frame_of(asked["against"])
-                    results = [checking.checked(frame, Policy(**asked, domain=domain))]
+                    results = [
+                        checking.checked(
+                            frame, Policy.typed(asked | {"domain": domain})
+                        )
+                    ]
                 else:
                     results = checking.check_policies(policies, frame)
             except FairMaxEntError as problem:

@@ -26,12 +26,17 @@ from fairmaxent.cli.reading import (
     check_files,
     table_command,
 )
-from fairmaxent.cli.request import RoleOptions, proposed_role_options
+from fairmaxent.cli.request import (
+    ASKED,
+    RoleOptions,
+    proposed_role_options,
+)
 from fairmaxent.cli.terminal import bar, echo, json_record
 from fairmaxent.cli.values import as_typed
 from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import value_text
+from fairmaxent.data.likely import Likely
 from fairmaxent.data.limits import memory_limit, memory_text
 from fairmaxent.data.table import Names
 from fairmaxent.document.text import on_one_line
@@ -53,6 +58,8 @@ from fairmaxent.privacy.budget import Privacy
 _REPEATED = {
     field.name for kind in (ReadingOptions, DomainOptions) for field in fields(kind)
 } | {"groups", "weight", "within", "smallest_group"}
+_LIKELY = [source for source in ASKED if "likely" in {source.name, source.owner}]
+_REPEATED |= {source.name for source in _LIKELY}
 _NAMES = TEXTS["names"]
 _CHOICES = 6  # columns that are named to choose from
 _WORKERS = 10  # of a cluster whose memory is foreseen
@@ -138,11 +145,16 @@ class InspectOptions:
         return [path for path in paths if path is not None]
 
 
-@table_command(proposed_role_options, taking(InspectOptions, "wanted"))
+@table_command(
+    proposed_role_options,
+    taking(dict, "likely", _LIKELY, required=False),
+    taking(InspectOptions, "wanted"),
+)
 def inspect_command(
     ctx: click.Context,
     data: str,
     roles: RoleOptions,
+    likely: Values,
     wanted: InspectOptions,
     columns_as: DomainOptions,
     reading: ReadingOptions,
@@ -174,6 +186,7 @@ def inspect_command(
                 table.frame,
                 roles,
                 columns_as.declaration or domain,
+                likely=Likely.among(dict(likely)),
                 within=wanted.within,
                 cluster=wanted.cluster,
                 smallest_group=wanted.smallest_group,
@@ -409,7 +422,7 @@ def _next(
     if not inspection.outcome:
         names = _proposed(inspection, "outcome")
         return _choose("outcome with --outcome", names, names[:1], looking)
-    if not inspection.protected:
+    if not (inspection.protected or inspection.likely):
         names = _proposed(inspection, "protected")
         # Columns of a few texts first: numbers rarely name groups of people.
         names += [
@@ -425,7 +438,8 @@ def _next(
     if wanted.write_config is not None:
         options = ["--config", wanted.write_config]
     why = "make the table fair, with a report"
-    if all(verdict.most == 1 for verdict in inspection.verdicts):
+    verdicts = inspection.verdicts
+    if not inspection.likely and all(verdict.most == 1 for verdict in verdicts):
         why = "no gap here is clearly more than chance; if you want none at all, " + why
     if data == STANDARD:
         why += ", with the same table on stdin"

@@ -157,8 +157,7 @@ class AskedOptions:
         model = partial(Model, self.values["model"])
         values["model"] = self._part("model", "model", model)
         values["privacy"] = self._part("privacy", "epsilon", Privacy)
-        likely = partial(Likely.typed, self.values["likely"])
-        values["likely"] = self._part("likely", "likely", likely)
+        values["likely"] = Likely.among(dict(self.values))
         return Request(
             roles.outcome,
             list(roles.protected),

@@ -91,6 +91,6 @@ def _text(option: Option) -> str:
             f"{quoted(column)}: {', '.join(map(value_text, edges))}"
             for column, edges in option.value.items()
         )
-    if option.name == "levels" and isinstance(option.value, Mapping):
+    if option.name in ("levels", "likely") and isinstance(option.value, Mapping):
         return TEXTS["names"].texts(option.value)[0]
     return written(option.value)

@@ -1,7 +1,20 @@
-"""Likely groups: nobody wrote them down, but columns say how probable each one is."""
+"""Likely groups: nobody wrote them down, but columns say how probable each one is.
+
+Of some people the group may be known, e.g. of those who answered when they were asked.
+They count as certain, and say whether the probabilities p of the others can be right.
+Two things are often wrong with these: their level, because they were made from tables
+of other people, and how sure they are. Both are mended by
+
+    p'(g) ∝ e^{a_g}·p(g)^b,
+
+with a level a_g for each group, and a power b: below 1 if p was too sure of itself, and
+above if it could have been surer. With a = 0 and b = 1 they are as they were. What is
+most probable is close to that if few people are known: a_g and b − 1 are normal with
+deviation 1 beforehand. Swapped columns are not mended by it, and are refused.
+"""
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, fields
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
@@ -25,14 +38,20 @@ from fairmaxent.errors import (
     LevelError,
     Option,
     check_choice,
+    check_flag,
     checked_number,
     did_you_mean,
     unfit,
 )
 from fairmaxent.options import documented, option
+from fairmaxent.options.refusals import MISSING, NEEDED, Refused
 
 ToldBy = Literal["names", "columns"]
 _SLACK = 1e-6
+_LEAST = 1e-12  # a probability in place of 0, where its logarithm is taken
+_STEPS = 30  # of Newton's method
+_FEWEST_EXPECTED = 5.0  # people of a group, to compare how many there are
+_REFUTED = 1e-4  # p-value at which probabilities cannot be corrected
 _OPTION = Option("likely")
 TOLD_BY = {
     "names": (
@@ -85,6 +104,15 @@ class Likely:
             " as certain."
         ),
     )
+    recalibrated: bool = option(
+        False,
+        text="flag",
+        label="Correct the probabilities by the groups that are known",
+        help=(
+            "Correct the probabilities of the others by what the known groups tell:"
+            " p^b·e^a, divided by its sum, with an a for each group."
+        ),
+    )
     slack: float = option(
         _SLACK,
         text="number",
@@ -108,6 +136,13 @@ class Likely:
             )
         check_choice("told_by", self.told_by, ToldBy)
         object.__setattr__(self, "columns", dict(self.columns))
+        check_flag("recalibrated", self.recalibrated)
+        if self.recalibrated and self.known_groups is None:
+            raise InputError(
+                Option("recalibrated", value=True),
+                " needs people whose group is known; name the column of ",
+                Option("known_groups"),
+            )
         wanted = "lie between 0 and 0.5, e.g. 0.01"
         checked_number("slack", self.slack, wanted, lambda far: 0 <= far <= 0.5)
 
@@ -118,6 +153,22 @@ class Likely:
             raise unfit("likely", [*columns], "only one can be probabilities")
         ((name, groups),) = columns.items()
         return cls(name, groups, **how)
+
+    @classmethod
+    def among(cls, asked: dict[str, Any]) -> Self | None:
+        """Take it, and what says how, out of the options that were typed."""
+        columns = asked.pop("likely", None)
+        values = {field.name: asked.pop(field.name, None) for field in fields(cls)}
+        how = {
+            name: value
+            for name, value in values.items()
+            if value is not None and value is not False
+        }
+        if columns is not None:
+            return cls.typed(columns, **how)
+        for name in how:
+            raise Refused(name, "likely", NEEDED, beside=MISSING).error(how)
+        return None
 
     @property
     def used(self) -> Names:
@@ -132,10 +183,11 @@ class Likely:
         options = ColumnOptions([self.name], order={self.name: list(self.columns)})
         return learn_column(listed.get_column(self.name), options, None).attribute
 
-    def read(self, frame: Frame) -> Reals:
+    def read(self, frame: Frame, rows: Reals | None = None) -> "ReadShares":
         """P(g) of each row; a missing group comes last, if there is one.
 
-        The first row that makes no sense is refused.
+        The first row that makes no sense is refused. ``rows``: how many people each row
+        stands for.
         """
         told = self.told(frame)
         gaps: Mask = np.isnan(told)
@@ -147,9 +199,17 @@ class Likely:
         off = np.abs(total - 1) > self.slack
         self._refuse(told, off, "they do not add up to 1; to scale them, use ")
         shares = np.where(absent[:, None], 0.0, told / total[:, None])
+        truth = self.truth(frame)
+        reliability = None
+        checked = (truth >= 0) & ~absent
+        if checked.any():
+            people = np.ones(len(truth)) if rows is None else rows
+            known = KnownPeople(shares[checked], truth[checked], people[checked])
+            reliability = known.reliability(tuple(self.columns))
+            if self.recalibrated:
+                shares[~absent] = known.corrected(shares[~absent])
         if absent.any():
             shares = np.column_stack([shares, absent])
-        truth = self.truth(frame)
         shares[truth >= 0] = np.eye(shares.shape[1])[truth[truth >= 0]]
         for group, mass in zip(self.columns, shares.sum(axis=0), strict=False):
             if not mass:
@@ -158,7 +218,7 @@ class Likely:
                     f": nobody can be {group!r}; leave it out, as its column"
                     f" {self.columns[group]!r} is 0 in every row",
                 )
-        return shares
+        return ReadShares(shares, reliability)
 
     def told(self, frame: Frame) -> Reals:
         """The columns as they are."""
@@ -216,6 +276,131 @@ def check_columns(name: object, columns: object) -> None:
         )
 
 
+@dataclass(frozen=True)
+class Reliability:
+    """How far probabilities agree with the groups of people whose group is known."""
+
+    groups: Names
+    expected: tuple[float, ...]  # people of each, by the probabilities
+    observed: tuple[int, ...]
+    chance: float  # p-value: that they are as far off, if they are right
+
+
+@dataclass(frozen=True, eq=False)
+class KnownPeople:
+    """People whose group is known, to correct the probabilities of the others.
+
+    Right probabilities are of the form p'(g) ∝ e^{a_g}·p(g)^b with a = 0 and b = 1. In
+    θ = (a, b), the logarithm of p' is linear, but for a constant.
+    """
+
+    shares: Reals  # p(g)
+    truth: Indices
+    people: Reals  # that each row stands for
+
+    def reliability(self, groups: Names) -> Reliability:
+        """Compare them."""
+        observed = np.bincount(self.truth, self.people, len(groups))
+        return Reliability(
+            groups=groups,
+            expected=tuple((self.people @ self.shares).tolist()),
+            observed=tuple(np.rint(observed).astype(int).tolist()),
+            chance=self._chance(self.shares),
+        )
+
+    def _chance(self, shares: Reals) -> float:
+        """How likely groups are as far from some p as they are, if these are right.
+
+        A χ² test among those whose likeliest group is the same: how many of them are in
+        each group, beside how many there should be. Groups of which too few are
+        expected there are left out, as χ² is no good approximation for them.
+        """
+        from scipy.special import gammaincc  # slow to import
+
+        statistic = 0.0
+        free = 0
+        likeliest = shares.argmax(axis=1)
+        for group in range(shares.shape[1]):
+            own = likeliest == group
+            people = self.people[own]
+            weighted = shares[own] * people[:, None]
+            expected = weighted.sum(axis=0)
+            covariance = np.diag(expected) - weighted.T @ shares[own]
+            observed = np.bincount(self.truth[own], people, len(expected))
+            many = np.minimum(expected, people.sum() - expected) >= _FEWEST_EXPECTED
+            if many.any():
+                inverse = np.linalg.pinv(covariance[np.ix_(many, many)], hermitian=True)
+                beyond = (observed - expected)[many]
+                statistic += float(beyond @ inverse @ beyond)
+                free += max(1, min(int(many.sum()), len(expected) - 1))
+        return float(gammaincc(free / 2, statistic / 2)) if free else 1.0
+
+    def corrected(self, shares: Reals) -> Reals:
+        """p' of other people; refused if it does not agree with what is known."""
+        chance = self._chance(self.mended(self.shares))
+        if chance < _REFUTED:
+            raise InputError(
+                Option("recalibrated", value=True),
+                ": even corrected probabilities contradict the groups that are known"
+                f" (p = {chance:.2g}). Look whether columns are swapped, or about other"
+                " people",
+            )
+        return self.mended(shares)
+
+    def mended(self, shares: Reals) -> Reals:
+        """p' by the most probable θ; a little is known of it beforehand."""
+        theta = self._start
+        for _ in range(_STEPS):
+            score, information = self._slopes(theta)
+            drawn_back = score - (theta - self._start)
+            step = np.linalg.solve(information + np.eye(len(theta)), drawn_back)
+            theta = theta + step / max(1.0, float(np.abs(step).max()))
+        return _corrected(shares, theta)
+
+    @property
+    def _start(self) -> Reals:
+        return np.append(np.zeros(self.shares.shape[1]), 1.0)
+
+    def _slopes(self, theta: Reals) -> tuple[Reals, Reals]:
+        """The score of θ, and its information.
+
+        The score is Σ n_i·(φ_i(g_i) − Σ_h p'_i(h)·φ_i(h)), where φ_i(g) holds the unit
+        vector of group g and log p_i(g), g_i is the true group, and n_i how many people
+        a row stands for.
+        """
+        now = _corrected(self.shares, theta)
+        logarithms = np.log(np.maximum(self.shares, _LEAST))
+        beyond = np.eye(now.shape[1])[self.truth] - now
+        score = np.append(
+            self.people @ beyond, self.people @ (beyond * logarithms).sum(axis=1)
+        )
+        # Σ n·Cov(φ, φ), where φ of a group is its unit vector, and log p
+        centred = logarithms - (now * logarithms).sum(axis=1, keepdims=True)
+        weighted = now * self.people[:, None]
+        levels = np.diag(weighted.sum(axis=0)) - weighted.T @ now
+        power = (weighted * centred**2).sum()
+        both = (weighted * centred).sum(axis=0)
+        information = np.block([[levels, both[:, None]], [both, power]])
+        return score, information
+
+
+def _corrected(shares: Reals, theta: Reals) -> Reals:
+    """p'(g) ∝ e^{a_g}·p(g)^b; what is 0 stays 0."""
+    *levels, power = theta
+    odds = power * np.log(np.maximum(shares, _LEAST)) + np.array(levels)
+    odds = np.where(shares > 0, odds, -np.inf)
+    raised = np.exp(odds - odds.max(axis=1, keepdims=True))
+    return raised / raised.sum(axis=1, keepdims=True)
+
+
+@dataclass(frozen=True, eq=False)
+class ReadShares:
+    """P(g) of rows as they were read, and whether they agree with what is known."""
+
+    shares: Reals
+    reliability: Reliability | None  # None: no group is known
+
+
 @dataclass(frozen=True, eq=False)
 class Chances:
     """The probabilities of people; several who are alike may stand together."""
@@ -225,13 +410,14 @@ class Chances:
     rows: Reals  # input rows
     weight: Reals  # design weights summed
     squares: Reals  # and squared
+    reliability: Reliability | None = None  # None: no group is known
 
     @classmethod
-    def of_rows(cls, shares: Reals, row: Indices, design: Reals | None) -> "Chances":
+    def of_rows(cls, read: ReadShares, row: Indices, design: Reals | None) -> "Chances":
         """Those of input rows, each an entry; ``design`` are its design weights."""
         rows = np.ones(len(row))
         weight = rows if design is None else design
-        return cls(shares, row, rows, weight, weight**2)
+        return cls(read.shares, row, rows, weight, weight**2, read.reliability)
 
 
 def are_of_rows(chances: Chances | None, likely: Likely | None, table: Table) -> bool:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -29,12 +29,14 @@ from fairmaxent.errors import (
     Option,
     check_choice,
     did_you_mean,
+    unfit,
 )
 
 GroupsOption = Literal["each", "joint"]
 DetailOption = Literal["rows", "bins"]
 WithinOption = str | NameList | Mapping[str, object] | None
 ColumnNames = str | NameList  # of one column, or of several
+Protected = str | Likely | Sequence[str | Likely]  # or groups that are only likely
 
 # The complete table of outcome, protected columns and strata is held in memory; more
 # cells than this are refused.
@@ -281,7 +283,7 @@ def read_columns(option: str, names: str | NameList) -> list[str]:
     if any(isinstance(name, Likely) for name in listed(names)):
         raise ColumnError(
             Option(option),
-            " is groups that are probabilities, which only debias can take; pass a"
+            " is groups that are probabilities, which cannot be compared here; pass a"
             " column that holds groups",
         )
     shown = f"a {type(names).__name__}"
@@ -291,6 +293,21 @@ def read_columns(option: str, names: str | NameList) -> list[str]:
         Option(option),
         f" is {shown}; pass the name of a column (text), or a list of names",
     )
+
+
+def read_protected(
+    protected: Protected, likely: Likely | None = None
+) -> tuple[list[str], Likely | None]:
+    """Columns of groups; and groups that are probabilities, if there are any."""
+    known: Any = protected
+    found = [] if likely is None else [likely]
+    named = [one for one in listed(protected) if isinstance(one, Likely)]
+    if named:
+        known = [one for one in listed(protected) if not isinstance(one, Likely)]
+    found += named
+    if len(found) > 1:
+        raise unfit("likely", found, "only one can be probabilities")
+    return read_columns("protected", known), next(iter(found), None)
 
 
 def read_within(within: WithinOption) -> dict[str, object]:

@@ -29,6 +29,7 @@ from fairmaxent.data.frames import (
     take,
     to_numbers,
 )
+from fairmaxent.data.likely import Chances, Likely
 from fairmaxent.data.reading import declared_rows
 from fairmaxent.data.table import (
     LARGEST_KEY,
@@ -381,10 +382,7 @@ def summed(frame: Any, by: Sequence[str], sums: Mapping[str, str]) -> Any:
     return frame.group_by(*by).agg(*totals)
 
 
-def count_rows(
-    lazy: Lazy,
-    coding: Coding,
-) -> Table:
+def count_rows(lazy: Lazy, coding: Coding) -> Table:
     """Encode, merge and count rows inside the engine; only distinct ones come back.
 
     Those whose cells are read by their value are encoded here, batch by batch: engines
@@ -410,6 +408,41 @@ def count_rows(
     if not len(counts) and refuses:
         raise InputError("the table has no rows; pass at least one")
     return coding.table(counts)
+
+
+def count_likely(
+    lazy: Lazy,
+    domain: Domain,
+    blocks: Blocks,
+    weight: str | None,
+    likely: Likely,
+    scale: float,
+) -> tuple[Table, Chances]:
+    """Count rows by the probabilities of their groups, too; those alike come together.
+
+    People with the same levels and the same probabilities are one entry. Where each
+    person has probabilities of their own, there are as many entries as people, of a few
+    numbers each. ``scale`` is what design weights are divided by in them.
+    """
+    coding = Coding.of(domain, blocks, weight, taken=names_of(lazy))
+    alike = [*coding.keys, *likely.used]
+    coded = with_keys(lazy, coding)
+    entries = collect(grouped(coded, alike, weight, coding.sums))
+    table = coding.table(summed(entries, coding.keys, coding.sums))
+    keys = [entries.get_column(key).to_numpy() for key in coding.keys]
+    rows, *design = (numbers(entries, name) for name in coding.sums)
+    mass = design[0] / scale if design else rows
+    squares = design[1] / scale**2 if design else rows
+    read = likely.read(entries, rows)
+    chances = Chances(
+        shares=read.shares,
+        row=match_rows(table.codes, unpacked(keys, blocks), blocks.levels),
+        rows=rows,
+        weight=mass,
+        squares=squares,
+        reliability=read.reliability,
+    )
+    return table, chances
 
 
 @dataclass(frozen=True)

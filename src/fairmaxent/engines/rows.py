@@ -40,7 +40,12 @@ from fairmaxent.engines.cluster_partitions import (
     count_on_workers,
 )
 from fairmaxent.engines.cluster_tasks import active_client, merged
-from fairmaxent.engines.lazy_counts import Coding, average_weight, count_rows
+from fairmaxent.engines.lazy_counts import (
+    Coding,
+    average_weight,
+    count_likely,
+    count_rows,
+)
 from fairmaxent.errors import InputError, Option
 from fairmaxent.maxent.priors.mixture import TiltedMixture
 from fairmaxent.maxent.priors.protocol import (
@@ -66,14 +71,20 @@ def read_rows(frame: Any, request: ReadingRequest) -> Reading:
 
 def _read_lazily(lazy: lazy_frame.Lazy, request: ReadingRequest) -> Reading:
     """Let the engine of a lazy frame find the levels, and count the distinct rows."""
-    if request.likely is not None:
-        raise InputError(
-            Option("likely"),
-            " needs the rows in memory, as each has its own probabilities; collect the"
-            " table first",
-        )
-    for name in (request.outcome, *request.also, *request.protected, *request.within):
+    likely = request.likely
+    used = () if likely is None else likely.used
+    roles_named = (request.outcome, *request.also, *request.protected, *request.within)
+    for name in (*roles_named, *used):
         lazy_frame.check_column(lazy, name)
+    whole = lazy
+    if likely is not None:
+        if lazy.implementation.is_dask():
+            raise InputError(
+                Option("likely"),
+                " needs the probabilities in one place, and the rows of a Dask frame"
+                " stay in parts; compute it first, or scan its files with polars",
+            )
+        lazy = lazy.select(request.without_chances(lazy_frame.names_of(lazy)))
     scale = 1.0
     weight_column = None
     if request.weight is not None:
@@ -81,7 +92,14 @@ def _read_lazily(lazy: lazy_frame.Lazy, request: ReadingRequest) -> Reading:
     domain, left_out = _lazy_domain(lazy, request)
     roles = request.roles(domain)
     request.progress("count", 0.0)
-    rows = _count_lazily(lazy, roles, request)
+    chances = None
+    rows: Counted
+    if likely is None:
+        rows = _count_lazily(lazy, roles, request)
+    else:
+        rows, chances = count_likely(
+            whole, roles.domain, roles.blocks, request.weight, likely, scale
+        )
     if request.weight is not None:
         first = lazy_frame.collect(lazy.select(request.weight).head(1))
         weight_column = one_like(first.get_column(request.weight))
@@ -96,6 +114,7 @@ def _read_lazily(lazy: lazy_frame.Lazy, request: ReadingRequest) -> Reading:
         ),
         weight_scale=scale,
         left_out=left_out,
+        chances=chances,
     )
 
 
@@ -106,7 +125,7 @@ def _lazy_domain(
 
     They are left out of it, as is the weight column, which is no attribute.
     """
-    if request.domain is None:
+    if request.own_domain is None:
         learned = lazy_frame.learn_domain(
             lazy, weight=request.weight, progress=request.progress
         )
@@ -114,7 +133,7 @@ def _lazy_domain(
     first = lazy_frame.collect(lazy.head(1))
     if request.weight is not None:
         first = first.drop(request.weight)
-    given = fitting(request.domain, first, request.weight)
+    given = fitting(request.own_domain, first, request.weight)
     domain, left_out = given.without_identifiers(request.keep)
     if request.by_value is None:
         lazy_frame.check_known(lazy, domain, request.progress)

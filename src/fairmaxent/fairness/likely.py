@@ -50,6 +50,7 @@ _DECREMENT = 1e-9  # of the log-likelihood, at which it ends
 _NOBODY = 0.5  # people, in place of none, who have an outcome
 _DRAWN_FROM = 20_000  # people; of more, as many represent them in draws
 _RANK = 1e-8  # of an eigenvalue, relative to the largest, that counts
+REFUTED = 0.05  # p-value below which data contradict that names say nothing else
 _FEWEST_TELLING = 30.0  # people that a test is made of, at least
 # People of similar p: how many cells at most, and how many people in each at least.
 _CELLS_TESTED = 8
@@ -386,14 +387,15 @@ def _scores(people: People, rates: Reals) -> Reals:
         weight = people.informative[everybody]
         terms = np.zeros((len(chances), scores.shape[2]))
         terms[:, :groups] = chances * (1 - chances)
-        for cell, similar in enumerate(_similar(chances, _CELLS_TESTED)):
+        for cell, similar in enumerate(_similar(chances, weight, _CELLS_TESTED)):
             terms[similar, groups + cell] = 1.0
         weighted = chances * weight[:, None]
         slopes, *_ = np.linalg.lstsq(chances.T @ weighted, weighted.T @ terms, _RANK)
         beyond = (terms - chances @ slopes) * weight[:, None]
         for level, part in enumerate(parts[:-1]):
             surprise = -people.chances[everybody] @ rates[number, level]
-            surprise[part.start - everybody.start : part.stop - everybody.start] += 1
+            having = np.arange(part.start, part.stop) - everybody.start
+            surprise[having] += 1
             scores[everybody, level] = beyond * surprise[:, None]
     return scores.reshape(len(scores), -1)
 
@@ -407,6 +409,7 @@ def bounds(people: People, factor: Reals) -> tuple[Reals, Reals]:
     Whatever is assumed; with an allowance for chance in who belongs to which group.
     """
     weight = people.weight * factor
+    squares = people.squares * factor**2
     least = np.zeros((*people.shape, people.chances.shape[1]))
     most = np.zeros_like(least)
     for number in range(people.shape[0]):
@@ -415,30 +418,51 @@ def bounds(people: People, factor: Reals) -> tuple[Reals, Reals]:
         chances = people.chances[everybody]
         own = weight[everybody]
         ends = [part.stop - everybody.start for part in parts]
-        for cell in _similar(chances, _MOST_CELLS):
+        for cell in _similar(chances, people.informative[everybody], _MOST_CELLS):
             size = own[cell].sum()
             group = own[cell] @ chances[cell]
             outcome = np.searchsorted(ends, cell, side="right")
             having = np.bincount(outcome, own[cell], len(ends))[:, None]
             least[number] += np.maximum(having + group - size, 0.0)
             most[number] += np.minimum(having, group)
-        allowance = _ALLOWANCE * np.sqrt(own**2 @ (chances * (1 - chances)))
+        by_chance = squares[everybody] @ (chances * (1 - chances))
+        allowance = _ALLOWANCE * np.sqrt(by_chance)
         least[number] -= allowance
         most[number] += allowance
     return np.maximum(least, 0.0), most
 
 
-def _similar(chances: Reals, most: int) -> list[Indices]:
-    """People in cells of similar p: halves of halves, where p differs most."""
-    cells = [np.arange(len(chances))]
+def ratio_bounds(low: Reals, high: Reals) -> tuple[Reals, Reals]:
+    """The lowest rate over the highest, if each group's (last axis) has such ends."""
+    # a group without a rate has no ends
+    lowest_start = np.fmin.reduce(low, axis=-1)
+    highest_start = np.fmax.reduce(low, axis=-1)
+    lowest_end = np.fmin.reduce(high, axis=-1)
+    highest_end = np.fmax.reduce(high, axis=-1)
+    least = ratio(lowest_start, highest_end)
+    most = ratio(lowest_end, highest_start, math.inf)
+    return least, np.minimum(most, 1.0)
+
+
+def _similar(chances: Reals, people: Reals, most: int) -> list[Indices]:
+    """People in cells of similar p: halves of halves, where p differs most.
+
+    ``people``: how many each one stands for.
+    """
+    cells = [np.flatnonzero(people > 0)]
     done: list[Indices] = []
     while cells and len(cells) + len(done) < most:
-        cells.sort(key=len)
+        cells.sort(key=lambda cell: people[cell].sum())
         cell = cells.pop()
-        widest = chances[cell].var(axis=0).argmax() if len(cell) else 0
-        values = chances[cell, widest]
-        below = values < np.mean(values)
-        if len(cell) < 2 * _FEWEST_IN_A_CELL or not below.any():
+        count = people[cell].sum()
+        if count < 2 * _FEWEST_IN_A_CELL:
+            done.append(cell)
+            continue
+        mean = people[cell] @ chances[cell] / count
+        beyond = chances[cell] - mean
+        widest = (people[cell] @ beyond**2).argmax()
+        below = beyond[:, widest] < 0
+        if below.all() or not below.any():
             done.append(cell)
         else:
             cells += [cell[below], cell[~below]]

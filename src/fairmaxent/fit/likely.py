@@ -9,7 +9,7 @@ import numpy as np
 
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import Frame
-from fairmaxent.data.likely import TOLD_BY, Chances, Likely
+from fairmaxent.data.likely import TOLD_BY, Chances, Likely, Reliability
 from fairmaxent.data.reading import Reading
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import (
@@ -23,11 +23,13 @@ from fairmaxent.data.table import Table as DistinctRows
 from fairmaxent.document import Block, Paragraph, Table
 from fairmaxent.errors import InfeasibleError, Option, SolverError
 from fairmaxent.fairness.likely import (
+    REFUTED,
     Learned,
     People,
     bounds,
     contradiction,
     likely_factors,
+    ratio_bounds,
     true_tables,
 )
 from fairmaxent.fairness.rates import (
@@ -38,7 +40,6 @@ from fairmaxent.fairness.rates import (
     group_table,
 )
 
-REFUTED = 0.05  # p-value below which data contradict that names say nothing else
 _DRAWS = 400
 _ENDS = (0.025, 0.975)
 _ENOUGH = 0.95  # of the rate that is wanted, which more people would lead to
@@ -217,7 +218,7 @@ class Weighed:
     def weigh(self, frame: Frame, domain: Domain) -> Reals:
         """The weights of the rows of a table, by their probabilities: f = e^{λ·q}."""
         split = self.split
-        shares = split.likely.read(frame)
+        shares = split.likely.read(frame).shares
         codes = split.recorded.blocks.pool(domain.encode(frame))
         roots = codes[:, 0].astype(np.intp)
         combinations, _ = split.people.shape
@@ -288,6 +289,7 @@ class LikelyFacts:
     before: tuple[LikelyRate, ...]
     after: tuple[LikelyRate, ...]  # none: nothing was made fair
     needed: int | None  # people, for rates that are nearly as wanted; None: enough
+    reliability: Reliability | None = None  # None: no group is known
 
     def is_about(self, grouping: str) -> bool:
         """Whether a grouping is by these groups."""
@@ -320,6 +322,7 @@ def likely_facts(weighed: Weighed, measure: Measure, wanted: Rates) -> LikelyFac
         before=before,
         after=after,
         needed=needed,
+        reliability=split.chances.reliability,
     )
 
 
@@ -371,13 +374,10 @@ def _limits(
             )
             for limit in (least, most)
         )
-        lowest = ratio(np.fmin.reduce(low, axis=-1), np.fmax.reduce(high, axis=-1))
-        highest = ratio(
-            np.fmin.reduce(high, axis=-1), np.fmax.reduce(low, axis=-1), math.inf
-        )
+        lowest, highest = ratio_bounds(low, high)
         ends.append((np.nanmin(lowest), np.nanmin(highest)))
     lowest, highest = np.min(ends, axis=0)
-    return float(lowest), float(min(highest, 1.0))
+    return float(lowest), float(highest)
 
 
 def likely_headlines(facts: LikelyFacts | None) -> Iterator[str]:
@@ -400,6 +400,8 @@ def likely_blocks(facts: LikelyFacts | None) -> Iterator[Block]:
         f"Nobody's {facts.name} is known for certain. Assumed:"
         f" {TOLD_BY[facts.told_by]}. {_verdict(facts)}"
     )
+    if facts.reliability is not None:
+        yield from _reliability_blocks(facts.reliability)
     both = zip(facts.before, facts.after or facts.before, strict=True)
     for before, after in both:
         rates = (before, after)[: 1 + bool(facts.after)]
@@ -423,6 +425,29 @@ def likely_blocks(facts: LikelyFacts | None) -> Iterator[Block]:
             f"About {facts.needed:,} people like these would be needed for an expected"
             f" rate that is nearly ({_ENOUGH:g} times) what was asked for."
         )
+
+
+def _reliability_blocks(found: Reliability) -> Iterator[Block]:
+    """Whether the probabilities agree with the groups that are known."""
+    known = sum(found.observed)
+    said = (
+        f"The group of {known:,} people is known, and the probabilities agree with it"
+    )
+    if found.chance < REFUTED:
+        said = (
+            f"The group of {known:,} people is known, and the probabilities do not"
+            " agree with it: look whether columns are swapped, or correct them"
+            " (recalibrated)"
+        )
+    yield Paragraph(f"{said} (p = {found.chance:.2g}).")
+    rows = [
+        (group, f"{expected:,.0f}", f"{observed:,}")
+        for group, expected, observed in zip(
+            found.groups, found.expected, found.observed, strict=True
+        )
+    ]
+    heads = ("people of", "by the probabilities", "in truth")
+    yield Table("Groups that are known", heads, tuple(rows))
 
 
 def _verdict(facts: LikelyFacts) -> str:

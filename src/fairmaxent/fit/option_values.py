@@ -364,11 +364,9 @@ def check_rules(forbid: object) -> None:
         )
 
 
-def check_likely(likely: Sequence[Likely], others: Sequence[str | None]) -> None:
-    """Refuse two of them, and columns that have another role."""
-    if len(likely) > 1:
-        raise errors.unfit("likely", [*likely], "only one can be probabilities")
-    names = [*others, *likely[0].used]
+def check_likely(likely: Likely, others: Sequence[str | None]) -> None:
+    """Refuse columns that have another role."""
+    names = [*others, *likely.used]
     for name in names:
         if name is not None and names.count(name) > 1:
             raise ColumnError(

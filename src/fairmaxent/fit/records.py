@@ -45,7 +45,7 @@ from fairmaxent.plain_text import Values
 _PAIRS = ""  # the key of a mapping whose keys are not texts
 _MARKED = re.compile(r" \(\d+\)$")  # a label that would otherwise repeat
 _NUMBER = re.compile(r"-?\d[\d.]*(?:e[+-]?\d+)?")
-# what the members of a model file may add up to, inflated, unless `load` is told
+# what the members of a saved fit may add up to, inflated, unless `load` is told
 # otherwise
 MOST_BYTES = 1 << 30
 # what its header may take: as Python objects, JSON takes many times as much memory

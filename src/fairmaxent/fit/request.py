@@ -7,7 +7,7 @@ doors and reports read the fields.
 import copy
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, get_args
+from typing import get_args
 
 from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.domain import Domain
@@ -19,8 +19,8 @@ from fairmaxent.data.roles import (
     GroupsOption,
     WithinOption,
     check_roles,
-    listed,
     read_columns,
+    read_protected,
     read_within,
 )
 from fairmaxent.errors import ColumnError, Option, check_choice, check_flag, unfit
@@ -422,11 +422,9 @@ class Request:
         if not isinstance(self.likely, Likely | None):
             hint = "pass Likely(name, {group: column, …}, told_by=…)"
             raise unfit("likely", self.likely, hint)
-        named: list[Any] = listed(self.protected)
-        likely = [one for one in (self.likely, *named) if isinstance(one, Likely)]
-        if likely:
-            recorded = [one for one in named if not isinstance(one, Likely)]
-            self._set(likely=likely[0], protected=recorded)
+        recorded, likely = read_protected(self.protected, self.likely)
+        if likely is not None:
+            self._set(likely=likely, protected=recorded)
             values.check_likely(likely, [*self.role_names, self.weight])
 
     def _set_what_follows(self) -> None:

@@ -137,7 +137,7 @@ class Solved:
 
     @property
     def contents(self) -> str:
-        """Which rows a saved model has: the end of a sentence "it holds …"."""
+        """Which rows a saved fit has: the end of a sentence "it holds …"."""
         size = f"{self.table.size:,}"
         if self.request.privacy is not None:
             return (
@@ -207,30 +207,10 @@ def weigh_rows(
             _MODE_ROWS,
         )
 
-    if fit.weighed is not None:
-        raw = read_weights(frame, fit.request.weight)
-        by_row = with_design(
-            fit.weighed.weigh(frame, fit.domain),
-            None if raw is None else raw / fit.weight_scale,
-        )
-        like = frame.get_column(outcome)
-        return frame.with_columns(frames.number_column(name, by_row, like)).to_native()
-
-    table = fit.table.collect()
-    blocks = fit.blocks
-    distinct_row = match_rows(
-        table.codes, blocks.pool(fit.domain.encode(frame)), blocks.levels
-    )
-    if (distinct_row < 0).any():
-        row = int(np.argmax(distinct_row < 0))
-        raise InputError(
-            f"row {row} was not in the fitted table; pass that table, with its rows in"
-            " any order"
-        )
-
     raw = read_weights(frame, fit.request.weight)
     by_row = with_design(
-        weights[distinct_row], None if raw is None else raw / fit.weight_scale
+        _own_weights(fit, weights, frame),
+        None if raw is None else raw / fit.weight_scale,
     )
     like = frame.get_column(outcome)
     if fit.soft is None:
@@ -246,6 +226,25 @@ def weigh_rows(
             )
         )
     return nw.concat(parts).to_native()
+
+
+def _own_weights(fit: Solved, weights: Reals, frame: nw.DataFrame[Any]) -> Reals:
+    """The weights of rows before their design weights.
+
+    They are those of the distinct rows, unless groups are probabilities: then each row
+    has its own.
+    """
+    if fit.weighed is not None:
+        return fit.weighed.weigh(frame, fit.domain)
+    codes = fit.blocks.pool(fit.domain.encode(frame))
+    distinct_row = match_rows(fit.table.collect().codes, codes, fit.blocks.levels)
+    if (distinct_row < 0).any():
+        row = int(np.argmax(distinct_row < 0))
+        raise InputError(
+            f"row {row} was not in the fitted table; pass that table, with its rows in"
+            " any order"
+        )
+    return weights[distinct_row]
 
 
 def weigh_lazily(

@@ -1,4 +1,4 @@
-"""Verification: what a model file proves by itself, and what it cannot."""
+"""Verification: what a saved fit proves by itself, and what it cannot."""
 
 from dataclasses import dataclass
 from os import PathLike
@@ -17,7 +17,7 @@ _UNVERIFIED = (
     "the decisions of the table's own model, which would have to be trained again",
     "that the counts have the noise that the ledger states, which only the table would"
     " show",
-    "which columns were left out, because the model does not have them",
+    "which columns were left out, because the fit does not have them",
     "the seed, which only the rows that were drawn with it would show",
     "the notes on how columns were read, which are kept as text",
     "how often each value within a bin was seen, by which values are drawn from bins",
@@ -26,7 +26,7 @@ _UNVERIFIED = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Verification:
-    """What was verified of a model file, and what not; printed, a short report."""
+    """What was verified of a saved fit, and what not; printed, a short report."""
 
     path: str
     sha256: str  # of the whole file, to compare with one that was written down
@@ -58,7 +58,7 @@ class Verification:
 
 
 def verify(path: str | PathLike[str], *, max_bytes: int = MOST_BYTES) -> Verification:
-    """Check a model file, and say what was checked; nothing in the file is run.
+    """Check a saved fit, and say what was checked; nothing in the file is run.
 
     Raises :class:`fairmaxent.errors.StorageError` if the file is damaged, or if its
     certificate states something else than follows from the rows and the distribution in

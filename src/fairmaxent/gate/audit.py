@@ -27,8 +27,8 @@ from fairmaxent.files.content import file_sha256
 from fairmaxent.fit.refused import EVALUATION
 from fairmaxent.gate.checking import opened
 from fairmaxent.gate.policy import as_asked
-from fairmaxent.metrics.group_rates import group_text
-from fairmaxent.metrics.groups import (
+from fairmaxent.metrics.rates import group_text
+from fairmaxent.metrics.rows import (
     MISSING,
     Columns,
     code_of,

@@ -28,19 +28,13 @@ from fairmaxent.gate.policy import (
 from fairmaxent.gate.result import Answer, CheckResult, Finding, now
 from fairmaxent.metrics import intervals
 from fairmaxent.metrics.effective_counts import WeightSums
-from fairmaxent.metrics.group_rates import (
-    GroupedTable,
-    GroupRate,
-    Rate,
-    group_text,
-    worst_rate,
-)
-from fairmaxent.metrics.groups import (
+from fairmaxent.metrics.group_rates import GroupedTable, worst_rate
+from fairmaxent.metrics.groups import Comparison, levels_of_reference
+from fairmaxent.metrics.rates import GroupRate, Rate, group_text
+from fairmaxent.metrics.rows import (
     MISSING,
-    Comparison,
     favourable_codes,
     levels_of,
-    levels_of_reference,
     outcome_column,
     stratum_text,
 )
@@ -68,8 +62,9 @@ def check(data: Any, policy: Policy) -> CheckResult:
     "cannot tell", with the number of people that would be needed. Groups that are too
     small decide nothing, and are listed; so is, compared with an earlier table, a group
     that is gone or has become too small since then, and the answer is at best "cannot
-    tell". `data` may be a lazy frame, whose engine counts the rows, or the name of a
-    file.
+    tell". Of groups that are only likely, what is assumed decides, and if the data
+    contradict that, the answer is "cannot tell". `data` may be a lazy frame, whose
+    engine counts the rows, or the name of a file.
 
     Parameters
     ----------
@@ -169,6 +164,8 @@ def _answer(found: Finding, limit: float, *, confident: bool) -> Answer:
     rate = found.rate
     if rate.is_alone:
         return "cannot tell"  # a single group can be compared with nobody
+    if rate.likely is not None and rate.likely.is_refuted:
+        return "cannot tell"  # what tells the group is something else
     ends = (rate.value, rate.value)
     if confident and rate.interval is not None:
         ends = rate.interval
@@ -192,7 +189,8 @@ def _change(found: Finding, then: Rate) -> Answer:
     # what so few people may hide: half of a rate, or a quarter of a difference
     hidden = then.value / 2 if found.sign > 0 else _QUARTER
     is_known = change - _reach(-found.sign, now, then) >= -hidden
-    if found.lost or found.hollow or then.is_alone or not is_known:
+    is_refuted = now.likely is not None and now.likely.is_refuted
+    if found.lost or found.hollow or then.is_alone or is_refuted or not is_known:
         return "cannot tell"
     return "pass"
 
@@ -301,13 +299,16 @@ class _Counted:
         score = outcome
         if policy.threshold is not None:
             outcome, table = _decided(table, score, policy)
-        roles = [outcome, *policy.protected, *read_within(policy.within)]
+        likely = policy.likely
+        roles = [outcome, *policy.recorded_names, *read_within(policy.within)]
+        if likely is not None:
+            roles += likely.used
         roles.append(policy.cluster)
         if policy.compares_outcomes:
             roles.append(policy.outcome)
         # probabilities are compared row by row
-        in_rows = policy.calibration is not None
-        if in_rows:
+        in_rows = policy.calibration is not None or likely is not None
+        if policy.calibration is not None:
             roles.append(score)
         names = [name for name in dict.fromkeys(roles) if name is not None]
         for name in names:
@@ -333,7 +334,8 @@ class _Counted:
     def tables(self, kind: str, columns: tuple[str, ...]) -> list[GroupedTable]:
         """What is compared: the groups of some columns, by stratum."""
         policy = self.policy
-        levels = levels_of_reference(policy.reference, policy.protected)
+        likely = policy.likely
+        levels = levels_of_reference(policy.reference, policy.protected_names)
         within = read_within(policy.within)
         outcome: str | None = self.outcome
         if kind == "representation_rate":
@@ -345,7 +347,10 @@ class _Counted:
         if kind == "equalised_odds":
             within[self.truth] = None
         compared = Comparison(
-            protected=list(columns),
+            protected=[
+                one if likely is None or one != likely.name else likely
+                for one in columns
+            ],
             groups="joint",
             weight=self.sums,
             compare_missing=policy.compare_missing,

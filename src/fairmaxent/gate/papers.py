@@ -1,7 +1,7 @@
 """The documents that people must file: written, and made again to be compared.
 
 Each part of a kind of document is filled with facts, or says who must write it. A kind
-is a section of `papers.toml`. All that a document says follows from the model file, or
+is a section of `papers.toml`. All that a document says follows from the saved fit, or
 from the table, that it is about, and from its stamp: so whoever has that can make it
 again. What people write is marked: in Markdown, lines that begin with ">"; in JSON,
 texts that were "To be written by …".
@@ -72,7 +72,7 @@ class Kind:
     title: str
     note: str
     parts: list[dict[str, Any]]  # with a title, the facts to fill in, and who writes
-    about: str = "model"  # or "table"
+    about: str = "saved fit"  # or "table"
     head: dict[str, Any] = field(default_factory=dict)  # of the file, for programs
 
     @property
@@ -116,9 +116,9 @@ def document(
     """Write a document about a fit, and about the files of its data and its result."""
     if kind not in KINDS:
         raise InputError(f"there is no document {kind!r}; {did_you_mean(kind, KINDS)}")
-    if KINDS[kind].about != "model":
+    if KINDS[kind].about != "saved fit":
         raise InputError(
-            f"{kind} counts the decisions of a tool, which no model file holds; name"
+            f"{kind} counts the decisions of a tool, which no saved fit holds; name"
             f" their table: 'fairmaxent document {kind} TABLE', or"
             " fairmaxent.gate.papers.audit"
         )
@@ -202,7 +202,7 @@ class Comparison:
         source = KINDS[self.kind].about
         if not self.differences:
             unverified = "its date"
-            if source == "model":
+            if source == "saved fit":
                 unverified += ", and the digests of other files"
             return (
                 f"document {self.written}: made again from the {source}; every line"
@@ -268,7 +268,7 @@ class Filed:
 
 
 def is_audit(path: Name) -> bool:
-    """Whether a document is about a table, and not about a model."""
+    """Whether a document is about a table, and not about a fit."""
     kind = Filed.read(path).kind
     return kind is not None and kind.about == "table"
 
@@ -277,8 +277,8 @@ def compare(fit: Certified, path: Name) -> Comparison:
     """Make the document in a file again from a fit, and compare it."""
     filed = Filed.read(path)
     is_about_it = fit.certificate.digest in filed.head
-    if filed.kind is None or filed.kind.about != "model" or not is_about_it:
-        raise filed.foreign("model")
+    if filed.kind is None or filed.kind.about != "saved fit" or not is_about_it:
+        raise filed.foreign("saved fit")
     return filed.compared(_about_fit(filed.kind, fit, filed.stamp))
 
 

@@ -7,17 +7,19 @@ import dataclasses
 import math
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from fairmaxent.data.domain import Domain
+from fairmaxent.data.likely import Likely
 from fairmaxent.data.roles import (
     GroupsOption,
+    Protected,
     WithinOption,
     listed,
-    read_columns,
+    read_protected,
 )
 from fairmaxent.errors import (
     ColumnError,
@@ -42,6 +44,7 @@ from fairmaxent.metrics.intervals import check_confidence
 from fairmaxent.options import documented, info_of, option, option_hint, typed_options
 from fairmaxent.options.refusals import MISSING, Refused, refuse
 from fairmaxent.options.values import value_of
+from fairmaxent.plain_text import Values
 
 PROJECT = "pyproject.toml"
 SECTION = "tool.fairmaxent.check"
@@ -105,11 +108,16 @@ class Policy:
         Refused(
             "calibration", "cluster", "its interval assumes that people are independent"
         ),
+        Refused("calibration", "likely", "it takes groups that are known"),
+        Refused(
+            "cluster", "likely", "its intervals assume that people are independent"
+        ),
     )
 
     outcome: str | None = as_asked("outcome", None)
-    protected: str | Sequence[str] = as_asked("protected", ())
+    protected: Protected = as_asked("protected", ())  # noqa: RUF009
     _: dataclasses.KW_ONLY
+    likely: Likely | None = as_asked("likely", words=None)  # noqa: RUF009
     statistical_rate: RateOption = as_asked(  # noqa: RUF009 (it makes a field)
         "statistical_rate",
         None,
@@ -231,8 +239,10 @@ class Policy:
     )
 
     def __post_init__(self) -> None:
-        names = read_columns("protected", self.protected or ())
-        object.__setattr__(self, "protected", names)
+        recorded, likely = read_protected(self.protected or (), self.likely)
+        object.__setattr__(self, "likely", likely)
+        object.__setattr__(self, "protected", recorded)
+        names = self.protected_names
         if not names or (self.outcome is None and self.predictions is None):
             raise ColumnError(
                 "name ",
@@ -270,17 +280,35 @@ class Policy:
                 Option("statistical_rate", 0.8),
             )
 
+    @classmethod
+    def typed(cls, asked: Values) -> "Policy":
+        """From options as they are typed: those of likely groups stand beside them."""
+        values = dict(asked)
+        values["likely"] = Likely.among(values)
+        return cls(**values)
+
     @property
     def compares_outcomes(self) -> bool:
         """Whether decisions are compared with what happened."""
         return any(getattr(self, name) is not None for name in _OF_DECISIONS)
 
     @property
+    def recorded_names(self) -> list[str]:
+        """The protected columns that the table has."""
+        return read_protected(self.protected)[0]
+
+    @property
+    def protected_names(self) -> list[str]:
+        """The protected columns, and groups that are likely, by name."""
+        names = self.recorded_names
+        return names if self.likely is None else [*names, self.likely.name]
+
+    @property
     def groupings(self) -> list[tuple[str, ...]]:
         """The columns whose groups, or their intersections, are compared."""
         if self.groups == "joint":
-            return [tuple(self.protected)]
-        return [(name,) for name in self.protected]
+            return [tuple(self.protected_names)]
+        return [(name,) for name in self.protected_names]
 
     def limits(self) -> Iterator[tuple[str, tuple[str, ...], float | None]]:
         """Each rate that is checked: kind, columns, limit.
@@ -340,7 +368,7 @@ def _policies_in(path: Name) -> dict[str, FilePolicy]:
     if section.path.name == PROJECT:
         for key in SECTION.split("."):
             section = section.inner(key)
-    if "protected" in section.values:
+    if {"protected", "likely"} & section.values.keys():
         return {"check": section.policy()}
     if not section.values:
         raise InputError(
@@ -413,7 +441,7 @@ class _Section:
                 asked[name] = taken
         table = asked.pop("data", None)
         try:
-            return FilePolicy(table, Policy(**asked), self)
+            return FilePolicy(table, Policy.typed(asked), self)
         except InputError as problem:
             # of None, which TOML does not have
             raise self.with_place(problem, "; use ") from problem

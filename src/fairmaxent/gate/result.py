@@ -19,9 +19,9 @@ from fairmaxent.document.text import to_markdown, to_text
 from fairmaxent.document.words import first
 from fairmaxent.errors import FairMaxEntError, UnfairError
 from fairmaxent.gate.policy import LARGEST, PROJECT, SECTION, Policy
-from fairmaxent.metrics.group_rates import GroupRate, Rate, group_text
-from fairmaxent.metrics.groups import Columns, stratum_text
 from fairmaxent.metrics.intervals import interval_text
+from fairmaxent.metrics.rates import GroupRate, Rate, group_text
+from fairmaxent.metrics.rows import Columns, stratum_text
 from fairmaxent.plain_text import json_text, visible
 
 # "error": it could not be checked, for a wrong option, column, file or policy
@@ -119,6 +119,13 @@ class Finding:
 
     @property
     def sentence(self) -> str:
+        """What was found, and what that rests on, in a few sentences."""
+        if self.rate.likely is None:
+            return self._found
+        return f"{self._found} {self.rate.likely.sentence}"
+
+    @property
+    def _found(self) -> str:
         """What was found, in a sentence or two."""
         found = (
             f"The {self._rate_name} is {self.rate.value:.3f}"
@@ -134,6 +141,8 @@ class Finding:
             return f"{found}, {beyond} {limit} {self._who}."
         if self.answer == "pass":
             return f"{found}, not {beyond} {limit} {self._who}."
+        if self.rate.likely is not None and self.rate.likely.is_refuted:
+            return f"{found}; so nobody can tell whether that is {beyond} {limit}."
         if self.hollow:
             return (
                 f"{found} {self._who}. Nobody has the outcome"
@@ -211,6 +220,7 @@ class Finding:
             "limit": self.limit,
             "needed": self.needed,
             "set_apart": self.rate.set_apart,
+            "likely": self.rate.likely,
             "lost": self.lost,
             "sentence": self.sentence,
         }

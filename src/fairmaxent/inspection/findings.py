@@ -16,8 +16,8 @@ from fairmaxent.fit.likely import LikelyFacts, likely_blocks, likely_headlines
 from fairmaxent.inspection.hints import NOTABLE, Hint, Proxy
 from fairmaxent.inspection.proposals import Proposal, Role
 from fairmaxent.inspection.verdict import Verdict
-from fairmaxent.metrics.group_rates import GroupRate, Rate, group_text
-from fairmaxent.metrics.groups import Label
+from fairmaxent.metrics.rates import GroupRate, Rate, group_text
+from fairmaxent.metrics.rows import Label
 from fairmaxent.plain_text import Values, plain_json
 from fairmaxent.privacy.model import Worth
 

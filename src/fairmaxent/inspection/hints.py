@@ -4,8 +4,9 @@ Proxies, gaps, doubtful levels, leaks.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from os.path import commonprefix
 from typing import Literal
 
 import numpy as np
@@ -32,11 +33,13 @@ HintKind = Literal[
     "leak",
     "many outcomes",
     "weights",
+    "likely",
 ]
 # a column that predicts so much of another's entropy says it nearly always
 LEAKS = 0.75
 _SHOWN = 5  # of a list
 _MANY_OUTCOMES = 5
+_SLACK = 1e-6  # how far from 1 probabilities may add up to
 _BETWEEN_LETTERS = re.compile(r"(?<=[^\W\d])[-_./' ]+(?=[^\W\d])")
 
 
@@ -153,6 +156,7 @@ def column_hints(
             yield from _gaps(attribute, len(frame), has_role=attribute.name in roles)
             yield from _similar_levels(attribute, has_role=attribute.name in roles)
     yield from _totals(frame, domain)
+    yield from _probabilities(frame, roles)
     if weight is not None:
         yield _hint(
             "weights",
@@ -294,6 +298,61 @@ def _totals(frame: frames.Frame, domain: Domain) -> Iterator[Hint]:
                 " remove those rows first"
             )
             yield _hint("total", attribute.name, what)
+
+
+def _probabilities(frame: frames.Frame, roles: NameList) -> Iterator[Hint]:
+    """Columns side by side that add up to 1 in every row, as probabilities do.
+
+    Those of 0 and 1 alone are not meant: they are more often levels of a column that
+    were taken apart for a model.
+    """
+    schema = frame.schema
+    names = [
+        name for name in frame.columns if schema[name].is_float() and name not in roles
+    ]
+    numbers = [frames.to_numbers(frame.get_column(name)) for name in names]
+    end = 0
+    for start in range(len(names)):
+        if start < end:  # it is one of those found already
+            continue
+        end = _end_of_shares(numbers, start)
+        if end == start:
+            continue
+        found = names[start:end]
+        # what they begin with alike is no part of the groups' names
+        alike = len(commonprefix(found))  # noqa: RUF071 (letter by letter is meant)
+        groups = {name[alike:].strip("_") or name: name for name in found}
+        yield _hint(
+            "likely",
+            found,
+            f"{listed(map(shown, found), 'column')} add up to 1 in every row, as"
+            " probabilities of groups do; if they are, compare these groups with ",
+            Option("likely", {"group": groups}),
+            " and say what tells them: ",
+            Option("told_by", "names"),
+            ", or the columns that decide",
+        )
+
+
+def _end_of_shares(numbers: Sequence[Reals], start: int) -> int:
+    """Where columns end that add up to 1; at their start, if there are none.
+
+    Rows in which all are missing add up to nothing, and do not matter.
+    """
+    total = np.zeros(len(numbers[start]))
+    are_parted = False  # some are neither 0 nor 1
+    for end, column in enumerate(numbers[start:], start + 1):
+        part = np.nan_to_num(column)
+        if part.min(initial=0.0) < 0:
+            break
+        total = total + part
+        are_parted |= bool(((part > 0) & (part < 1)).any())
+        known = total[total > 0]
+        if known.max(initial=0.0) > 1 + _SLACK:
+            break
+        if are_parted and end > start + 1 and known.min() >= 1 - _SLACK:
+            return end
+    return start
 
 
 def listed(items: Iterable[str], noun: str) -> str:

@@ -13,13 +13,13 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.data.likely import Likely
 from fairmaxent.data.reading import encode_table
 from fairmaxent.data.roles import (
-    ColumnNames,
     GroupsOption,
+    Protected,
     Roles,
     WithinOption,
     check_roles,
     listed,
-    read_columns,
+    read_protected,
     read_within,
 )
 from fairmaxent.data.table import Codes, NameList, Reals, tally
@@ -42,7 +42,6 @@ from fairmaxent.privacy.budget import Privacy
 from fairmaxent.privacy.model import Worth
 from fairmaxent.privacy.refusals import check_declared, check_private
 
-ProtectedOption = ColumnNames | Likely | Sequence[str | Likely] | None
 _REFUSED = (
     Refused(
         "cluster",
@@ -63,8 +62,9 @@ _REFUSED = (
 def inspect(
     frame: Any,
     outcome: str | None = None,
-    protected: ProtectedOption = None,
+    protected: Protected | None = None,
     *,
+    likely: Likely | None = None,
     favourable: object = None,
     groups: GroupsOption = "each",
     within: WithinOption = None,
@@ -110,27 +110,28 @@ def inspect(
     >>> look.outcome, look.favourable, look.protected
     ('hired', ('yes',), ('sex',))
     """
-    given, likely = _apart(protected)
+    given, likely = read_protected(protected or (), likely)
+    own = [] if likely is None else [likely.name, *likely.used]
     _check_foreseen(privacy, domain)
     asked: Any = {"cluster": cluster, "within": within, "reference": reference}
     asked |= {"outcome": outcome, "protected": protected, "weight": weight}
-    refuse_pairs(_REFUSED, {**asked, "likely": likely or None, "privacy": privacy})
+    refuse_pairs(_REFUSED, asked | {"likely": likely, "privacy": privacy})
     check_roles("" if outcome is None else outcome, given, weight)
     opened = frames.open_frame(frame)
     strata = tuple(read_within(within))
-    others = _existing(opened, [*strata, cluster])
+    others = own + _existing(opened, [*strata, cluster])
     design = _design(opened, weight)
     encoded = encode_table(opened, domain, weight=weight, weights=design)
     domain = encoded.domain
-    named = [*given, *(one.name for one in likely)]
+    named = given or own
     proposals = _proposals(domain, len(opened), outcome, favourable, named, others)
     outcome = outcome or next(map(str, _chosen(proposals, "outcome")), None)
     good = favourable
-    if favourable is None:
+    if good is None:
         good = [*_chosen(proposals, "favourable")] or None
-    names = [*given] or [*map(str, _chosen(proposals, "protected"))]
+    names = given or [*map(str, _chosen(proposals, "protected"))]
     taken = [name for name in (outcome, *names) if name is not None]
-    identifiers = set(domain.identifiers) - set(taken)
+    identifiers = {*domain.identifiers} - {*taken}
     found = Inspection(
         rows=len(opened),
         outcome=outcome,
@@ -139,26 +140,25 @@ def inspect(
         columns=tuple(_summaries(domain, encoded.codes, identifiers)),
         notes=domain.without(identifiers).notes,
         proposals=tuple(proposals),
-        hints=tuple(column_hints(opened, domain, taken, weight)),
+        hints=tuple(column_hints(opened, domain, [*taken, *own], weight)),
         within=strata,
         cluster=cluster,
     )
     if outcome is None or not (names or likely):
         return found
-
     how: Any = {"groups": groups, "weight": weight, "favourable": good}
     how |= {"within": within, "domain": domain, "smallest_group": smallest_group}
     if likely:
-        rates = likely_rates(frame, outcome, [*names, *likely], **how)
-        found = replace(found, likely=rates)
+        facts = likely_rates(frame, outcome, [*names, likely], **how)
+        found = replace(found, likely=facts)
     if not names:
         return found
     roles = Roles.of(domain, outcome, names)
     how |= {"outcome": outcome, "reference": reference, "cluster": cluster}
     compared = Comparison(names, **how, compare_missing=False)
-    rates_of_groups = _groupings(frame, compared, confidence)
+    rates = _groupings(frame, compared, confidence)
     worth = _worth(roles, strata, privacy, found.rows, confidence)
-    found = replace(found, groupings=rates_of_groups, private=worth)
+    found = replace(found, groupings=rates, private=worth)
     return _with_roles(found, roles, encoded.codes, design)
 
 
@@ -200,17 +200,6 @@ def _worth(
         return None
     measured = replace(roles, strata=tuple(map(roles.domain.index, strata)))
     return Worth.of(measured, privacy, rows, confidence)
-
-
-def _apart(protected: ProtectedOption) -> tuple[list[str], list[Likely]]:
-    """Columns of groups, and groups that are probabilities."""
-    if protected is None:
-        return [], []
-    likely = [one for one in listed(protected) if isinstance(one, Likely)]
-    columns: Any = protected
-    if likely:
-        columns = [one for one in listed(protected) if not isinstance(one, Likely)]
-    return read_columns("protected", columns), likely
 
 
 def _proposals(

@@ -11,9 +11,10 @@ from fairmaxent.data.table import Codes, NameList, Names, Reals
 from fairmaxent.errors import cut, shown
 from fairmaxent.fairness.rates import smallest_over_largest
 from fairmaxent.inspection.hints import listed
-from fairmaxent.metrics.group_rates import GroupedTable, GroupRate, Pair, Rate
-from fairmaxent.metrics.groups import Label
+from fairmaxent.metrics.group_rates import GroupedTable
 from fairmaxent.metrics.intervals import Interval, deviate_of, ratio_ends, widened
+from fairmaxent.metrics.rates import GroupRate, Pair, Rate
+from fairmaxent.metrics.rows import Label
 from fairmaxent.plain_text import visible
 
 # Rates of two groups, or None; the ends of their ratio.

@@ -7,28 +7,28 @@ from typing import Any
 import numpy as np
 
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.roles import ColumnNames, GroupsOption, WithinOption
+from fairmaxent.data.roles import GroupsOption, Protected, WithinOption
 from fairmaxent.data.table import tally
 from fairmaxent.errors import InputError, LevelError, checked_number
 from fairmaxent.fairness.small_groups import SmallestGroupOption
-from fairmaxent.metrics import group_rates as rates
-from fairmaxent.metrics.group_rates import GroupedTable, Number, Rate, worst_rate
-from fairmaxent.metrics.groups import (
+from fairmaxent.metrics import rates
+from fairmaxent.metrics.group_rates import GroupedTable, worst_rate
+from fairmaxent.metrics.groups import Comparison, ReferenceOption
+from fairmaxent.metrics.intervals import Interval, interval_text
+from fairmaxent.metrics.rates import Number, Rate
+from fairmaxent.metrics.rows import (
     Columns,
-    Comparison,
     GroupedRows,
     Label,
-    ReferenceOption,
     StratumLevels,
     stratum_text,
 )
-from fairmaxent.metrics.intervals import Interval, interval_text
 from fairmaxent.metrics.surpluses import Calibration, calibrate
 
 
 def representation_rate(
     data: Any,
-    protected: ColumnNames,
+    protected: Protected,
     *,
     groups: GroupsOption = "each",
     within: WithinOption = None,
@@ -58,6 +58,11 @@ def representation_rate(
     as ``"Male"`` or ``{"sex": "Male", "race": "White"}``, the other groups are compared
     with that one, and not with each other.
 
+    Groups that nobody wrote down may stand among the protected columns, as
+    probabilities (:class:`fairmaxent.Likely`): rows are then shared between groups, and
+    `likely` of the result says what that assumes, what the rate is otherwise, and the
+    bounds that hold whatever is true.
+
     Intervals assume that people are independent of each other. If some belong together,
     `cluster` is the column that says which (a household, a class, a branch): intervals
     then allow for people of one cluster being alike. There must be at least ten
@@ -81,7 +86,7 @@ def representation_rate(
 def statistical_rate(
     data: Any,
     outcome: Any,
-    protected: ColumnNames,
+    protected: Protected,
     *,
     favourable: object = None,
     as_probability: bool = False,
@@ -171,7 +176,7 @@ def equal_opportunity(
     frame: Any,
     outcome: Any,
     predictions: Any,
-    protected: ColumnNames,
+    protected: Protected,
     *,
     favourable: object,
     as_probability: bool = False,
@@ -222,7 +227,7 @@ def equalised_odds(
     frame: Any,
     outcome: Any,
     predictions: Any,
-    protected: ColumnNames,
+    protected: Protected,
     *,
     favourable: object,
     as_probability: bool = False,
@@ -325,7 +330,7 @@ def calibration(
     frame: Any,
     outcome: Any,
     probabilities: Any,
-    protected: ColumnNames,
+    protected: Protected,
     *,
     favourable: object,
     bins: int = 10,
@@ -404,7 +409,7 @@ class Disparity(Number):
 def conditional_demographic_disparity(
     data: Any,
     outcome: Any,
-    protected: ColumnNames,
+    protected: Protected,
     *,
     favourable: object,
     within: WithinOption = None,
@@ -456,12 +461,14 @@ def _disparities(
     size = len(rows.labels)
     sizes = []
     by_stratum = {}
+    has_people = np.zeros(size, dtype=bool)
     for levels, of_stratum in rows.strata:
-        part = rows.only(of_stratum)
+        part = rows.only(of_stratum).split()
         accepted = part.levels[0] == favourable
         away = tally(part.group, np.where(accepted, 0.0, part.weights), size)
         taken = tally(part.group, np.where(accepted, part.weights, 0.0), size)
         sizes.append(away.sum() + taken.sum())
+        has_people |= away + taken > 0
         if away.any() and taken.any():
             by_stratum[levels] = away / away.sum() - taken / taken.sum()
     if not by_stratum:
@@ -475,7 +482,7 @@ def _disparities(
     )
     means = np.array(sizes) @ table / sum(sizes)
     by_group = []
-    for code in np.flatnonzero(tally(rows.group, rows.weights, size) > 0):
+    for code in np.flatnonzero(has_people):
         strata = tuple(
             (levels, float(values[code]))
             for levels, values in by_stratum.items()

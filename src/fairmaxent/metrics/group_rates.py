@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from fairmaxent.data.levels import value_text
-from fairmaxent.data.table import Codes, Mask, Reals, effective_rows, tally
+from fairmaxent.data.likely import TOLD_BY
+from fairmaxent.data.table import Codes, Mask, Reals, effective_rows, ratio, tally
 from fairmaxent.errors import LevelError, Option
+from fairmaxent.fairness.likely import ratio_bounds
 from fairmaxent.fairness.rates import (
     first_largest,
     first_smallest,
@@ -21,187 +22,15 @@ from fairmaxent.fairness.rates import (
     smallest_over_largest,
 )
 from fairmaxent.metrics import intervals
-from fairmaxent.metrics.clusters import Dependence, dependence_of_rates
-from fairmaxent.metrics.effective_counts import EffectiveCounts, WeightSums
-from fairmaxent.metrics.groups import (
-    Columns,
+from fairmaxent.metrics.effective_counts import Dependence, EffectiveCounts, WeightSums
+from fairmaxent.metrics.rates import GroupRate, LikelyEvidence, Pair, Rate
+from fairmaxent.metrics.rows import (
     GroupedRows,
-    Label,
-    StratumLevels,
+    KnownRates,
     favourable_codes,
-    stratum_text,
 )
-from fairmaxent.plain_text import visible
 
 _TINY = 1e-150  # in place of no weight at all, so that its square is not zero
-
-
-@dataclass(frozen=True)
-class GroupRate:
-    """One group's share P(g) or rate, such as P(y | g), and how many rows it has."""
-
-    columns: Columns
-    group: Label
-    outcome: object  # None: of a share
-    rate: float
-    count: int | None
-    interval: intervals.Interval | None
-    # its columns and values, if groups are compared within strata
-    stratum: StratumLevels = ()
-
-
-class Spoken:
-    """A result in words, in which names of the data cannot steer a terminal."""
-
-    _words: Any  # a method
-
-    def __str__(self) -> str:
-        return visible(self._words())
-
-
-@dataclass(frozen=True)
-class Pair(Spoken):
-    """The lowest and the highest group of an outcome, which determine a rate."""
-
-    columns: Columns
-    outcome: object
-    lowest: Label
-    highest: Label
-    stratum: StratumLevels = ()
-
-    def _words(self) -> str:
-        about = ""
-        if self.outcome is not None:
-            about = f" for outcome {value_text(self.outcome)}"
-        lowest = group_text(self.lowest)
-        highest = group_text(self.highest)
-        groups = f"{lowest} against {highest}"
-        if lowest == highest:
-            groups = "all groups equal"
-        return (
-            f"{' × '.join(self.columns)}, {groups}{about}{stratum_text(self.stratum)}"
-        )
-
-
-class Number(Spoken):
-    """A result that can be used like a number: its `value`."""
-
-    value: float
-
-    def __float__(self) -> float:
-        return self.value
-
-    def __round__(self, digits: int | None = None) -> float:
-        return round(self.value, digits)
-
-    def __format__(self, how: str) -> str:
-        if how:
-            return format(self.value, how)
-        return str(self)
-
-    def __lt__(self, other: float) -> bool:
-        return self.value < float(other)
-
-    def __gt__(self, other: float) -> bool:
-        return self.value > float(other)
-
-    def __le__(self, other: float) -> bool:
-        return self.value <= float(other)
-
-    def __ge__(self, other: float) -> bool:
-        return self.value >= float(other)
-
-
-@dataclass(frozen=True)
-class Rate(Number):
-    """The worst ratio between two groups, with its interval, and all groups' rates.
-
-    Or the largest difference, if groups are compared by differences.
-
-    The interval is None if the rate is exact.
-
-    The interval covers about as often as stated, or more often. It is wide if groups
-    are many and small: see those of the `groups`. Groups that have no weight in the
-    relevant rows have no rate: they are not compared, and listed in `left_out`. Within
-    strata, so are groups that are alone in theirs. Groups that are too small to decide
-    the value are in `set_apart`. The value is NaN if they leave nothing to compare.
-    """
-
-    value: float
-    interval: intervals.Interval | None
-    worst: Pair
-    groups: tuple[GroupRate, ...]
-    left_out: tuple[GroupRate, ...] = ()
-    set_apart: tuple[GroupRate, ...] = ()
-
-    @property
-    def not_compared(self) -> str:
-        """Who was not compared, in words to be put after a comparison."""
-        return left_out_text(self.left_out) + set_apart_text(self.set_apart)
-
-    @property
-    def is_alone(self) -> bool:
-        """Whether fewer than two groups are compared."""
-        return len({group.group for group in self.groups}) < 2
-
-    @property
-    def difference(self) -> float:
-        """The largest difference between two groups' rates of the same outcome."""
-        compared: dict[Label, list[float]] = {}
-        for group in self.groups:
-            among = (group.columns, group.outcome, group.stratum)
-            compared.setdefault(among, []).append(group.rate)
-        differences = [max(rates) - min(rates) for rates in compared.values()]
-        return max(differences, default=np.nan)
-
-    def _words(self) -> str:
-        if np.isnan(self.value):
-            columns = " × ".join(self.worst.columns)
-            return f"nothing to compare: {columns}{self.not_compared}"
-        return (
-            f"{self.value:.3f}{intervals.interval_text(self.interval)}:"
-            f" {self.worst}{self.not_compared}"
-        )
-
-
-def group_text(group: Label) -> str:
-    """Name a group by its levels."""
-    return " × ".join(map(value_text, group))
-
-
-def _by_name(groups: Sequence[GroupRate]) -> list[tuple[str, list[GroupRate]]]:
-    """Groups by their names, in order; one may be there several times."""
-    by_name: dict[str, list[GroupRate]] = {}
-    for group in groups:
-        by_name.setdefault(group_text(group.group), []).append(group)
-    return sorted(by_name.items())
-
-
-def left_out_text(groups: Sequence[GroupRate]) -> str:
-    """The groups that were not compared, in words to be put after a comparison."""
-    if not groups:
-        return ""
-    names = []
-    for name, own in _by_name(groups):
-        strata = {stratum_text(group.stratum) for group in own}
-        where = f" in {len(strata)} strata" if len(strata) > 1 else min(strata)
-        names.append(name + where)
-    return f"; not compared: {', '.join(names)}"
-
-
-def set_apart_text(groups: Sequence[GroupRate]) -> str:
-    """The groups that are too small, likewise, each with its number and its rate."""
-    if not groups:
-        return ""
-    names = []
-    for name, (one, *others) in _by_name(groups):
-        if others:
-            names.append(f"{name} ({len(others) + 1} rates)")
-            continue
-        people = "" if one.count is None else f"{one.count:,} people, "
-        where = stratum_text(one.stratum)
-        names.append(f"{name}{where} ({people}{one.rate:.3f})")
-    return f"; too small to compare: {', '.join(names)}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,10 +49,17 @@ class GroupedTable:
     is_two_sided: bool = False
     dependence: Dependence | None = None  # between rows; None: they are independent
     surpluses: intervals.Surpluses | None = None  # None: ratios are compared
+    likely: KnownRates | None = None  # None: groups are known
 
     @classmethod
     def of_shares(cls, rows: GroupedRows) -> "GroupedTable":
         """Add up the weights of each group."""
+        if rows.likely is not None:
+            everybody = np.zeros_like(rows.group)
+            shared = rows.likely.shared(everybody, 1, rows.weights)
+            table = cls.of_shares(rows.cells(shared.sums))
+            everything = np.array(shared.sums.weight.sum())
+            return table._known_as(shared.known(_shares_of, everything, [0]))
         groups = len(rows.labels)
         everybody = np.zeros_like(rows.group)
         sums = WeightSums.of(
@@ -232,8 +68,8 @@ class GroupedTable:
         shares = sums.weight / np.maximum(sums.weight.sum(), _TINY)
         effective = sums.against_others(axis=-1)
         # A share is the rate of being in the group, among everybody.
-        dependence = dependence_of_rates(
-            replace(rows, group=everybody, labels=rows.labels[:1]),
+        alone = replace(rows, group=everybody, labels=rows.labels[:1])
+        dependence = alone.dependence(
             (rows.group == group for group in range(groups)),
             shares.T,
             effective.sizes.T,
@@ -275,6 +111,11 @@ class GroupedTable:
     def _of_levels(cls, rows: GroupedRows, chosen: Sequence[int]) -> "GroupedTable":
         """Add up the weights of all outcomes; some are compared."""
         codes, outcomes = rows.levels
+        if rows.likely is not None:
+            shared = rows.likely.shared(codes, len(outcomes), rows.weights)
+            table = cls._of_levels(rows.cells(shared.sums), chosen)
+            sizes = shared.table_if("columns").sum(axis=0)
+            return table._known_as(shared.known(_rates_of, sizes, chosen))
         shape = (len(outcomes), len(rows.labels))
         sums = WeightSums.of(codes, rows.group, rows.weights, shape, rows.counted)
         rates = outcome_rates(sums.weight, (1,))[chosen]
@@ -286,7 +127,7 @@ class GroupedTable:
             rates=rates,
             effective=effective,
             is_two_sided=len(outcomes) == 2,
-            dependence=dependence_of_rates(rows, having, rates, effective.sizes),
+            dependence=rows.dependence(having, rates, effective.sizes),
         )
 
     @classmethod
@@ -304,6 +145,7 @@ class GroupedTable:
         # because it is estimated.
         if ((chance == 0) | (chance == 1)).all():
             return cls.of_positives(rows, chance == 1, outcome)
+        rows.refuse_likely("rate of probabilities")
         group = rows.group
         weight = rows.weights
         size = len(rows.labels)
@@ -324,8 +166,12 @@ class GroupedTable:
             outcomes=[outcome],
             rates=rates,
             effective=EffectiveCounts.of_rates(mean[None], sizes[None]),
-            dependence=dependence_of_rates(rows, [chance], rates, sizes[None]),
+            dependence=rows.dependence([chance], rates, sizes[None]),
         )
+
+    def _known_as(self, known: KnownRates) -> "GroupedTable":
+        """The same of groups that are only likely."""
+        return replace(self, effective=known.counts(self.rates), likely=known)
 
     def by_difference(self) -> "GroupedTable":
         """The same rates, to be compared by their differences."""
@@ -337,10 +183,38 @@ class GroupedTable:
     def worst(self, number: int, groups: Codes) -> tuple[float, Reals]:
         """The worst ratio, or minus the largest difference, and what it is between."""
         rates = self.rates[number, groups]
+        above = rates
+        if self.surpluses is not None:
+            above = rates - self.surpluses.expected[number, groups]
+        return float(self.worst_of(self.rates, number, groups)), above
+
+    def worst_of(self, rates: Reals, number: int, groups: Codes) -> Reals:
+        """The worst ratio, or minus the largest difference, of any such rates."""
+        compared = rates[..., number, groups]
         if self.surpluses is None:
-            return float(smallest_over_largest(rates)), rates
-        above = rates - self.surpluses.expected[number, groups]
-        return float(-np.ptp(above)), above
+            return smallest_over_largest(compared)
+        return -np.ptp(compared - self.surpluses.expected[number, groups], axis=-1)
+
+    def if_told_by(self, told_by: str) -> "GroupedTable":
+        """The same rates if groups that are only likely were told by that."""
+        if self.likely is None:
+            return self
+        return replace(self, rates=self.likely.assumed[told_by])
+
+    def bounds(self, number: int, groups: Codes) -> tuple[float, float]:
+        """The worst ratio, or the largest difference, whatever is true."""
+        least = most = self.rates
+        if self.likely is not None:
+            least = self.likely.least
+            most = self.likely.most
+        low = least[number, groups]
+        high = most[number, groups]
+        if self.surpluses is None:
+            lowest, highest = ratio_bounds(low, high)
+            return float(lowest), float(highest)
+        nearest = float(low.max() - high.min())
+        farthest = float(high.max() - low.min())
+        return max(0.0, nearest), farthest
 
     @property
     def compared(self) -> int:
@@ -455,8 +329,12 @@ class GroupedTable:
         people = np.bincount(rows.group, counted, minlength=len(rows.labels))
         ends = None
         if not rows.exact and (which & self.has_rate).any():
-            known = self.known(confidence)
-            ends = np.stack(intervals.share_interval(known, confidence), -1)
+            if self.likely is not None:
+                drawn = np.quantile(self.likely.drawn, _tails(confidence), axis=0)
+                ends = np.moveaxis(drawn, 0, -1)
+            else:
+                known = self.known(confidence)
+                ends = np.stack(intervals.share_interval(known, confidence), -1)
         for outcome, group in np.argwhere(which).tolist():
             interval = None
             if ends is not None and self.has_rate[outcome, group]:
@@ -507,11 +385,7 @@ def worst_rate(
     value, worst = _worst_pair(several)
     interval = None
     if not several[0].rows.exact:
-        comparisons = [
-            compared for table in several for compared in table.comparisons(confidence)
-        ]
-        ends = intervals.worst_ends(comparisons, confidence)
-        interval = intervals.widened(ends, value)
+        interval = intervals.widened(_worst_ends(several, confidence), value)
     groups = [
         group for table in several for group in table.listed(table.is_large, confidence)
     ]
@@ -522,6 +396,85 @@ def worst_rate(
         groups=tuple(groups),
         left_out=tuple(left_out),
         set_apart=tuple(set_apart),
+        likely=_evidence(several),
+    )
+
+
+def _rates_of(tables: Reals) -> Reals:
+    """P(y | g) in tables whose last axes are outcomes and groups."""
+    return ratio(tables, tables.sum(axis=-2, keepdims=True), np.nan)
+
+
+def _shares_of(tables: Reals) -> Reals:
+    """P(g) in tables whose last axes are a single outcome, and groups."""
+    return tables / tables.sum(axis=-1, keepdims=True)
+
+
+def _tails(confidence: float) -> list[float]:
+    """Shares of draws at which an interval ends."""
+    outside = 1 - confidence
+    return [outside / 2, 1 - outside / 2]
+
+
+def _worst_ends(tables: Sequence[GroupedTable], confidence: float) -> intervals.Ends:
+    """Ends of the worst rate; where groups are only likely, those of draws.
+
+    In each draw the worst pair of groups counts, whichever it is then. If some columns
+    are known and others likely, the worst of all has the worse of both ends.
+    """
+    ends = []
+    known = [
+        compared
+        for table in tables
+        if table.likely is None
+        for compared in table.comparisons(confidence)
+    ]
+    if known:
+        ends.append(intervals.worst_ends(known, confidence))
+    drawn = []
+    for table in tables:
+        if table.likely is not None:
+            drawn += [
+                table.worst_of(table.likely.drawn, number, groups)
+                for number, groups in table.peers
+            ]
+    if drawn:
+        values = np.abs(np.nanmin(drawn, axis=0))
+        ends.append(np.nanquantile(values, _tails(confidence)))
+    lows, highs = np.transpose(ends)
+    if tables[0].surpluses is not None:
+        return lows.max(), highs.max()
+    return lows.min(), highs.min()
+
+
+def _evidence(tables: Sequence[GroupedTable]) -> LikelyEvidence | None:
+    """What the worst rate rests on, if groups are only likely.
+
+    The same comparisons by what names tell, by what columns do, and by the bounds that
+    hold whatever is true. Several tables are tested for contradictions, so that the
+    smallest p-value is multiplied by their number (Bonferroni).
+    """
+    known = [table.likely for table in tables if table.likely is not None]
+    if not known:
+        return None
+    assumed = {}
+    for told_by in TOLD_BY:
+        others = [table.if_told_by(told_by) for table in tables]
+        assumed[told_by], _ = _worst_pair(others)
+    limits = [
+        table.bounds(number, groups)
+        for table in tables
+        for number, groups in table.peers
+    ]
+    p_values = [one.contradiction for one in known if one.contradiction is not None]
+    least, most = map(float, np.min(limits, axis=0))
+    if tables[0].surpluses is not None:
+        least, most = map(float, np.max(limits, axis=0))
+    return LikelyEvidence(
+        told_by=known[0].told_by,
+        contradiction=min(1.0, min(p_values) * len(p_values)) if p_values else None,
+        **assumed,
+        bounds=(least, most),
     )
 
 

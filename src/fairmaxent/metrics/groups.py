@@ -1,7 +1,7 @@
-"""What every metric compares: rows, their weights, groups, strata and outcomes."""
+"""What every metric compares: the options that say which groups of which rows."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals as nw
@@ -10,16 +10,16 @@ import numpy as np
 from fairmaxent.data import frames
 from fairmaxent.data.columns import factorize
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.levels import value_text
+from fairmaxent.data.likely import Likely
 from fairmaxent.data.roles import (
-    ColumnNames,
     GroupsOption,
+    Protected,
     WithinOption,
     listed,
-    read_columns,
+    read_protected,
     read_within,
 )
-from fairmaxent.data.table import Codes, Mask, NameList, Reals, row_keys, tally
+from fairmaxent.data.table import Codes, Mask, NameList, Reals
 from fairmaxent.errors import (
     ColumnError,
     InputError,
@@ -29,126 +29,35 @@ from fairmaxent.errors import (
     check_flag,
     did_you_mean,
     did_you_mean_level,
-    unfit,
 )
 from fairmaxent.fairness.small_groups import SmallestGroupOption, SmallGroups
 from fairmaxent.metrics.effective_counts import WeightSums
+from fairmaxent.metrics.rows import (
+    MISSING,
+    Columns,
+    GroupedRows,
+    Label,
+    Levels,
+    LikelyRows,
+    MeasuredRows,
+    Stratum,
+    code_of,
+    favourable_codes,
+    groups_of,
+    levels_of,
+    outcome_column,
+)
 
-# The label of missing values. A cell may hold the same text, so this is an object of
-# its own, compared with `is`; it is joined when the module is loaded, because Python
-# keeps a single object for equal texts in the code.
-MISSING = "".join(("miss", "ing"))
 _FEWEST_CLUSTERS = 10  # of fewer, variances between them are hardly known
 
-Levels = tuple[Codes, list[object]]  # level of each row, and the levels
-Columns = tuple[str, ...]  # whose levels, or their intersections, are groups
-Label = tuple[object, ...]  # of a group: its level of each column
-StratumLevels = tuple[tuple[str, object], ...]  # column and value
-# and its rows: all of them, if nothing is compared within strata
-Stratum = tuple[StratumLevels, Any]
 ReferenceOption = Any  # a level, levels by column, or None
-
-
-@dataclass(frozen=True, eq=False)
-class MeasuredRows:
-    """Rows with weights: a sample, or an exact marginal's cells and probabilities."""
-
-    frame: frames.Frame
-    weights: Reals  # 0: not compared
-    levels: Levels  # of the outcome
-    exact: bool  # the cells of a marginal: nothing is estimated from a sample
-    # of the rows that each stands for, if several
-    counted: WeightSums | None = field(default=None, kw_only=True)
-    # of each row, if people of one are not independent
-    cluster: Codes | None = field(default=None, kw_only=True)
-
-    def one_favourable(self, level: object) -> int:
-        """Code of the one outcome that the probabilities refer to."""
-        codes = []
-        if level is not None:
-            codes = favourable_codes(self.levels[1], level)
-        if len(codes) != 1:
-            raise unfit(
-                "favourable",
-                level,
-                "name the one outcome that the probabilities refer to",
-            )
-        return codes[0]
-
-    def probabilities(self, values: Any, *, what: str = "predictions") -> Reals:
-        """Read probabilities: a column, or one per row."""
-        chance = frames.to_numbers(outcome_column(self.frame, values, what=what))
-        outside = ~((chance >= 0) & (chance <= 1))
-        if outside.any():
-            row = int(np.argmax(outside))
-            raise InputError(
-                f"row {row} has probability {chance[row]}; every probability must lie"
-                " between 0 and 1"
-            )
-        return chance
-
-
-@dataclass(frozen=True, eq=False)
-class GroupedRows(MeasuredRows):
-    """Rows with their groups by some columns: all rows, or those of one stratum."""
-
-    columns: Columns
-    labels: list[Label]  # of the groups
-    group: Codes  # of each row
-    strata: Sequence[Stratum]
-    stratum: StratumLevels = ()
-    rows: Any = ...  # which of all rows they are
-    small: SmallGroups = SmallGroups()  # noqa: RUF009 (it never changes)
-    reference: Label | None = None  # the group that the others are compared with
-
-    def refuse_absent(self, favourable: object) -> None:
-        """Refuse favourable outcomes that no row has.
-
-        If no row is compared, that is what is wrong, and is said later.
-        """
-        codes, outcomes = self.levels
-        weight = tally(codes, self.weights, len(outcomes))
-        if favourable is None or not weight.any():
-            return
-        for code in favourable_codes(outcomes, favourable):
-            if not weight[code]:
-                raise LevelError(
-                    f"no row that is compared has the outcome {outcomes[code]!r}; name"
-                    " another outcome, or other columns"
-                )
-
-    def only(self, rows: Any) -> "GroupedRows":
-        """Some of the rows, in the same groups."""
-        codes, outcomes = self.levels
-        return replace(
-            self,
-            group=self.group[rows],
-            weights=self.weights[rows],
-            counted=self.counted and self.counted.only(rows),
-            cluster=None if self.cluster is None else self.cluster[rows],
-            levels=(codes[rows], outcomes),
-            rows=rows,
-        )
-
-    def parts(self) -> "Iterator[GroupedRows]":
-        """The rows of each stratum.
-
-        Groups that no row of it has are no groups there.
-        """
-        for levels, rows in self.strata:
-            part = replace(self.only(rows), stratum=levels)
-            if levels:
-                present, group = np.unique(part.group, return_inverse=True)
-                labels = [self.labels[code] for code in present]
-                part = replace(part, group=group, labels=labels)
-            yield part
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
     """Which groups of which rows are compared: the options that the metrics share."""
 
-    protected: ColumnNames
+    protected: Protected
     groups: GroupsOption
     # a column, one number per row, or sums, if each row of the frame stands for several
     weight: Any
@@ -164,6 +73,13 @@ class Comparison:
     def __post_init__(self) -> None:
         """Refuse columns with two roles."""
         check_flag("compare_missing", self.compare_missing)
+        if self.likely is not None and self.cluster is not None:
+            raise InputError(
+                Option("cluster"),
+                " is for groups that are known, and those of ",
+                Option("likely"),
+                " are not; leave one of them out",
+            )
         SmallGroups.of(self.smallest_group)
         levels_of_reference(self.reference, self._columns)
         names = [*self._columns, *read_within(self.within)]
@@ -181,10 +97,16 @@ class Comparison:
                 )
 
     @property
+    def likely(self) -> Likely | None:
+        """The groups that are probabilities, if there are any."""
+        return read_protected(self.protected)[1]
+
+    @property
     def groupings(self) -> list[Columns]:
         """Columns whose levels, or their intersections, are compared."""
         check_choice("groups", self.groups, GroupsOption)
-        names = tuple(read_columns("protected", self.protected))
+        recorded, likely = read_protected(self.protected)
+        names = (*recorded, *([likely.name] if likely else []))
         if not names:
             raise ColumnError(
                 Option("protected"), " names no column; name at least one"
@@ -197,7 +119,8 @@ class Comparison:
         """The rows of a frame, or the cells of a fit's exact marginals, by grouping."""
         distribution = _distribution_of(data)
         is_column = isinstance(self.outcome, str) and by_levels
-        if distribution is None or not (self.outcome is None or is_column):
+        is_exact = distribution is not None and self.likely is None
+        if not is_exact or not (self.outcome is None or is_column):
             rows = self.open(data, outcome_is="predictions" if by_levels else None)
             for columns in self.groupings:
                 yield self.group(rows, columns)
@@ -329,8 +252,18 @@ class Comparison:
 
         Those of a missing group count only if that is compared.
         """
-        group, labels = groups_of(rows.frame, columns, self.domain)
+        likely = self.likely
+        known = [name for name in columns if likely is None or name != likely.name]
+        group, labels = groups_of(rows.frame, known, self.domain)
         weights = rows.weights
+        shares = None
+        if likely is not None and likely.name in columns:
+            shares = LikelyRows(
+                likely, likely.read(rows.frame).shares, group, len(labels)
+            )
+            own = [*likely.columns, MISSING][: shares.shares.shape[1]]
+            labels = [(*label, one) for label in labels for one in own]
+            group = shares.places
         if not self.compare_missing:
             named = [all(level is not MISSING for level in label) for label in labels]
             weights = np.where(np.array(named, dtype=bool)[group], weights, 0.0)
@@ -347,6 +280,7 @@ class Comparison:
             cluster=rows.cluster,
             small=SmallGroups.of(self.smallest_group),
             reference=self._reference_among(columns, labels),
+            likely=shares,
         )
 
     def _reference_among(self, columns: Columns, labels: list[Label]) -> Label | None:
@@ -469,17 +403,6 @@ def levels_of_reference(
     return asked
 
 
-def stratum_text(levels: StratumLevels) -> str:
-    """A stratum in words, to be put after what is compared.
-
-    Nothing if there is none.
-    """
-    if not levels:
-        return ""
-    named = [f"{column} = {value_text(value)}" for column, value in levels]
-    return f" within {', '.join(named)}"
-
-
 def _distribution_of(data: Any) -> Any:
     """The distribution of a fit, or the data if they are one.
 
@@ -488,101 +411,4 @@ def _distribution_of(data: Any) -> Any:
     for found in (getattr(data, "distribution", None), data):
         if callable(getattr(type(found), "marginal", None)):
             return found
-    return None
-
-
-def groups_of(
-    frame: frames.Frame, columns: NameList, domain: Domain | None
-) -> tuple[Codes, list[Label]]:
-    """Group of each row and the groups' labels.
-
-    Only intersections that occur are groups.
-    """
-    levels = [levels_of(frames.column(frame, name), domain) for name in columns]
-    codes = np.column_stack([column for column, _ in levels])
-    keys, _ = row_keys(codes, [len(labels) for _, labels in levels])
-    _, first, group = np.unique(keys, return_index=True, return_inverse=True)
-    labels_by_column = [
-        [labels[code] for code in column[first]] for column, labels in levels
-    ]
-    return group, list(zip(*labels_by_column, strict=True))
-
-
-def outcome_column(
-    frame: frames.Frame, outcome: Any, *, what: str = "predictions"
-) -> frames.Column:
-    """The outcome as a column of the frame, or an array with one value per row."""
-    if isinstance(outcome, str):
-        return frames.column(frame, outcome)
-    column = nw.from_native(outcome, series_only=True, pass_through=True)
-    if not isinstance(column, nw.Series):
-        values = np.asarray(outcome)
-        if values.ndim != 1:
-            raise InputError(
-                f"{what} have shape {values.shape}; pass one per row, e.g. column 1 of"
-                " predict_proba"
-            )
-        column = nw.new_series("outcome", values.tolist(), backend=frame.implementation)
-    if len(column) != len(frame):
-        raise InputError(
-            f"{len(column)} {what} for {len(frame)} rows; pass one per row, in the same"
-            " order"
-        )
-    return column
-
-
-def levels_of(series: frames.Column, domain: Domain | None) -> Levels:
-    """Codes and labels of a column; missing values form the last level."""
-    codes, values = factorize(series)
-    labels = values.to_list()
-    if domain is not None and series.name in domain.names:
-        attribute = domain.attribute(series.name)
-        codes = np.append(attribute.levels_of(values), -1)[codes]
-        labels = list(attribute.labels)
-        if attribute.is_value_coded:
-            labels = attribute.values.to_list()
-        del labels[attribute.size - (attribute.missing is not None) :]
-    if (codes < 0).any():
-        codes = np.where(codes < 0, len(labels), codes)
-        labels = [*labels, MISSING]
-    return codes, labels
-
-
-def favourable_codes(outcomes: list[object], favourable: object) -> list[int]:
-    """Codes of the favourable levels; None means every level."""
-    if favourable is None:
-        return list(range(len(outcomes)))
-    wanted = listed(favourable)
-    if not wanted:
-        raise LevelError(
-            Option("favourable"),
-            " is empty; name an outcome level, or pass None for every level",
-        )
-    codes = set()
-    for value in wanted:
-        level = MISSING if frames.is_missing(value) else value
-        code = code_of(outcomes, level)
-        if code is None:
-            known = did_you_mean_level(level, outcomes)
-            raise LevelError(f"no row has the outcome {level!r}; {known}")
-        codes.add(code)
-    return sorted(codes)
-
-
-def code_of(levels: list[object], value: object) -> int | None:
-    """Code of a level, looked up by value or else by its text.
-
-    None if there is no such level.
-    """
-    if value is MISSING:  # which comes last, after a text that reads the same
-        if levels and levels[-1] is MISSING:
-            return len(levels) - 1
-        return None
-    equal = [code for code, level in enumerate(levels) if level == value]
-    if equal:  # True and 1 are equal, but two levels if a column has both
-        is_bool = isinstance(value, bool | np.bool_)
-        return min(equal, key=lambda code: isinstance(levels[code], bool) != is_bool)
-    texts = [value_text(level) for level in levels]
-    if value_text(value) in texts:
-        return texts.index(value_text(value))
     return None

@@ -24,7 +24,7 @@ from fairmaxent.metrics.definitions import (
     equalised_odds,
     statistical_rate,
 )
-from fairmaxent.metrics.groups import code_of, favourable_codes, outcome_column
+from fairmaxent.metrics.rows import code_of, favourable_codes, outcome_column
 
 FairnessMetric = Literal["statistical_rate", "equal_opportunity", "equalised_odds"]
 

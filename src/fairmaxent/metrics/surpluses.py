@@ -14,15 +14,10 @@ from fairmaxent.data.table import Codes, Mask, Reals, effective_rows, tally
 from fairmaxent.errors import InputError
 from fairmaxent.metrics import intervals
 from fairmaxent.metrics.effective_counts import EffectiveCounts
-from fairmaxent.metrics.group_rates import (
-    GroupedTable,
-    GroupRate,
-    Pair,
-    Spoken,
-    group_text,
-    worst_rate,
-)
-from fairmaxent.metrics.groups import Columns, Comparison, GroupedRows, Label
+from fairmaxent.metrics.group_rates import GroupedTable, worst_rate
+from fairmaxent.metrics.groups import Comparison
+from fairmaxent.metrics.rates import GroupRate, Pair, Spoken, group_text
+from fairmaxent.metrics.rows import Columns, GroupedRows, Label
 
 # whether rows have the outcome, their probabilities, their weights
 ScoredRows = tuple[Mask, Reals, Reals]
@@ -162,6 +157,7 @@ def surplus_table(
     rows: GroupedRows, positive: Mask, chance: Reals, outcome: object
 ) -> GroupedTable:
     """Observed shares, compared by how far they are above what was predicted."""
+    rows.refuse_likely("calibration")
     table = GroupedTable.of_positives(rows, positive, outcome)
     shape = table.rates.shape
     expected = np.zeros(shape)

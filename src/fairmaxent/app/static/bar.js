@@ -1,8 +1,8 @@
 // @ts-check
 // The bar: which table it is, who is compared and for what, as chips that open; and another table.
 
-import { at, button, h, menu, soft } from "./dom.js";
-import { Typed, checks, choose, form, named } from "./form.js";
+import { at, button, folded, h, menu, soft } from "./dom.js";
+import { Typed, checks, choose, comparedIn, form, isGiven, named } from "./form.js";
 import { short, together, whole } from "./format.js";
 import { lookPart, renaming, without } from "./look.js";
 import { openPart } from "./opening.js";
@@ -90,7 +90,8 @@ function groups() {
   const taken = [options.outcome, options.weight, ...options.drop ?? []];
   const possible = look.columns.map(({ name, identifier }) => (identifier ? null : name))
     .filter((name) => name !== null && !taken.includes(name));
-  const chosen = options.protected.length ? short(options.protected.join(", "), 40) : "choose…";
+  const compared = comparedIn(options);
+  const chosen = compared.length ? short(compared.join(", "), 40) : "choose…";
   const title = "Which groups are compared";
   return chip("groups-menu", [quiet("groups "), chosen], { title }, () => [
     checks("Groups to compare", possible, options.protected,
@@ -98,7 +99,22 @@ function groups() {
     options.protected.length > 1 && isReady() &&
       form(forms.groups, options, (values) => compare(values.groups)),
     renaming(options.protected),
+    likely(),
   ]);
+}
+
+// Groups that nobody wrote down: columns that look like their probabilities are offered.
+function likely() {
+  const { state: { look, forms }, options } = store;
+  const ask = (asked, toldBy) => change({ likely: asked, told_by: toldBy });
+  const offer = ({ columns, asked }) => h("p", { class: "choices", key: asked },
+    soft(`${together(columns)} add up to 1 in every row: are they probabilities of groups?`),
+    button("From names or addresses", () => ask(asked, "names")),
+    button("From the columns that decide", () => ask(asked, "columns")));
+  const isOpen = isGiven(options.likely) || look.likely.length > 0;
+  return folded("Groups that nobody wrote down", isOpen,
+    isGiven(options.likely) ? null : look.likely.map(offer),
+    form(forms.likely, options, change));
 }
 
 // Guesses that were not followed are a button each.

@@ -107,9 +107,12 @@ export function checks(title, names, chosen, change, { help = "", ifNone = "" } 
 // What is asked of a rate: one number for all columns, or one for each.
 export const rateOf = (asked, column) =>
   (asked !== null && typeof asked === "object" ? at(asked, column) : asked) ?? null;
+// The columns of groups, and what groups that are only likely are called.
+export const comparedIn = ({ protected: names, likely }) =>
+  (isGiven(likely) ? [...names, likely.split(":")[0].trim()] : names);
 export function withRate(options, name, column, rate) {
   if (column === null) return rate;
-  const all = options.protected.map((other) => [other, rateOf(options[name], other)]);
+  const all = comparedIn(options).map((other) => [other, rateOf(options[name], other)]);
   return { ...Object.fromEntries(all), [column]: rate };
 }
 

@@ -2,7 +2,7 @@
 // See: the answer on the page, a tab for each column of groups, and what it is waiting for.
 
 import { alongside, headline, peopleOf, rateTold } from "./answer.js";
-import { h } from "./dom.js";
+import { h, table } from "./dom.js";
 import { NOT_READY, isOld, isReady, lookAt, looked, store } from "./store.js";
 
 const isGood = () => (store.options.favourable?.length ?? 0) > 0;
@@ -19,6 +19,9 @@ export function seePart(width) {
       h("div", { role: "status", id: "headline" }, headline(see, grouping, isGood()),
         alongside(see, all, grouping)),
       tabs(all, grouping), notice(),
+      see.likely.said.map((text) => h("p", { class: "notice", key: text }, text)),
+      see.likely.tables.map(({ label, heads, rows }) =>
+        table(label, heads, rows, heads.slice(1).map((_, place) => place + 1))),
       h("div", { role: "tabpanel", id: "people", "aria-label": `People, by ${grouping.name}` },
         peopleOf(grouping, width))));
 }

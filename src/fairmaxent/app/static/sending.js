@@ -3,7 +3,7 @@
 // in one script, and the numbers of each scenario, with every curve that there is.
 
 import { Superseded, post } from "./api.js";
-import { rateOf } from "./form.js";
+import { comparedIn, rateOf } from "./form.js";
 import { attempt, curveOf, isCurrent, pauseCurve, scenarioName, set, store } from "./store.js";
 
 const PARTS = ["dom.js", "format.js", "people.js", "charts.js", "answer.js", "sent.js"];
@@ -57,11 +57,12 @@ function whyNone(scenario, see) {
 
 // The rates that are asked for, each once, and the column that each is asked of.
 function ratesOf(scenario, see) {
-  const isOne = scenario.protected.length === 1 || scenario.groups === "joint";
+  const compared = comparedIn(scenario);
+  const isOne = compared.length === 1 || scenario.groups === "joint";
   const known = new Map();
   for (const { kind, columns, wanted } of see.rates) {
     const column = isOne ? null : columns;
-    const asked = rateOf(scenario[kind], column ?? scenario.protected[0]);
+    const asked = rateOf(scenario[kind], column ?? compared[0]);
     if (wanted !== null && asked !== null) {
       known.set(`${kind} ${column}`, { kind, column, columns });
     }

@@ -54,7 +54,8 @@ class Scenario extends Component {
     const { name, isGood, wishes, command, left, curves } = scenario, moved = this.state.moved;
     const see = moved ? seeAt(scenario.see, moved.point) : scenario.see, all = groupings(see);
     const back = () => this.setState({ moved: null });
-    const remarks = [...see.warnings, ...see.set_apart, ...see.about_models, ...see.notes];
+    const remarks = [...see.likely.said,
+      ...see.warnings, ...see.set_apart, ...see.about_models, ...see.notes];
     return h("section", null,
       h("h2", null, name),
       h("div", { role: "status", class: "told" }, headline(see, all[0], isGood, "h3"),

@@ -4,7 +4,7 @@
 
 import { Live, Stale, Superseded, follow, get, post, upload } from "./api.js";
 import { byId, close } from "./dom.js";
-import { isAsked, keptRates, rateOf, singleRates } from "./form.js";
+import { comparedIn, isAsked, keptRates, rateOf, singleRates } from "./form.js";
 import { hundredths, short, together } from "./format.js";
 import { groupings } from "./people.js";
 
@@ -79,7 +79,8 @@ export async function attempt(act) {
   }
 }
 
-export const isReady = () => Boolean(store.options.outcome) && store.options.protected.length > 0;
+export const isReady = () =>
+  Boolean(store.options.outcome) && comparedIn(store.options).length > 0;
 export const isOld = () => store.outdated !== null || store.refitting;
 export const isMissing = () => !store.answer || isOld() || store.busy !== "";
 export const NOT_READY = "Choose the outcome and the groups above: " +
@@ -243,11 +244,12 @@ export const spend = () => live.ask(store.state.table.number, asked(), { spend: 
 export function looked() {
   const { answer, options, tab, kind } = store;
   const all = groupings(answer.see), grouping = all.find(({ name }) => name === tab) ?? all[0];
-  const isOne = options.groups === "joint" || options.protected.length === 1;
-  const { columns } = grouping.outcomes, first = options.protected[0];
-  const column = isOne ? null : options.protected.includes(columns) ? columns : first;
+  const compared = comparedIn(options);
+  const isOne = options.groups === "joint" || compared.length === 1;
+  const { columns } = grouping.outcomes, first = compared[0];
+  const column = isOne ? null : compared.includes(columns) ? columns : first;
   return { all, grouping, column, kind, first: column ?? first,
-    what: column ?? options.protected.join(" × ") };
+    what: column ?? compared.join(" × ") };
 }
 
 export function lookAt(values) {
@@ -259,7 +261,7 @@ export function lookAt(values) {
 function curveKey(name, column) {
   const { options, state } = store, { take, report } = state.forms;
   const taken = [...take, ...report].map((one) => one.name);
-  const wished = options.protected.map((one) => [one, rateOf(options[name], one)]);
+  const wished = comparedIn(options).map((one) => [one, rateOf(options[name], one)]);
   const rate = column === null ? null : wished.filter(([one]) => one !== column);
   const rest = Object.entries({ ...options, [name]: rate }).filter(([key]) => !taken.includes(key));
   rest.sort(([one], [other]) => (one < other ? -1 : 1));
