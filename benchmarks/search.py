@@ -270,10 +270,14 @@ def promised(
     shares = judge.shares(decided)
     decisions = fit.certificate.decisions
     (rate,) = decisions.rates
+    true = float(shares.min() / shares.max())
+    covered = None
+    if rate.low is not None:  # otherwise nothing is promised
+        covered = bool(rate.low <= true <= rate.high)
     return {
         "certified": rate.rate,
-        "true": float(shares.min() / shares.max()),
-        "covered": bool(rate.low <= shares.min() / shares.max() <= rate.high),
+        "true": true,
+        "covered": covered,
         "raw rate": float(judge.shares(raw).min() / judge.shares(raw).max()),
         "lost": judge.best(shares) - judge.accuracy(decided),
         "lost raw": judge.best(judge.shares(raw)) - judge.accuracy(raw),
@@ -356,7 +360,10 @@ def outcome(promised: list[Record], cost: list[Record]) -> Outcome:
     rows = []
     bars = []
     for (student, name, parity, people), own in groups.items():
-        off = [one["certified"] - one["true"] for one in own]
+        sure = [one for one in own if one["covered"] is not None]
+        off = [one["certified"] - one["true"] for one in sure]
+        if not off:
+            continue
         lost = fmean(one["lost"] for one in own)
         error = stdev(off) / len(off) ** 0.5 if len(off) > 1 else 0.0
         rows.append(
@@ -369,7 +376,7 @@ def outcome(promised: list[Record], cost: list[Record]) -> Outcome:
                 f"{fmean(one['raw rate'] for one in own):.3f}",
                 f"{fmean(one['true'] for one in own):.3f}",
                 f"{fmean(off):+.3f} ± {error:.3f}",
-                f"{fmean(one['covered'] for one in own):.2f}",
+                f"{fmean(one['covered'] for one in sure):.2f}",
                 f"{lost:.3f}",
                 f"{fmean(one['lost raw'] for one in own):.3f}",
                 median(one["trainings"] for one in own),

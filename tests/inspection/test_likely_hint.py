@@ -26,7 +26,7 @@ def table(rows=500):
 
 def hints(frame, *groups):
     look = inspect(frame, "paid", [*groups])
-    return [hint for hint in look.hints if hint.kind == "likely"]
+    return [hint for hint in look.hints if hint.kind == "probabilities"]
 
 
 def test_columns_that_add_up_to_one_are_noticed():
@@ -62,6 +62,11 @@ def test_rows_without_any_do_not_matter():
     assert len(hints(table().with_columns(gaps))) == 1
 
 
+def test_few_digits_do_not_matter():
+    names = ["p_white", "p_black", "p_asian"]
+    assert len(hints(table().with_columns(pl.col(names).round(4)))) == 1
+
+
 def test_who_has_named_them_is_not_told():
     groups = {"white": "p_white", "black": "p_black", "asian": "p_asian"}
     assert not hints(table(), Likely("race", groups, told_by="names"))
@@ -73,6 +78,7 @@ def test_the_command_says_what_to_type(tmp_path, monkeypatch):
     said = " ".join(run("inspect", "loans.csv", "--outcome", "paid").output.split())
     typed = "--likely 'group: white=p_white,black=p_black,asian=p_asian'"
     assert f"compare these groups with {typed} and say what tells them" in said
+    assert f"{typed} --told-by names" in said.split("Next:")[1]
     known = ["--likely", "race: white=p_white,black=p_black,asian=p_asian"]
     known += ["--told-by", "names"]
     look = run("inspect", "loans.csv", "--outcome", "paid", *known).output

@@ -156,9 +156,8 @@ def _offered(inspection: Inspection) -> list[Values]:
     """Columns that look like probabilities of groups, and what asks for these."""
     offered = []
     for hint in inspection.hints:
-        if hint.kind == "likely":
-            _, asked, *_ = hint.parts
-            text = TEXTS["names"].texts(asked.value)[0]  # type: ignore[attr-defined]
+        if hint.kind == "probabilities":
+            text = TEXTS["names"].texts(hint.option.value)[0]
             offered.append({"columns": hint.columns, "asked": text})
     return offered
 

@@ -48,6 +48,7 @@ from fairmaxent.files.write import Staging, write_whole
 from fairmaxent.fit.option_values import rates_in
 from fairmaxent.inspection import Inspection, inspect
 from fairmaxent.inspection.findings import inspection_text
+from fairmaxent.inspection.hints import Hint
 from fairmaxent.options import NOTHING, option
 from fairmaxent.options.values import TEXTS
 from fairmaxent.plain_text import Values
@@ -422,6 +423,9 @@ def _next(
         names = _proposed(inspection, "outcome")
         return _choose("outcome with --outcome", names, names[:1], looking)
     if not (inspection.protected or inspection.likely):
+        for hint in inspection.hints:
+            if hint.kind == "probabilities":
+                return _likely_next(hint, looking)
         names = _proposed(inspection, "protected")
         # Columns of a few texts first: numbers rarely name groups of people.
         names += [
@@ -454,13 +458,21 @@ def _next(
     return next_step(why, ["debias", data, *options, *files])
 
 
+def _likely_next(hint: Hint, looking: Tokens) -> str:
+    option = hint.option
+    asked = repeated(f"--{option.name}", _NAMES.typed(option.value))
+    return next_step(
+        "if these are probabilities of groups, look at the groups; say what tells them",
+        [*looking, *asked, "--told-by", "names"],
+    )
+
+
 def one_name(inspection: Inspection) -> Values:
     """One name for levels that are probably the same, of columns with a role."""
     names: Values = {}
     for hint in inspection.hints:
-        *_, option = hint.parts
         if hint.kind == "similar levels" and inspection.role_of(hint.columns[0]):
-            names |= option.value  # type: ignore[attr-defined]
+            names |= hint.option.value
     return names
 
 

@@ -10,7 +10,8 @@ of other people, and how sure they are. Both are mended by
 with a level a_g for each group, and a power b: below 1 if p was too sure of itself, and
 above if it could have been surer. With a = 0 and b = 1 they are as they were. What is
 most probable is close to that if few people are known: a_g and b − 1 are normal with
-deviation 1 beforehand. Swapped columns are not mended by it, and are refused.
+deviation 1 beforehand. Swapped columns are not mended by it; if enough people are known
+to show that, they are refused.
 """
 
 from collections.abc import Mapping

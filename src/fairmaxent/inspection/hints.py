@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from os.path import commonprefix
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -33,13 +33,13 @@ HintKind = Literal[
     "leak",
     "many outcomes",
     "weights",
-    "likely",
+    "probabilities",
 ]
 # a column that predicts so much of another's entropy says it nearly always
 LEAKS = 0.75
 _SHOWN = 5  # of a list
 _MANY_OUTCOMES = 5
-_SLACK = 1e-6  # how far from 1 probabilities may add up to
+_SLACK = 1e-3  # how far from 1 probabilities may add up to, written with few digits
 _BETWEEN_LETTERS = re.compile(r"(?<=[^\W\d])[-_./' ]+(?=[^\W\d])")
 
 
@@ -121,6 +121,11 @@ class Hint:
 
     def __str__(self) -> str:
         return visible(spelled(self.parts, str))
+
+    @property
+    def option(self) -> Any:
+        """The first option that it names."""
+        return next(part for part in self.parts if isinstance(part, Option))
 
 
 def _hint(kind: HintKind, columns: ColumnNames, *parts: object) -> Hint:
@@ -323,7 +328,7 @@ def _probabilities(frame: frames.Frame, roles: NameList) -> Iterator[Hint]:
         alike = len(commonprefix(found))  # noqa: RUF071 (letter by letter is meant)
         groups = {name[alike:].strip("_") or name: name for name in found}
         yield _hint(
-            "likely",
+            "probabilities",
             found,
             f"{listed(map(shown, found), 'column')} add up to 1 in every row, as"
             " probabilities of groups do; if they are, compare these groups with ",
