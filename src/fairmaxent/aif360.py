@@ -22,8 +22,8 @@ Output = Literal["weights", "rows"]
 GROUP = "group"
 WEIGHT = "instance_weights"
 
-# Options that the data set answers; and privacy, and a model: AIF360 has weights and
-# arrays, no domain and no columns.
+# Options that the data set answers; and privacy, release and a model: AIF360 has
+# weights and arrays, no domain and no columns, and all of its features come back.
 _NOT_TAKEN = (
     "also",
     "favourable",
@@ -34,6 +34,7 @@ _NOT_TAKEN = (
     "domain",
     "progress",
     "privacy",
+    "release",
     "model",
 )
 

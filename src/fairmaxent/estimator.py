@@ -208,7 +208,7 @@ class FairMaxEnt(OneToOneFeatureMixin, DebiasingEstimator):  # type: ignore[misc
         All other options of :func:`fairmaxent.debias`, by the same names. Columns of an
         array are named x0, x1, …, and the outcome has the name of the series y, or
         ``"y"``. Every column of X is kept, even one that looks like an identifier,
-        because X comes back with the columns it came with.
+        because X comes back with the columns it came with; so there is no `release`.
 
     Attributes
     ----------
@@ -235,7 +235,7 @@ class FairMaxEnt(OneToOneFeatureMixin, DebiasingEstimator):  # type: ignore[misc
 
     _fitting = "fit_resample"
 
-    @storing_options_of(Request, without=("progress", "keep_columns"))
+    @storing_options_of(Request, without=("progress", "keep_columns", "release"))
     def __init__(
         self,
         protected: str | int | Sequence[str | int] | None = None,

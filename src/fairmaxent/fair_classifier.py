@@ -43,7 +43,16 @@ from sklearn.utils.validation import (
 _WEIGHT = "sample_weight"
 _FAIR = "\0weight"  # no user has a column of this name
 # Options of debias that a model leaves no room for, and those about new rows.
-_OTHERS = ("also", "equal_means", "target", "largest_weight", "forbid", "privacy")
+_OTHERS = (
+    "also",
+    "equal_means",
+    "target",
+    "largest_weight",
+    "forbid",
+    "privacy",
+    "likely",
+    "smallest_group",
+)
 _OF_ROWS = ("base", "base_share", "detail", "release", "random_state", "keep_columns")
 _OWN = ("model", "estimate", "weight", "progress")
 _OF_MODEL = [field.name for field in fields(Model) if field.name != "estimator"]

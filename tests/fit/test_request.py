@@ -145,7 +145,8 @@ def test_front_doors_show_the_fields_as_keywords():
     own = list(inspect.signature(fairmaxent.FairMaxEnt).parameters)
     assert own[:2] == ["protected", "rows"]
     # X comes back whole
-    assert set(own) - {"rows"} == set(names) - {"outcome", "progress", "keep_columns"}
+    others = {"outcome", "progress", "keep_columns", "release"}
+    assert set(own) - {"rows"} == set(names) - others
     adapter = set(
         inspect.signature(fairmaxent.aif360.FairMaxEntPreprocessing).parameters
     )

@@ -274,15 +274,48 @@ def test_who_is_close_is_not_moved():
     assert step(EVEN, 0.51) == 0.0
 
 
+EVERY_OTHER = np.array([0.5, 0.5])  # of each group, as is wanted
+
+
 def test_a_group_is_moved_at_most_so_far():
     task = groups_of(1, 1)
     far = np.array([99.0, -99.0])
-    assert kept_near(task, known_by(task), far).tolist() == [8.0, -8.0]
-    known = known_by(task, is_own=False)
-    assert kept_near(task, known, far).tolist() == [3.0, -3.0]
-    # what counts is how far anybody's gain is moved: x hardly tells of the first group
-    known = known_by(task, moves=[[0.1, 0.9], [0.05, 0.95]], is_own=False)
-    np.testing.assert_allclose(kept_near(task, known, far), [30.0, -3 / 0.95])
+    near = kept_near(task, known_by(task), EVERY_OTHER, far)
+    assert near.tolist() == [8.0, -8.0]
+    near = kept_near(task, known_by(task, is_own=False), EVERY_OTHER, far)
+    assert near.tolist() == [3.0, -3.0]
+
+
+def test_far_offsets_are_shortened_so_that_the_wish_is_not_missed():
+    task = groups_of(2, 2, 2)
+    # x hardly tells of groups: cut one by one, the offsets would favour nobody
+    hardly = np.array([[0.4, 0.3, 0.3], [0.3, 0.4, 0.3]] * 3)
+    known = known_by(task, moves=hardly, is_own=False)
+    wanted = np.full(3, 0.5)
+    far = np.array([60.0, -25.0, -40.0])
+    assert (hardly @ np.clip(far, -3 / 0.4, 3 / 0.4) < 0).all()
+    shorter = kept_near(task, known, wanted, far)
+    np.testing.assert_allclose(shorter, far * 3 / np.abs(hardly @ far).max())
+    # x tells all of a third group, apart from the others, of which nothing is wanted
+    task = groups_of(2, 2, 1)
+    apart = [[1, 0, 0], [0, 1, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]
+    known = known_by(task, moves=apart, is_own=False)
+    wanted = np.array([0.5, 0.5, 0.0])
+    shorter = kept_near(task, known, wanted, np.array([0.5, -0.5, -99.0]))
+    assert shorter.tolist() == [0.5, -0.5, -3.0]
+
+
+@pytest.mark.parametrize("far", [9.0, -9.0])
+def test_no_table_is_taught_in_which_all_are_good_or_none(far):
+    task = groups_of(2, 2)
+    known = known_by(task, moves=np.full((4, 2), 0.5), is_own=False)
+    offsets = kept_near(task, known, EVERY_OTHER, np.array([far, far]))
+    labels = lesson(task, known, offsets).good
+    assert 0.02 < labels.mean() < 0.98
+    assert np.sign(offsets).tolist() == [np.sign(far)] * 2
+    # where everybody is sure to be good, there is nothing to be taught
+    sure = known_by(task, chances=2.0, moves=np.full((4, 2), 0.5), is_own=False)
+    assert not kept_near(task, sure, EVERY_OTHER, np.array([3.0, 3.0])).any()
 
 
 # ---------------------------------------------------------------- the search

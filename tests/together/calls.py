@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
 from fairmaxent.errors import FairMaxEntError
@@ -21,6 +21,7 @@ class Wish:
     asks: dict[str, Any]
     verify: Callable[[dict[str, Any], Any], None]
     needs: dict[str, Any] = field(default_factory=dict)
+    together: str = ""  # wishes with one such word are asked for together
 
 
 def judged(
@@ -54,11 +55,28 @@ def verdicts(
     wishes: Sequence[Wish],
     promises: Sequence[Callable[[dict[str, Any], Any], None]] = (),
 ) -> dict[str, str]:
-    """What becomes of every two wishes."""
-    return {
-        f"{first.option} + {second.option}": judged(call, (first, second), promises)
-        for first, second in combinations(wishes, 2)
-    }
+    """What becomes of every two wishes.
+
+    If all that are asked for together are honoured, so is each pair. Otherwise each has
+    a call of its own.
+    """
+    joined: dict[str, list[Wish]] = {}
+    for wish in wishes:
+        joined.setdefault(wish.together or wish.option, []).append(wish)
+    found = {}
+    alone = [pair for side in joined.values() for pair in combinations(side, 2)]
+    for first, second in combinations(joined.values(), 2):
+        pairs = list(product(first, second))
+        verdict = judged(call, (*first, *second), promises)
+        if verdict == HONOURED or len(pairs) == 1:
+            found |= {label(pair): verdict for pair in pairs}
+        else:
+            alone += pairs
+    return found | {label(pair): judged(call, pair, promises) for pair in alone}
+
+
+def label(pair: tuple[Wish, Wish]) -> str:
+    return f"{pair[0].option} + {pair[1].option}"
 
 
 def wrong(found: dict[str, str]) -> list[str]:

@@ -7,7 +7,7 @@ import traceback
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,8 @@ EPSILON = 50.0  # of private fits: little noise, so that the rows are still ther
 PLAIN = {"outcome": "hired", "protected": ["sex"]}
 RECORDS = {"model": Model, "estimate": Estimate, "privacy": Privacy}
 RECORDS["likely"] = Likely
+# They leave the fair table alone, so they are asked for together, like a record.
+QUIET = ("detail", "keep_columns", "random_state", "progress")
 OUTPUTS = ("weights", "rows", "top-up")
 PAPERS = ("file", "report", "document")
 # how a refusal may name an output
@@ -36,14 +38,15 @@ HONOURED = "honoured"
 REFUSED = "refused"
 
 
-Side = tuple[Wish, ...]  # one wish, or those for the fields of one record
+Side = tuple[Wish, ...]  # one wish, or several that are asked for together
+Sides = tuple[Side, ...]
 
 
 @dataclass(frozen=True)
 class Judged:
     """What became of some wishes in one output."""
 
-    sides: tuple[Side, ...]
+    sides: Sides
     output: str
     verdict: str  # HONOURED, REFUSED, or what is wrong
     message: str = ""  # of the refusal
@@ -54,7 +57,9 @@ class Judged:
 
     @property
     def pairs(self) -> int:
-        """How many pairs of options this was about."""
+        """How many pairs of options this was about: of one side, those in it."""
+        if len(self.sides) == 1:
+            return len(list(combinations(self.sides[0], 2)))
         first, second = self.sides
         return len(first) * len(second)
 
@@ -73,29 +78,27 @@ def single_pairs() -> list[tuple[Side, Side]]:
 
 
 def sides() -> list[Side]:
-    """The first value of each option; fields of one record are asked for together."""
+    """The first value of each option; some are asked for together.
+
+    Those are the fields of one record, and the `QUIET` ones.
+    """
     joined: dict[str, Side] = {}
     for wish in WISHES:
-        record = wish.option.split(".")[0]
-        if record in RECORDS and not wish.is_variant:
-            joined[record] = (*joined.get(record, ()), wish)
-        elif not wish.is_variant:
-            joined[wish.option] = (wish,)
+        if wish.is_variant:
+            continue
+        name = wish.option.split(".")[0]
+        if name in QUIET:
+            name = "quiet"
+        joined[name] = (*joined.get(name, ()), wish)
     return list(joined.values())
 
 
-def joined_pairs() -> list[tuple[Side, Side]]:
-    """Every pair of options with fewer calls.
+def joined_pairs() -> list[Sides]:
+    """Every pair of options with fewer calls: each side alone, and every two.
 
-    If all fields of a record are honoured in one call beside another option, so is each
-    of these pairs. Two fields of one record have a call of their own.
+    If all wishes of a call are honoured, so is each of its pairs.
     """
-    inside = [
-        ((first,), (second,))
-        for side in sides()
-        for first, second in combinations(side, 2)
-    ]
-    return [*combinations(sides(), 2), *inside]
+    return [*((side,) for side in sides()), *combinations(sides(), 2)]
 
 
 # ---------------------------------------------------------------- the call
@@ -190,13 +193,29 @@ def judge(
         yield judge_output(sides, asked, fit, output, folder)
 
 
+def judge_joined(joined: Sides, folder: Path, outputs: Sequence[str]) -> list[Judged]:
+    """The same; where quiet wishes are refused, each is judged by itself."""
+    found = list(judge(joined, folder, outputs))
+    parts = list(product(*map(parts_of, joined)))
+    if len(parts) == 1 or any(one.verdict != REFUSED for one in found):
+        return found
+    return [one for part in parts for one in judge(part, folder, outputs)]
+
+
+def parts_of(side: Side) -> list[Side]:
+    """Quiet wishes one by one."""
+    if side[0].option in QUIET:
+        return [(wish,) for wish in side]
+    return [side]
+
+
 def is_named(side: Side, message: str) -> bool:
     """Whether a refusal is about one of these wishes."""
     return any(wish.is_named_in(message) for wish in side)
 
 
 def judge_output(
-    sides: tuple[Side, ...], asked: Asked, fit: Any, output: str, folder: Path
+    sides: Sides, asked: Asked, fit: Any, output: str, folder: Path
 ) -> Judged:
     """Look at one output of a fit."""
     wishes = tuple(wish for side in sides for wish in side)
@@ -315,7 +334,7 @@ def main() -> None:
         judged = [
             one
             for pair in joined_pairs()
-            for one in judge(pair, Path(folder), (*OUTPUTS, *PAPERS))
+            for one in judge_joined(pair, Path(folder), (*OUTPUTS, *PAPERS))
         ]
     for one in judged:
         if one.is_wrong:

@@ -3,8 +3,8 @@
 To add an option of `Policy`, add a wish to `WISHES`.
 """
 
-from dataclasses import fields
-from functools import cache
+from dataclasses import fields, replace
+from functools import cache, cached_property
 from statistics import NormalDist
 
 import numpy as np
@@ -45,30 +45,44 @@ def called(**options):
     return check(table(), **options)
 
 
-def expected_of(options, people, finding):
-    """What pandas finds for a limit: of decisions, by what happened, if that counts."""
-    options, people = shared(options, people)
-    kinds = {"equal_opportunity": [True], "equalised_odds": [True, False]}
-    if finding.kind not in kinds:
-        return rate_of(as_compared(options, people), finding.columns, finding.kind)
-    outcome = (USUAL | options)["outcome"]
-    happened = people[outcome] == GOOD[outcome]
-    return min(
-        rate_of(
-            as_compared(options, people[happened == kind]), finding.columns, "ratio"
-        )
-        for kind in kinds[finding.kind]
-    )
+class Expected:
+    """What pandas finds: of decisions, by what happened, if that counts."""
+
+    def __init__(self, options, people):
+        self.options, self.people = shared(options, people)
+
+    @cached_property
+    def everybody(self):
+        return as_compared(self.options, self.people)
+
+    @cached_property
+    def by_what_happened(self):
+        """Those with the good outcome, and the others."""
+        outcome = (USUAL | self.options)["outcome"]
+        is_good = self.people[outcome] == GOOD[outcome]
+        return [
+            as_compared(self.options, self.people[chosen])
+            for chosen in (is_good, ~is_good)
+        ]
+
+    def rate(self, finding):
+        parts = {"equal_opportunity": 1, "equalised_odds": 2}.get(finding.kind)
+        if parts is None:
+            return rate_of(self.everybody, finding.columns, finding.kind)
+        compared = self.by_what_happened[:parts]
+        return min(rate_of(one, finding.columns, "ratio") for one in compared)
 
 
 def rates_are_those_of_pandas(options, result):
     """Each finding states the rate, and the answer that follows from it."""
+    now = Expected(options, table())
+    if options.get("against") is not None:
+        before = Expected(options, options["against"])
     for finding in result.findings:
-        expected = expected_of(options, table(), finding)
+        expected = now.rate(finding)
         assert abs(finding.rate.value - expected) <= 1e-6, finding.name
         if finding.before is not None:
-            earlier = expected_of(options, options["against"], finding)
-            assert abs(finding.before.value - earlier) <= 1e-6
+            assert abs(finding.before.value - before.rate(finding)) <= 1e-6
             continue
         low = high = expected
         if options.get("confident"):
@@ -79,12 +93,19 @@ def rates_are_those_of_pandas(options, result):
         assert finding.answer == answers.get(True, "cannot tell")
 
 
-def limit_is(kind):
+def limit(kind, value):
+    """The wish for a limit."""
+
     def verify(options, result):
         limits = {one.limit for one in result.findings if one.kind == kind}
         assert options[kind] in limits
 
-    return verify
+    return Wish(kind, {kind: value}, verify, together="limits")
+
+
+def limit_of_decisions(kind, value):
+    """The wish for a limit that compares decisions with outcomes."""
+    return replace(limit(kind, value), needs=SCORED, together="limits of decisions")
 
 
 def every_column_is_checked(options, result):
@@ -131,7 +152,8 @@ def intervals_allow_for_clusters(options, result):
     for finding, other in zip(result.findings, alone.findings, strict=True):
         low, high = finding.rate.interval
         assert np.ptp(other.rate.interval) < high - low
-        deviate = NormalDist().inv_cdf((1 + options.get("confidence", 0.95)) / 2)
+        doubt = (1 - options.get("confidence", 0.95)) / len(result.findings)
+        deviate = NormalDist().inv_cdf(1 - doubt / 2)
         reach = np.exp(deviate * jackknife_error(asked, finding.rate.worst))
         assert low * reach <= finding.rate.value
 
@@ -147,30 +169,12 @@ WISHES = (
     Wish("outcome", {"outcome": "grade"}, holds_by_rates),
     Wish("protected", {"protected": ["sex", "race"]}, every_column_is_checked),
     Wish("likely", {"likely": ORIGIN}, likely_groups_are_checked),
-    Wish("statistical_rate", {"statistical_rate": 0.9}, limit_is("statistical_rate")),
-    Wish(
-        "representation_rate",
-        {"representation_rate": 0.4},
-        limit_is("representation_rate"),
-    ),
-    Wish(
-        "statistical_difference",
-        {"statistical_difference": 0.2},
-        limit_is("statistical_difference"),
-    ),
-    Wish(
-        "equal_opportunity",
-        {"equal_opportunity": 0.7},
-        limit_is("equal_opportunity"),
-        needs=SCORED,
-    ),
-    Wish(
-        "equalised_odds",
-        {"equalised_odds": 0.6},
-        limit_is("equalised_odds"),
-        needs=SCORED,
-    ),
-    Wish("calibration", {"calibration": 0.1}, limit_is("calibration"), needs=SCORED),
+    limit("statistical_rate", 0.9),
+    limit("representation_rate", 0.4),
+    limit("statistical_difference", 0.2),
+    limit_of_decisions("equal_opportunity", 0.7),
+    limit_of_decisions("equalised_odds", 0.6),
+    limit_of_decisions("calibration", 0.1),
     Wish(
         "threshold",
         {"predictions": "chance", "threshold": 0.6},
@@ -185,8 +189,13 @@ WISHES = (
         needs={"favourable": "good", "threshold": 0.5},
     ),
     Wish("against", {"against": EARLIER}, earlier_table_is_compared),
-    Wish("confident", {"confident": True}, holds_by_rates),
-    Wish("confidence", {"confidence": 0.8}, intervals_are_narrower),
+    Wish("confident", {"confident": True}, holds_by_rates, together="confidence"),
+    Wish(
+        "confidence",
+        {"confidence": 0.8},
+        intervals_are_narrower,
+        together="confidence",
+    ),
     Wish(
         "groups",
         {"groups": "joint"},

@@ -3,12 +3,14 @@
 To add an option, add a wish to `WISHES`.
 """
 
+from contextlib import nullcontext
 from inspect import signature
 
 import pytest
 from calls import Wish, verdicts, wrong
 
 from fairmaxent import evaluate
+from fairmaxent.relabelling import classifier
 from people import everybody
 
 COLUMNS = ["hired", "sex", "town", "drive", "skill"]
@@ -55,9 +57,8 @@ def groups_are_judged(options, result):
 
 def good_outcome_is_judged(options, result):
     """Who does not get the other outcome gets it."""
-    other = called(**(options | {"favourable": "no", "protected": "sex"}))
-    own = called(**(options | {"protected": "sex"}))
-    groups = zip(own.utility.new.groups, other.utility.new.groups, strict=True)
+    other = called(**(options | {"favourable": "no"}))
+    groups = zip(result.utility.new.groups, other.utility.new.groups, strict=True)
     for good, bad in groups:
         assert abs(good.favourable.value + bad.favourable.value - 1) <= 1e-9
 
@@ -91,12 +92,22 @@ WISHES = (
     Wish("control", {"control": CONTROL}, control_is_used),
     Wish("outcome", OUTCOME, model_is_judged),
     Wish("protected", {"protected": "sex"}, groups_are_judged, needs=OUTCOME),
-    Wish("favourable", {"favourable": "yes"}, good_outcome_is_judged, needs=OUTCOME),
+    Wish(
+        "favourable",
+        {"favourable": "yes"},
+        good_outcome_is_judged,
+        needs=OUTCOME | {"protected": "sex"},
+    ),
     Wish("secrets", {"secrets": ["drive"]}, secrets_are_guessed),
     Wish("attacks", {"attacks": 25}, attacks_are_counted),
     Wish("confidence", {"confidence": 0.8}, confidence_is_stated),
-    Wish("random_state", {"random_state": 5}, seed_is_honoured),
-    Wish("progress", {"progress": lambda *told: TOLD.append(told)}, progress_is_told),
+    Wish("random_state", {"random_state": 5}, seed_is_honoured, together="quiet"),
+    Wish(
+        "progress",
+        {"progress": lambda *told: TOLD.append(told)},
+        progress_is_told,
+        together="quiet",
+    ),
 )
 PROMISES = (rows_are_counted,)
 
@@ -107,8 +118,9 @@ def test_every_option_has_a_wish():
 
 
 def test_every_pair_is_refused_or_honoured(monkeypatch):
-    """With models of few trees."""
+    """With models of few trees, which share the threads of other models."""
     ensemble = pytest.importorskip("sklearn.ensemble")
     defaults = ensemble.HistGradientBoostingClassifier.__init__.__kwdefaults__
     monkeypatch.setitem(defaults, "max_iter", 5)
+    monkeypatch.setattr(classifier, "_alone", lambda model: nullcontext())
     assert wrong(verdicts(called, WISHES, PROMISES)) == []

@@ -3,6 +3,7 @@
 To add an option, add a wish to `WISHES`.
 """
 
+from functools import cache
 from inspect import signature
 
 import numpy as np
@@ -24,6 +25,7 @@ from people import EDGES, GOOD, declared, everybody
 WEIGHTED = everybody().drop(columns="origin_known")
 UNWEIGHTED = WEIGHTED.drop(columns="design")
 DECLARED = declared(list(UNWEIGHTED))
+PRIVACY = Privacy(epsilon=2.0)
 WEIGHED = 0.02  # how far a ratio may be off if rows count by what they tell
 
 
@@ -111,6 +113,21 @@ def bins_are_groups(options, result):
     assert summary.levels == len(EDGES) - 1
 
 
+@cache
+def certified_range(outcome, protected, within):
+    """The range of counts of a private fit, with 95 %."""
+    fit = debias(
+        UNWEIGHTED,
+        outcome,
+        list(protected),
+        within=within,
+        privacy=PRIVACY,
+        domain=DECLARED,
+        estimate=None,
+    )
+    return fit.certificate.privacy.count_ranges[0]
+
+
 def likely_rates_are_those_of_pandas(options, result):
     """As columns tell the group, which share people without looking at outcomes."""
     favourable = "good" if result.favourable else None
@@ -128,10 +145,9 @@ def likely_rates_are_those_of_pandas(options, result):
 
 def noise_is_as_foreseen(options, result):
     """As the certificate of a private fit says, which has 95 %."""
-    names = ("outcome", "protected", "within", "privacy", "domain")
-    asked = {name: options[name] for name in names if name in options}
-    fit = debias(UNWEIGHTED, **asked, estimate=None)
-    certified, _ = fit.certificate.privacy.count_ranges
+    certified = certified_range(
+        options["outcome"], tuple(options["protected"]), options.get("within")
+    )
     foreseen = result.private.count_range
     quantile = norm.ppf((1 + options.get("confidence", 0.95)) / 2)
     # The budget is split by the noisy number of rows.
@@ -165,7 +181,7 @@ WISHES = (
     Wish("reference", {"reference": "by column"}, is_a_promise),
     Wish(
         "privacy",
-        {"privacy": Privacy(epsilon=2.0)},
+        {"privacy": PRIVACY},
         noise_is_as_foreseen,
         needs={"domain": DECLARED, "outcome": "hired", "protected": ["sex"]},
     ),

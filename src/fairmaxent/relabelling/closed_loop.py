@@ -25,11 +25,12 @@ from itertools import count
 import numpy as np
 
 from fairmaxent.data.table import Mask, Reals
-from fairmaxent.relabelling.lessons import Way, lesson, train
+from fairmaxent.relabelling.lessons import Way, lesson, soft_labels, train
 from fairmaxent.relabelling.rule import (
     FIRST,
     Known,
     first_response,
+    gain,
     groups_apart,
     known_of,
     known_without,
@@ -54,7 +55,8 @@ _DAMPINGS = (1.0, 0.8)
 # falls with the root of their number.
 _FEWER = np.sqrt(1 - 1 / FOLDS)
 _FARTHEST_TILT = 8.0  # offset of a group, as log-odds
-_FARTHEST = 3.0  # of what an offset adds to anybody's gain
+_FARTHEST = 3.0  # of what an offset, or all of them, add to anybody's gain
+_FEWEST = 0.02  # of the labels of a table, for either outcome
 _TINY = 1e-6
 _RELIABLE = 10.0  # people of a group at which half of a correction is made
 
@@ -139,7 +141,7 @@ def begin(task: Task, known: Known) -> State:
     offsets = np.zeros(task.groups)
     if shortfall(task, wanted, known.shares) > enough(task, wanted):
         step = first_response(task, known).solve(wanted - known.shares)
-        offsets = kept_near(task, known, step)
+        offsets = kept_near(task, known, wanted, step)
     state = State(
         known=known, wanted=wanted, offsets=offsets, trainings=known.trainings
     )
@@ -381,12 +383,33 @@ def corrected(
     reliable = reliable / (task.size + _RELIABLE)
     missing = reliable * (state.wanted - shares)
     step = response(task, state.known, chances).solve(missing)
-    return kept_near(task, state.known, offsets + step)
+    return kept_near(task, state.known, state.wanted, offsets + step)
 
 
-def kept_near(task: Task, known: Known, offsets: Reals) -> Reals:
-    """Offsets that are not too far from 0."""
+def kept_near(task: Task, known: Known, wanted: Reals, offsets: Reals) -> Reals:
+    """Offsets that are not too far from 0, and leave both outcomes to learn from."""
     if tilts(task, known):
         return np.clip(offsets, -_FARTHEST_TILT, _FARTHEST_TILT)
     most = np.maximum(known.moves.max(axis=0), _TINY)
-    return np.clip(offsets, -_FARTHEST / most, _FARTHEST / most)
+    one_by_one = np.clip(offsets, -_FARTHEST / most, _FARTHEST / most)
+    farthest = float(np.abs(known.moves @ offsets).max())
+    all_alike = offsets * min(1.0, _FARTHEST / max(farthest, _TINY))
+
+    def missed(shorter: Reals) -> float:
+        decided = gain(known, shorter, task.threshold) > 0
+        return shortfall(task, wanted, task.shares(decided))
+
+    # Cut one by one, offsets may send everybody to one side; shortened all alike, a
+    # group apart from the others may leave too little to these.
+    chosen = min((one_by_one, all_alike), key=missed)
+    return leaving_both(task, known, chosen)
+
+
+def leaving_both(task: Task, known: Known, offsets: Reals) -> Reals:
+    """Halve offsets until labels are neither (nearly) all good nor all bad."""
+    while offsets.any():
+        labels = soft_labels(gain(known, offsets, task.threshold), task.threshold)
+        if _FEWEST < labels.mean() < 1 - _FEWEST:
+            break
+        offsets = np.where(np.abs(offsets) > _TINY, offsets / 2, 0.0)
+    return offsets
