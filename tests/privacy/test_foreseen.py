@@ -124,6 +124,8 @@ def test_the_command_says_it_and_spends_nothing(tmp_path, monkeypatch):
     typed += ["--favourable", "yes", "--domain", "domain.toml"]
     said = run(*typed, "--epsilon", 1).output
     assert "With ε = 1, δ = 1e-09, a fit knows" in said
+    assert "all else that is said here is exact" in " ".join(said.split())
+    assert "--epsilon 1.0 --domain domain.toml" in said.split("Next: ")[1]
     found = json.loads(run(*typed, "--epsilon", 2, "--json").output)["private"]
     assert found["promise"] == "ε = 2, δ = 1e-09"
     assert list(tmp_path.glob("*.json")) == []

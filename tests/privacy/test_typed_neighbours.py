@@ -14,6 +14,7 @@ from collections import Counter
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
@@ -29,6 +30,7 @@ from fairmaxent.data.domain import bound
 from fairmaxent.data.frames import open_frame
 from fairmaxent.data.reading import declared_rows
 from fairmaxent.errors import FairMaxEntError, InputError
+from fairmaxent.files import formats
 from quiet import Recording
 
 MODES = ["refuse", "drop", "missing"]
@@ -385,6 +387,16 @@ def test_a_row_changes_its_own_count_whatever_type_it_gives_the_others(
     )
     print(route, dict(outcomes))
     assert outcomes["counted"] + outcomes["left out"] > len(modes) * len(numbers) / 3
+
+
+def test_what_fails_in_a_file_is_refused_without_its_words(recording, monkeypatch):
+    late = people(0, 0).with_columns(seen=pl.lit(10**18).cast(pl.Datetime("us")))
+    assert "'seen' has a value" in tables(
+        "Arrow", written("arrow")(late), "refuse", recording
+    )
+    monkeypatch.setattr(formats, "declared_rows", Mock(side_effect=ValueError("37,5")))
+    problem = tables("Arrow", written("arrow")(late), "refuse", recording)
+    assert "37,5" not in problem
 
 
 @pytest.mark.parametrize(

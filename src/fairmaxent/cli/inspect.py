@@ -58,7 +58,7 @@ from fairmaxent.privacy.budget import Privacy
 # are compared.
 _REPEATED = {
     field.name for kind in (ReadingOptions, DomainOptions) for field in fields(kind)
-} | {"groups", "weight", "within", "smallest_group"}
+} | {"groups", "weight", "within", "smallest_group", "epsilon"}
 _LIKELY = [source for source in ASKED if "likely" in {source.name, source.owner}]
 _REPEATED |= {source.name for source in _LIKELY}
 _NAMES = TEXTS["names"]
@@ -327,12 +327,11 @@ def _private_next(
     ]
     if left_out:
         given += repeated("--drop", TEXTS["columns"].typed(left_out))
-    files = [word for word in outputs(data, form) if word != "--like-input"]
     private = ["--domain", domain, "--epsilon", "1"]
     return next_step(
         "read the draft, change what is not public, and remove its line 'draft = true';"
         " then make the table fair and private, with a report",
-        ["debias", data, *given, *private, *files],
+        ["debias", data, *given, *private, *outputs(data, form, is_private=True)],
     )
 
 
@@ -439,9 +438,12 @@ def _next(
         names = [name for name in names if name != inspection.outcome]
         example = TEXTS["columns"].typed(names[:1])
         return _choose("groups to compare with --protected", names, example, looking)
-    if wanted.write_config is not None:
-        options = ["--config", wanted.write_config]
     why = "make the table fair, with a report"
+    is_private = wanted.epsilon is not None
+    if is_private:
+        why = "make the table fair and private, with a report"
+    elif wanted.write_config is not None:  # which declares nothing
+        options = ["--config", wanted.write_config]
     verdicts = inspection.verdicts
     if not inspection.likely and all(verdict.most == 1 for verdict in verdicts):
         why = "no gap here is clearly more than chance; if you want none at all, " + why
@@ -452,7 +454,8 @@ def _next(
             " (a --representation-rate of 1 also makes groups equally large; to keep"
             " their sizes, leave it out)"
         )
-    return next_step(why, ["debias", data, *options, *outputs(data, form)])
+    files = outputs(data, form, is_private=is_private)
+    return next_step(why, ["debias", data, *options, *files])
 
 
 def _likely_next(hint: Hint, looking: Tokens) -> str:

@@ -286,8 +286,11 @@ def given_options(ctx: click.Context, names: Collection[str]) -> Iterator[str | 
         yield str(ctx.meta[CONFIG])
 
 
-def outputs(data: str, form: TableForm) -> list[str]:
-    """The options that write a fair table of the same form, and a report."""
+def outputs(data: str, form: TableForm, *, is_private: bool = False) -> list[str]:
+    """The options that write a fair table of the same form, and a report.
+
+    The form of a private table shows nothing of the file.
+    """
     # Not the usual suffix, in which a pattern may end.
     suffix = ".pq" if is_pattern(data) else f".{form.format}"
     # An office would miss its form in a result that is written as programs do.
@@ -298,7 +301,7 @@ def outputs(data: str, form: TableForm) -> list[str]:
         and form.format != "xlsx"
     )
     words = ["-o", name_for(data, f"fair{suffix}")]
-    if not is_plain:
+    if not (is_plain or is_private):
         words.append("--like-input")
     return [*words, "--report", name_for(data, "report.html")]
 

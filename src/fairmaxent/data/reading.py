@@ -407,7 +407,8 @@ def declared_rows(
         column = columns[how.name]
         columns[how.name], unknown = _declared_column(column, how)
         if unknown.any() and declaration.refuses:
-            cell = column.to_list()[int(np.argmax(unknown))]
+            within, _ = within_years(column)  # Python lacks other dates
+            cell = within.to_list()[int(np.argmax(unknown))]
             raise LevelError(
                 f"column {how.name!r} holds {shown(cell)}, which was not declared;"
                 " declare all that the column can hold, which numbers have a decimal"

@@ -412,7 +412,8 @@ def promise(ledger: Ledger) -> str:
     """What a private fit promises, in a sentence."""
     return (
         f"private with {ledger.privacy}: whatever anybody learns from this result, they"
-        " would almost as likely have learned it without the row of any one person"
+        " would almost as likely have learned it if any one person had not been in the"
+        " table"
     )
 
 
@@ -423,7 +424,8 @@ def privacy_lines(ledger: Ledger | None) -> Iterator[str]:
         yield (
             f"{len(ledger.spent)} looks at the table spent ρ = {ledger.rho:.6g} of"
             f" {ledger.privacy.rho:.6g}; counts, and all numbers before, are noisy"
-            f" estimates, and the achieved rates are exact. {noise_of_counts(ledger)}"
+            " estimates, from drawn rows that stand for the data, and the achieved"
+            f" rates are exact. {noise_of_counts(ledger)}"
         )
 
 

@@ -238,8 +238,9 @@ def _private(worth: Worth) -> Iterator[Block]:
         f"With {worth.promise}, a fit knows how many of a group have an outcome to"
         f" within {worth.count_range:,.0f} rows, with {worth.confidence:.0%}"
         " confidence. This follows from what is declared and the number of rows, and"
-        " spends nothing. Rates are known as below, if groups are equally large and"
-        " half of each has the outcome; a group of half the size has twice the range."
+        " spends nothing; all else that is said here is exact, and for you alone."
+        " Rates are known as below, if groups are equally large and half of each has"
+        " the outcome; a group of half the size has twice the range."
     )
     rows = [
         (name, f"± {percent(rate)}", f"± {ratio:.3f}")

@@ -73,12 +73,16 @@ def without_values() -> Iterator[None]:
         is_silent = isinstance(problem, FairMaxEntError | MemoryError)
         may_quote = isinstance(problem, Exception) or is_foreign(problem)
         if isinstance(problem, StorageError) or (may_quote and not is_silent):
-            raise StorageError(
-                "the table could not be read or computed, and the words of what failed"
-                " may quote somebody's values. Compute the table without a private fit"
-                f" to see them. {_EXACT}"
-            ) from None
+            raise _without_words() from None
         raise
+
+
+def _without_words() -> StorageError:
+    return StorageError(
+        "the table could not be read or computed, and the words of what failed may"
+        " quote somebody's values. Compute the table without a private fit to see them."
+        f" {_EXACT}"
+    )
 
 
 def _undeclared(column: str) -> LevelError:
@@ -103,6 +107,10 @@ def about_exact_rows() -> Iterator[None]:
         if isinstance(problem, InputError) and problem.column is not None:
             raise _undeclared(problem.column) from None
         raise type(problem)(problem, f". {_EXACT}") from problem
+    except (FairMaxEntError, MemoryError):
+        raise
+    except Exception:
+        raise _without_words() from None
 
 
 @contextmanager

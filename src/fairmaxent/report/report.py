@@ -181,7 +181,7 @@ class Report:
         if self.promise is not None:
             return (
                 f" It is {self.promise}. Counts, and all numbers before, are noisy"
-                " estimates."
+                " estimates, from drawn rows that stand for the data."
             )
         share = self.certificate.copied_share
         redrawn = self.certificate.redrawn
