@@ -40,6 +40,7 @@ FILES = {
     "outputs.toml": b"output = 'a.csv'\n",
     "both.toml": b"representation_rate = 1.0\n[target.sex]\nFemale = 0.6\nMale = 0.4\n",
     "number.toml": b"protected = 3\n",
+    "declared.toml": b'[levels]\nsex = ["Female", "Male"]\n',
 }
 
 
@@ -119,6 +120,14 @@ CASES = [
     Case(f"debias nameless.csv {OUT} --columns age,sex", 3, ("3 columns and 2 names",)),
     Case(f"debias good.csv {OUT} --drop jop", 3, ("did you mean 'job'",)),
     Case(f"debias good.csv {OUT} --drop sex", 3, ("'sex'", "--drop", "a role")),
+    *(
+        Case(f"{command} --weight wieght {option}", code, ("did you mean 'weight'",))
+        for command, code in (
+            ("rake good.csv --margins good.csv -o new.csv", 3),
+            (f"check good.csv {R} --statistical-rate 0.8", 2),
+        )
+        for option in ("--max-levels 3", "--domain declared.toml")
+    ),
     Case(f"debias good.csv {OUT} --favourable 50K", 3, ("'50K'", "did you mean")),
     Case(
         f"debias good.csv {OUT} --statistical-rate 1.5",

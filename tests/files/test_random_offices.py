@@ -122,7 +122,10 @@ def test_values_come_back(seed, put, tmp_path):
     assert back.frame.equals(table.frame)
     form = back.form
     # thousands are not separated when a table is written, so that whole numbers
-    # no longer show which mark is the decimal one
+    # no longer show which mark is the decimal one; where no sign of a currency is
+    # left, neither does anything show the encoding
     if not any(kind.is_float() for kind in table.frame.dtypes):
         form = replace(form, decimal=table.form.decimal)
+    if (folder / "back.csv").read_bytes().isascii():
+        form = replace(form, encoding=table.form.encoding)
     assert form == table.form

@@ -42,6 +42,7 @@ LINES = {
     "against = {a = 1}": "against is",
     'against = ["table.csv"]': "against is",
     'against = "gone.csv"': "gone.csv",
+    'against = "other.csv"': "in against: no column 'income'",
     'against = ""': "against is empty; name a file",
     'against = "a\\u0000b"': "null character",
     'against = "."': "",
@@ -118,6 +119,7 @@ PROJECTS = {
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("policies")
     biased_table().write_csv(folder / "table.csv")
+    biased_table().drop("income").write_csv(folder / "other.csv")
     return folder
 
 

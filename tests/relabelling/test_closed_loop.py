@@ -28,7 +28,7 @@ from fairmaxent.relabelling.closed_loop import (
     wanted_shares,
     wish,
 )
-from fairmaxent.relabelling.lessons import lesson
+from fairmaxent.relabelling.rule import lesson
 from fairmaxent.relabelling.task import MOST_TRAININGS
 from tables import hiring
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from loop_tasks import groups_of, known_by, task_of
 
-from fairmaxent.relabelling.lessons import (
+from fairmaxent.relabelling.rule import (
     Teaching,
     dealt,
     lesson,

@@ -186,6 +186,9 @@ class DomainOptions:
         declaration = self.declaration
         if not self.given and declaration is None:
             return None
+        names = frame.collect_schema().names()
+        if weight is not None and weight not in names:
+            raise ColumnError(f"no column {weight!r}; {did_you_mean(weight, names)}")
         lazy = open_lazy(frame)
         weights = [] if weight is None else [weight]
         if declaration is not None:

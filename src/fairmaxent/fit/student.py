@@ -35,8 +35,8 @@ from fairmaxent.relabelling.labellers import (
     ScikitLabeller,
     Trained,
 )
-from fairmaxent.relabelling.lessons import Way
 from fairmaxent.relabelling.people import Inputs, Lesson, weight_of_rows
+from fairmaxent.relabelling.rule import Way
 from fairmaxent.relabelling.task import FEW, Rows, Task
 
 _ENDS = 0.025, 0.975  # of the intervals

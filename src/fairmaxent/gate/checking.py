@@ -14,7 +14,7 @@ from fairmaxent.data.levels import value_text
 from fairmaxent.data.roles import listed, read_within
 from fairmaxent.data.table import Reals
 from fairmaxent.engines import lazy_counts, lazy_frame
-from fairmaxent.errors import FairMaxEntError, InputError, Option
+from fairmaxent.errors import ColumnError, FairMaxEntError, InputError, Option
 from fairmaxent.fairness.small_groups import SmallestGroupOption
 from fairmaxent.files.formats import read_table
 from fairmaxent.files.parquet import scan_table
@@ -84,7 +84,10 @@ def checked(data: Any, policy: Policy, name: str = "check") -> CheckResult:
     counted = _Counted.of(data, policy)
     before = None
     if compares:
-        before = _Counted.of(policy.against, policy)
+        try:
+            before = _Counted.of(policy.against, policy)
+        except ColumnError as problem:
+            raise ColumnError("in ", Option("against"), ": ", problem) from problem
 
     findings = []
     for kind, columns, limit in limits:

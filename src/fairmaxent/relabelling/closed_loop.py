@@ -1,8 +1,8 @@
 """The closed loop: what a table must say so that a student decides equally for all.
 
-`rule` says which decisions are the most accurate of all equal ones: a handful of
-numbers λ, the offsets of the groups, is all there is to find. `lessons` says how a
-table teaches them to a student.
+`rule` says which decisions are the most accurate of all equal ones, and how a table
+teaches them to a student: a handful of numbers λ, the offsets of the groups, is all
+there is to find.
 
 The search starts where cross-fitted thresholds are, and corrects them by trying the
 student out. Its decisions about the people it learned from (of which all students have
@@ -25,18 +25,21 @@ from itertools import count
 import numpy as np
 
 from fairmaxent.data.table import Mask, Reals
-from fairmaxent.relabelling.lessons import Way, lesson, soft_labels, train
 from fairmaxent.relabelling.rule import (
     FIRST,
     Known,
+    Way,
     first_response,
     gain,
     groups_apart,
     known_of,
     known_without,
+    lesson,
     most_accurate,
     response,
+    soft_labels,
     tilts,
+    train,
 )
 from fairmaxent.relabelling.task import (
     FOLDS,
