@@ -199,7 +199,11 @@ def speed() -> dict[str, float]:
 
 def summary(found: list[dict[str, float]]) -> dict[str, float]:
     """The mean over populations of each number."""
-    means = {name: float(np.nanmean([one[name] for one in found])) for name in found[0]}
+    means = {}
+    for name in found[0]:
+        values = np.array([one[name] for one in found], dtype=float)
+        if not np.isnan(values).all():  # "names" may be out of reach in all of them
+            means[name] = float(np.nanmean(values))
     off = [one["before expected"] - one["before"] for one in found]
     means["error before"] = float(np.sqrt(np.mean(np.square(off))))
     if "reached" in means:

@@ -18,6 +18,7 @@ from fairmaxent.fairness.likely import (
     bounds,
     contradiction,
     likely_factors,
+    ratio_bounds,
     true_tables,
 )
 
@@ -331,6 +332,20 @@ def test_bounds_hold_whatever_is_true(kind):
         np.add.at(truth, (outcome, group), 1.0)
         assert (least[0] <= truth).all()
         assert (truth <= most[0]).all()
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_ratio_lies_within_the_bounds_of_its_rates_and_reaches_them(seed):
+    rng = np.random.default_rng(seed)
+    ends = np.sort(rng.uniform(0.05, 1, (2, 3)), axis=0)
+    least, most = ratio_bounds(*np.insert(ends, 1, np.nan, axis=1))
+    steps = np.linspace(0, 1, 41)[:, None]
+    grid = ends[0] + steps * (ends[1] - ends[0])
+    rates = np.stack(np.meshgrid(*grid.T), axis=-1)
+    ratios = rates.min(axis=-1) / rates.max(axis=-1)
+    assert least == pytest.approx(ratios.min(), abs=1e-12)
+    assert ratios.max() <= most + 1e-12
+    assert most == pytest.approx(ratios.max(), abs=0.05)
 
 
 def test_bounds_are_tight_if_groups_are_certain():

@@ -16,6 +16,7 @@ to show that, they are refused.
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, fields
+from functools import cached_property
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
@@ -338,7 +339,7 @@ class KnownPeople:
 
     def corrected(self, shares: Reals) -> Reals:
         """p' of other people; refused if it does not agree with what is known."""
-        chance = self._chance(self.mended(self.shares))
+        chance = self._chance(_corrected(self.shares, self.theta))
         if chance < _REFUTED:
             raise InputError(
                 Option("recalibrated", value=True),
@@ -346,21 +347,19 @@ class KnownPeople:
                 f" (p = {chance:.2g}). Look whether columns are swapped, or about other"
                 " people",
             )
-        return self.mended(shares)
+        return _corrected(shares, self.theta)
 
-    def mended(self, shares: Reals) -> Reals:
-        """p' by the most probable θ; a little is known of it beforehand."""
-        theta = self._start
+    @cached_property
+    def theta(self) -> Reals:
+        """The most probable θ; a little is known of it beforehand."""
+        start = np.append(np.zeros(self.shares.shape[1]), 1.0)
+        theta = start
         for _ in range(_STEPS):
             score, information = self._slopes(theta)
-            drawn_back = score - (theta - self._start)
+            drawn_back = score - (theta - start)
             step = np.linalg.solve(information + np.eye(len(theta)), drawn_back)
             theta = theta + step / max(1.0, float(np.abs(step).max()))
-        return _corrected(shares, theta)
-
-    @property
-    def _start(self) -> Reals:
-        return np.append(np.zeros(self.shares.shape[1]), 1.0)
+        return theta
 
     def _slopes(self, theta: Reals) -> tuple[Reals, Reals]:
         """The score of θ, and its information.

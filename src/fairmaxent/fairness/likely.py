@@ -434,12 +434,13 @@ def bounds(people: People, factor: Reals) -> tuple[Reals, Reals]:
 
 def ratio_bounds(low: Reals, high: Reals) -> tuple[Reals, Reals]:
     """The lowest rate over the highest, if each group's (last axis) has such ends."""
+    own = np.eye(low.shape[-1], dtype=bool)  # no group is compared with itself
+    others = np.where(own, math.nan, low[..., None, :])
+    lowest_start = np.fmin.reduce(others, axis=-1)
+    least = np.fmin.reduce(ratio(lowest_start, high, 1.0), axis=-1, initial=1.0)
     # a group without a rate has no ends
-    lowest_start = np.fmin.reduce(low, axis=-1)
-    highest_start = np.fmax.reduce(low, axis=-1)
     lowest_end = np.fmin.reduce(high, axis=-1)
-    highest_end = np.fmax.reduce(high, axis=-1)
-    least = ratio(lowest_start, highest_end)
+    highest_start = np.fmax.reduce(low, axis=-1)
     most = ratio(lowest_end, highest_start, math.inf)
     return least, np.minimum(most, 1.0)
 
