@@ -211,7 +211,7 @@ def test_a_page_to_send_works_without_a_server_and_has_the_numbers_of_the_certif
             [100 * one for one in fit.summary()["rate_after"]], abs=0.051
         )
         assert (
-            f"400 rows count like {fit.certificate.effective_rows:.0f};"
+            f"400 rows count like {fit.certificate.effective_rows:.0f}:"
             in part.inner_text()
         )
     before = sent.locator(".lede").first.inner_text()

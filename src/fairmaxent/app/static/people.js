@@ -191,6 +191,7 @@ export function price(see) {
 // The same in full, for those who want to know how.
 export function priceInFull({ rows, worth, effective_rows: left, heaviest }) {
   const wasLess = Math.round(worth) < rows ? `, which counted like ${whole(worth)} before,` : "";
-  const largest = heaviest === null ? "" : `; the largest weight is ${times(heaviest)}`;
+  const largest = heaviest === null ? ""
+    : `: some count more than others, none more than ${times(heaviest)} times`;
   return `${whole(rows)} rows${wasLess} count like ${whole(left)}${largest}.`;
 }
