@@ -73,7 +73,7 @@ CASES = ABOUT_MODELS | {
     "equal_means": Case(True, "--equal-means", {"outcome": "age"}),
     "target": Case({"job": {"nurse": 0.6, "clerk": 0.4, "cook": 0}}, "--target 'job: nurse=0.6, clerk=0.4, cook=0'"),
     "compare_missing": Case(True, "--compare-missing", {"missing_text": ["cook"], "protected": "job"}),
-    "smallest_group": Case("20%", "--smallest-group 20%", {"protected": "job"}),
+    "smallest_group": Case("30%", "--smallest-group 30%", {"protected": "job"}),
     "largest_weight": Case(1.1, "--largest-weight 1.1", {"representation_rate": 1.0}),
     "base": Case("uniform", "--base uniform"),
     "base_share": Case(0.6, "--base-share 0.6"),

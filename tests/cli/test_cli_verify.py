@@ -24,10 +24,7 @@ def test_a_sound_model_is_verified(tmp_path):
     record = json.loads(run("verify", model, "--json").stdout)
     assert record["verified"] is True
     assert record["achieved"]["statistical_rate"]["sex"] == pytest.approx(1)
-    assert record["unverified"] == [
-        "how often each value within a bin was seen, by which values are drawn from"
-        " bins"
-    ]
+    assert record["unverified"] == ["how often each value of a bin is to be drawn"]
 
     def forge(header):
         header["certificate"]["achieved"]["statistical_rate"]["sex"] = 0.5

@@ -127,7 +127,9 @@ def test_counts_within_bins_are_not_verified_and_names_are_shown_plainly(tmp_pat
         )
     )
     verified = verify(tmp_path / "fit")
-    assert "how often each value within a bin was seen" in " ".join(verified.unverified)
+    assert "how often each value of a bin is to be drawn" in " ".join(
+        verified.unverified
+    )
     fit = load(tmp_path / "fit")
     for text in map(
         str,

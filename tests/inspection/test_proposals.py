@@ -224,6 +224,9 @@ def test_equal_sizes_are_proposed_only_where_no_group_is_tiny():
     }
     assert inspect(frame, "hired", "race").representation_rate is None
     assert inspect(frame, "hired", "sex").representation_rate == 1.0
+    # nor where all are too small to compare
+    look = inspect(frame, "hired", "sex", smallest_group="60%")
+    assert look.representation_rate is None
 
 
 def test_proposals_work_as_options_of_debias():

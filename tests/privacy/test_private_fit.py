@@ -481,11 +481,11 @@ def test_the_library_of_the_noise_is_named_if_it_is_missing(monkeypatch):
         mechanisms.OpenDP()
 
 
-def test_numbers_beyond_the_edges_count_in_the_outermost_bins(noise):
+@pytest.mark.parametrize("kind", [polars.Float64, polars.String])
+def test_numbers_beyond_the_edges_count_in_the_outermost_bins(noise, kind):
     noise(Silence)
-    frame = people(4000).with_columns(
-        age=polars.when(polars.col("age") > 50).then(500.0).otherwise(-3.0)
-    )
+    ages = polars.when(polars.col("age") > 50).then(500.0).otherwise(-3.0)
+    frame = people(4000).with_columns(age=ages.cast(kind))
     shares = private(frame).distribution.marginal("age")
     assert shares["age"].to_list() == ["< 18", "[18, 40)", "[40, 65)", "≥ 65"]
     assert shares["probability"][0] + shares["probability"][3] == pytest.approx(

@@ -193,6 +193,17 @@ def test_bounds_are_not_blamed_for_margins_that_contradict_each_other(bounds):
     assert "bounds" not in str(caught.value)
 
 
+def test_bounds_are_blamed_for_a_margin_beside_those_that_contradict_each_other():
+    margins = MARGINS | {"age": {"y": 0.1, "o": 0.9}}
+    conflict = "margins contradict each other: sex, job"
+    for bounds, more in (
+        ((0.7, 1.5), "; the bounds do not allow the others"),
+        ((1e-4, 1000), ""),
+    ):
+        raking = fairmaxent.rake(NURSES, margins, bounds=bounds, relax="all")
+        assert raking.certificate.conflict == conflict + more
+
+
 def test_a_level_that_no_row_has_is_named_as_the_cause():
     wanted = {"sex": {"F": 0.4, "M": 0.4, "X": 0.2}}
     certificate = fairmaxent.rake(

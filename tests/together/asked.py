@@ -279,6 +279,16 @@ class Compared:
     def having(self, level: Any) -> np.ndarray:
         return self.counts[:, self.levels.index(level)]
 
+    def large(self, level: Any, expected: float) -> set[tuple[Any, ...]]:
+        """The groups of whom so many would have an outcome at the rate of all.
+
+        And so many would not; if all have it, or nobody has, every group is large.
+        """
+        rate = self.having(level).sum() / self.sizes.sum()
+        rarer = min(rate, 1 - rate)
+        named = zip(self.groups, self.sizes, strict=True)
+        return {name for name, size in named if rarer == 0 or size * rarer >= expected}
+
 
 def tables_by_stratum(
     asked: Asked, delivered: Delivered, grouping: list[str], outcome: str
@@ -295,21 +305,31 @@ def tables_by_stratum(
 
 
 def statistical_rate(
-    asked: Asked, delivered: Delivered, grouping: list[str], outcome: str
+    asked: Asked,
+    delivered: Delivered,
+    grouping: list[str],
+    outcome: str,
+    expected: float = 0.0,
 ) -> float:
     """The lowest rate of an outcome over the highest, if each count is off a little.
 
     Counts of whole rows cannot be exact; so the lowest rate has that much more here,
-    and the highest that much less.
+    and the highest that much less. Groups that are not `large` in the data are left
+    out.
     """
     off = delivered.off_in([*asked.strata, *grouping, outcome])
     worst = 1.0
-    for table in tables_by_stratum(asked, delivered, grouping, outcome):
+    before = tables_by_stratum(asked, asked.before, grouping, outcome)
+    after = tables_by_stratum(asked, delivered, grouping, outcome)
+    for old, table in zip(before, after, strict=True):
         for level in asked.levels_of(outcome):
-            having = table.having(level)
-            at_most = (having + off) / np.maximum(table.sizes - off, off)
-            at_least = np.maximum(having - off, 0) / (table.sizes + off)
-            if at_least.max() > 0:
+            large = old.large(level, expected)
+            is_large = [group in large for group in table.groups]
+            having = table.having(level)[is_large]
+            sizes = table.sizes[is_large]
+            at_most = (having + off) / np.maximum(sizes - off, off)
+            at_least = np.maximum(having - off, 0) / (sizes + off)
+            if at_least.max(initial=0) > 0:
                 worst = min(worst, at_most.min() / at_least.max())
     return float(worst)
 

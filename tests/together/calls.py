@@ -2,9 +2,11 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations, product
 from typing import Any
+
+import pytest
 
 from fairmaxent.errors import FairMaxEntError
 from judging import HONOURED, REFUSED, why
@@ -64,15 +66,24 @@ def verdicts(
     for wish in wishes:
         joined.setdefault(wish.together or wish.option, []).append(wish)
     found = {}
-    alone = [pair for side in joined.values() for pair in combinations(side, 2)]
+    apart = [pair for side in joined.values() for pair in combinations(side, 2)]
     for first, second in combinations(joined.values(), 2):
         pairs = list(product(first, second))
         verdict = judged(call, (*first, *second), promises)
         if verdict == HONOURED or len(pairs) == 1:
             found |= {label(pair): verdict for pair in pairs}
         else:
-            alone += pairs
-    return found | {label(pair): judged(call, pair, promises) for pair in alone}
+            apart += pairs
+    return found | {label(pair): judged(call, pair, promises) for pair in apart}
+
+
+def together_and_alone(wishes: Sequence[Wish]) -> pytest.MarkDecorator:
+    """A test's ``wishes`` as they are, and slowly: every two in a call of their own."""
+    alone = [replace(wish, together="") for wish in wishes]
+    slow = pytest.param(alone, marks=pytest.mark.slow, id="alone")
+    return pytest.mark.parametrize(
+        "wishes", [pytest.param(wishes, id="together"), slow]
+    )
 
 
 def label(pair: tuple[Wish, Wish]) -> str:

@@ -24,8 +24,17 @@ EPSILON = 50.0  # of private fits: little noise, so that the rows are still ther
 PLAIN = {"outcome": "hired", "protected": ["sex"]}
 RECORDS = {"model": Model, "estimate": Estimate, "privacy": Privacy}
 RECORDS["likely"] = Likely
-# They leave the fair table alone, so they are asked for together, like a record.
-QUIET = ("detail", "keep_columns", "random_state", "progress")
+# What is asked for together, like a record; where that is refused, each has its call.
+TOGETHER = {
+    # they leave the fair table alone
+    **dict.fromkeys(("detail", "keep_columns", "random_state", "progress"), "quiet"),
+    "representation_rate": "rates",
+    "statistical_rate": "rates",
+    "groups": "comparisons",
+    "compare_missing": "comparisons",
+    "favourable": "readings",
+    "weight": "readings",
+}
 OUTPUTS = ("weights", "rows", "top-up")
 PAPERS = ("file", "report", "document")
 # how a refusal may name an output
@@ -80,15 +89,14 @@ def single_pairs() -> list[tuple[Side, Side]]:
 def sides() -> list[Side]:
     """The first value of each option; some are asked for together.
 
-    Those are the fields of one record, and the `QUIET` ones.
+    Those are the fields of one record, and those in `TOGETHER`.
     """
     joined: dict[str, Side] = {}
     for wish in WISHES:
         if wish.is_variant:
             continue
-        name = wish.option.split(".")[0]
-        if name in QUIET:
-            name = "quiet"
+        record = wish.option.split(".")[0]
+        name = TOGETHER.get(record, record)
         joined[name] = (*joined.get(name, ()), wish)
     return list(joined.values())
 
@@ -194,7 +202,7 @@ def judge(
 
 
 def judge_joined(joined: Sides, folder: Path, outputs: Sequence[str]) -> list[Judged]:
-    """The same; where quiet wishes are refused, each is judged by itself."""
+    """The same; where wishes in `TOGETHER` are refused, each is judged by itself."""
     found = list(judge(joined, folder, outputs))
     parts = list(product(*map(parts_of, joined)))
     if len(parts) == 1 or any(one.verdict != REFUSED for one in found):
@@ -203,8 +211,8 @@ def judge_joined(joined: Sides, folder: Path, outputs: Sequence[str]) -> list[Ju
 
 
 def parts_of(side: Side) -> list[Side]:
-    """Quiet wishes one by one."""
-    if side[0].option in QUIET:
+    """Wishes in `TOGETHER` one by one."""
+    if side[0].option in TOGETHER:
         return [(wish,) for wish in side]
     return [side]
 
@@ -293,12 +301,15 @@ def said_by_all(wishes: tuple[Wish, ...], asked: Asked) -> tuple[Wish, ...]:
     """Those with words of their own.
 
     A private fit promises more than sharing, and equal probabilities are no decisions.
+    No base makes rows where groups are only likely.
     """
     silent = set()
     if asked.is_private:
         silent.add("release")
     if not asked.decides:
         silent.add("model")
+    if "likely" in asked:
+        silent.add("base_share")
     return tuple(wish for wish in wishes if wish.option not in silent)
 
 

@@ -8,7 +8,7 @@ from functools import cache, cached_property
 from statistics import NormalDist
 
 import numpy as np
-from calls import Wish, verdicts, wrong
+from calls import Wish, together_and_alone, verdicts, wrong
 from comparing import (
     LARGEST,
     USUAL,
@@ -164,10 +164,11 @@ def holds_by_rates(options, result):
 
 EARLIER = table().iloc[::-1].head(300).reset_index(drop=True)
 ORIGIN = Likely("origin", {"near": "p_near", "far": "p_far"}, told_by="columns")
+BOTH = {"protected": ["sex", "race"]}
 SCORED = {"predictions": "chance", "favourable": "good", "threshold": 0.5}
 WISHES = (
-    Wish("outcome", {"outcome": "grade"}, holds_by_rates),
-    Wish("protected", {"protected": ["sex", "race"]}, every_column_is_checked),
+    Wish("outcome", {"outcome": "grade"}, holds_by_rates, together="outcomes"),
+    Wish("protected", BOTH, every_column_is_checked, together="groups"),
     Wish("likely", {"likely": ORIGIN}, likely_groups_are_checked),
     limit("statistical_rate", 0.9),
     limit("representation_rate", 0.4),
@@ -180,13 +181,15 @@ WISHES = (
         {"predictions": "chance", "threshold": 0.6},
         holds_by_rates,
         needs={"favourable": "good"},
+        together="scores",
     ),
-    Wish("favourable", {"favourable": "good"}, holds_by_rates),
+    Wish("favourable", {"favourable": "good"}, holds_by_rates, together="outcomes"),
     Wish(
         "predictions",
         {"predictions": "promise"},
         holds_by_rates,
         needs={"favourable": "good", "threshold": 0.5},
+        together="scores",
     ),
     Wish("against", {"against": EARLIER}, earlier_table_is_compared),
     Wish("confident", {"confident": True}, holds_by_rates, together="confidence"),
@@ -196,27 +199,17 @@ WISHES = (
         intervals_are_narrower,
         together="confidence",
     ),
-    Wish(
-        "groups",
-        {"groups": "joint"},
-        holds_by_rates,
-        needs={"protected": ["sex", "race"]},
-    ),
+    Wish("groups", {"groups": "joint"}, holds_by_rates, BOTH, "groups"),
     Wish("within", {"within": "town"}, holds_by_rates),
-    Wish(
-        "compare_missing",
-        {"compare_missing": True},
-        holds_by_rates,
-        needs={"protected": ["sex", "race"]},
-    ),
+    Wish("compare_missing", {"compare_missing": True}, holds_by_rates, BOTH, "groups"),
     Wish(
         "smallest_group",
         {"smallest_group": "25%"},
         small_groups_are_listed,
         needs={"protected": ["drive"]},
     ),
-    Wish("reference", {"reference": "by column"}, holds_by_rates),
-    Wish("weight", {"weight": "design"}, holds_by_rates),
+    Wish("reference", {"reference": "by column"}, holds_by_rates, together="rates"),
+    Wish("weight", {"weight": "design"}, holds_by_rates, together="rates"),
     Wish("cluster", {"cluster": "branch"}, intervals_allow_for_clusters),
     Wish(
         "domain",
@@ -231,6 +224,6 @@ def test_every_option_has_a_wish():
     assert {wish.option for wish in WISHES} == {field.name for field in fields(Policy)}
 
 
-def test_every_pair_is_refused_or_honoured():
-    found = verdicts(called, WISHES, [rates_are_those_of_pandas])
-    assert wrong(found) == []
+@together_and_alone(WISHES)
+def test_every_pair_is_refused_or_honoured(wishes):
+    assert wrong(verdicts(called, wishes, [rates_are_those_of_pandas])) == []

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from inspect import signature
 
 import pytest
-from calls import Wish, verdicts, wrong
+from calls import Wish, together_and_alone, verdicts, wrong
 
 from fairmaxent import evaluate
 from fairmaxent.relabelling import classifier
@@ -89,17 +89,18 @@ def progress_is_told(options, result):
 
 
 WISHES = (
-    Wish("control", {"control": CONTROL}, control_is_used),
+    Wish("control", {"control": CONTROL}, control_is_used, together="attacks"),
     Wish("outcome", OUTCOME, model_is_judged),
-    Wish("protected", {"protected": "sex"}, groups_are_judged, needs=OUTCOME),
+    Wish("protected", {"protected": "sex"}, groups_are_judged, OUTCOME, "groups"),
     Wish(
         "favourable",
         {"favourable": "yes"},
         good_outcome_is_judged,
         needs=OUTCOME | {"protected": "sex"},
+        together="groups",
     ),
     Wish("secrets", {"secrets": ["drive"]}, secrets_are_guessed),
-    Wish("attacks", {"attacks": 25}, attacks_are_counted),
+    Wish("attacks", {"attacks": 25}, attacks_are_counted, together="attacks"),
     Wish("confidence", {"confidence": 0.8}, confidence_is_stated),
     Wish("random_state", {"random_state": 5}, seed_is_honoured, together="quiet"),
     Wish(
@@ -117,10 +118,11 @@ def test_every_option_has_a_wish():
     assert {wish.option for wish in WISHES} == set(options)
 
 
-def test_every_pair_is_refused_or_honoured(monkeypatch):
+@together_and_alone(WISHES)
+def test_every_pair_is_refused_or_honoured(wishes, monkeypatch):
     """With models of few trees, which share the threads of other models."""
     ensemble = pytest.importorskip("sklearn.ensemble")
     defaults = ensemble.HistGradientBoostingClassifier.__init__.__kwdefaults__
     monkeypatch.setitem(defaults, "max_iter", 5)
     monkeypatch.setattr(classifier, "_alone", lambda model: nullcontext())
-    assert wrong(verdicts(called, WISHES, PROMISES)) == []
+    assert wrong(verdicts(called, wishes, PROMISES)) == []

@@ -8,7 +8,7 @@ from inspect import signature
 
 import numpy as np
 from asked import tables_by_stratum
-from calls import Wish, verdicts, wrong
+from calls import Wish, together_and_alone, verdicts, wrong
 from comparing import (
     REFERENCE,
     as_compared,
@@ -158,19 +158,20 @@ def noise_is_as_foreseen(options, result):
 BOTH = {"protected": ["sex", "race"]}
 ORIGIN = Likely("origin", {"near": "p_near", "far": "p_far"}, told_by="columns")
 WISHES = (
-    Wish("outcome", {"outcome": "grade"}, is_a_promise),
-    Wish("protected", BOTH, is_a_promise),
+    Wish("outcome", {"outcome": "grade"}, is_a_promise, together="outcomes"),
+    Wish("protected", BOTH, is_a_promise, together="groups"),
     Wish("likely", {"likely": ORIGIN}, likely_rates_are_those_of_pandas),
-    Wish("favourable", {"favourable": "good"}, is_a_promise),
-    Wish("groups", {"groups": "joint"}, is_a_promise, needs=BOTH),
+    Wish("favourable", {"favourable": "good"}, is_a_promise, together="outcomes"),
+    Wish("groups", {"groups": "joint"}, is_a_promise, BOTH, "groups"),
     Wish("within", {"within": "town"}, is_a_promise),
-    Wish("weight", {"weight": "design"}, is_a_promise),
+    Wish("weight", {"weight": "design"}, is_a_promise, together="rows"),
     Wish("cluster", {"cluster": "branch"}, intervals_are_wider_than(cluster=None)),
     Wish(
         "domain",
         {"domain": Domain.infer(UNWEIGHTED, bins={"skill": EDGES})},
         bins_are_groups,
         needs={"protected": ["skill"]},
+        together="rows",
     ),
     Wish(
         "smallest_group",
@@ -178,14 +179,19 @@ WISHES = (
         is_a_promise,
         needs={"protected": ["drive"]},
     ),
-    Wish("reference", {"reference": "by column"}, is_a_promise),
+    Wish("reference", {"reference": "by column"}, is_a_promise, together="intervals"),
     Wish(
         "privacy",
         {"privacy": PRIVACY},
         noise_is_as_foreseen,
         needs={"domain": DECLARED, "outcome": "hired", "protected": ["sex"]},
     ),
-    Wish("confidence", {"confidence": 0.99}, intervals_are_wider_than(confidence=0.9)),
+    Wish(
+        "confidence",
+        {"confidence": 0.99},
+        intervals_are_wider_than(confidence=0.9),
+        together="intervals",
+    ),
 )
 PROMISES = (rates_are_those_of_pandas, gaps_are_those_of_pandas)
 
@@ -195,5 +201,6 @@ def test_every_option_has_a_wish():
     assert {wish.option for wish in WISHES} == set(options)
 
 
-def test_every_pair_is_refused_or_honoured():
-    assert wrong(verdicts(called, WISHES, PROMISES)) == []
+@together_and_alone(WISHES)
+def test_every_pair_is_refused_or_honoured(wishes):
+    assert wrong(verdicts(called, wishes, PROMISES)) == []

@@ -6,7 +6,6 @@
 from dataclasses import fields
 
 import pytest
-from quickened import quickened
 from wishes import WISHES
 
 from fairmaxent import Estimate, Likely, Model, Privacy
@@ -21,12 +20,6 @@ from judging import (
 )
 
 pytest.importorskip("sklearn", reason="models are trained by scikit-learn")
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _quick():
-    with quickened():
-        yield
 
 
 def options_of(record, prefix=""):

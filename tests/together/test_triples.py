@@ -4,7 +4,6 @@ from functools import cache
 
 import numpy as np
 import pytest
-from quickened import quickened
 from wishes import WISHES
 
 from judging import judge
@@ -13,12 +12,6 @@ pytest.importorskip("sklearn", reason="models are trained by scikit-learn")
 TRIPLES = 2000
 PARTS = 100  # tests that share them
 QUICK = 1  # of these are always made
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _quick():
-    with quickened():
-        yield
 
 
 @cache

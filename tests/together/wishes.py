@@ -158,10 +158,14 @@ def groups_keep_their_sizes(asked: Asked, fit: Any, delivered: Delivered) -> Non
 
 
 def stated_rates_are_true(asked: Asked, fit: Any, delivered: Delivered) -> None:
-    """The rates of the certificate are those that pandas finds in the weighted rows."""
+    """The rates of the certificate are those that pandas finds in the weighted rows.
+
+    They are not about groups of whom fewer than five would have an outcome, or not.
+    """
     if delivered.kind != "weights":
         return
     certificate = fit.certificate
+    expected = 0 if "smallest_group" in asked else 5
     names = list(certificate.achieved["statistical_rate"])
     if "likely" in asked:  # seen by `likely_groups_are_equal`
         if asked["groups"] == "joint":
@@ -174,8 +178,14 @@ def stated_rates_are_true(asked: Asked, fit: Any, delivered: Delivered) -> None:
     ]
     for name, (outcome, grouping) in zip(names, numbered, strict=True):
         stated = certificate.achieved["statistical_rate"][name]
-        found = statistical_rate(asked, delivered, grouping, outcome)
+        found = statistical_rate(asked, delivered, grouping, outcome, expected)
         assert abs(stated - found) <= 1e-5, f"{name}: {stated} is stated, {found} found"
+
+
+def weights_are_those_of_the_rows(asked: Asked, fit: Any, delivered: Delivered) -> None:
+    """`weights()` has the numbers that `weigh()` puts beside the rows."""
+    if delivered.kind == "weights" and not asked.relabels:
+        np.testing.assert_allclose(fit.weights(), delivered.masses, atol=1e-12)
 
 
 # ---------------------------------------------------------------- one by one
@@ -574,6 +584,7 @@ PROMISES: tuple[Verify, ...] = (
     outcomes_keep_their_shares,
     groups_keep_their_sizes,
     stated_rates_are_true,
+    weights_are_those_of_the_rows,
     likely_groups_are_equal,
     decisions_are_equal,
     noise_is_paid,

@@ -20,7 +20,7 @@ _UNVERIFIED = (
     "which columns were left out, because the fit does not have them",
     "the seed, which only the rows that were drawn with it would show",
     "the notes on how columns were read, which are kept as text",
-    "how often each value within a bin was seen, by which values are drawn from bins",
+    "how often each value of a bin is to be drawn",
 )
 
 

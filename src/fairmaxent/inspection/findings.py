@@ -124,9 +124,9 @@ class Inspection:
         rates: dict[str, float | None] = {}
         for grouping in self.groupings:
             groups = grouping.representation.groups
-            least = 1 / (_FEW_TIMES * len(groups))
+            times = _FEW_TIMES * len(groups)
             is_small = bool(grouping.verdict.set_apart) or any(
-                group.rate < least for group in groups
+                group.rate * times < 1 for group in groups
             )
             rates[grouping.name] = None if is_small else 1.0
         different = set(rates.values())

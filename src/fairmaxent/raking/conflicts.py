@@ -106,8 +106,16 @@ def cause(problem: RakingProblem) -> str:
     contradicting, levels = conflict
     if len(contradicting.margins) == 1:
         return f"no row with weight has {contradicting.describe(levels[0])}"
-    names = ", ".join(margin.name for margin in contradicting.margins)
-    return f"margins contradict each other: {names}"
+    names = [margin.name for margin in contradicting.margins]
+    reason = f"margins contradict each other: {', '.join(names)}"
+    rest = [
+        number
+        for number, margin in enumerate(problem.margins)
+        if margin.name not in names
+    ]
+    if rest and not _can_be_met(problem, rest):
+        reason += "; the bounds do not allow the others"
+    return reason
 
 
 def conflict_error(problem: RakingProblem, levels: Sequence[int]) -> ConflictError:
