@@ -64,18 +64,9 @@ by 0.005 and fairer by 0.01}, another method was more accurate by 0.005 and fair
     ),
     "large": (
         """
-From Parquet to Parquet with weights, in CPU seconds on two cores that others used, too:
-
-| | polars | DuckDB | Dask, two workers | of it waiting | Spark |
-|---|---|---|---|---|---|
-| {large|few distinct rows, polars|rows} rows of 14 columns, {large|few distinct rows, polars|distinct} distinct | {large|few distinct rows, polars|CPU s} | {large|few distinct rows, DuckDB|CPU s} | {large|few distinct rows, Dask, two workers|CPU s} | {large|few distinct rows, Dask, two workers|of it waiting} | {large|few distinct rows, Spark local[2]|CPU s} |
-| {large|nearly all rows distinct, polars|rows} rows of 14 columns, {large|nearly all rows distinct, polars|distinct} distinct | {large|nearly all rows distinct, polars|CPU s} | {large|nearly all rows distinct, DuckDB|CPU s} | {large|nearly all rows distinct, Dask, two workers|CPU s} | {large|nearly all rows distinct, Dask, two workers|of it waiting} | {large|nearly all rows distinct, Spark local[2]|CPU s} |
-
-The client of Dask took {large|few distinct rows, Dask, two workers|client MB} and {large|nearly all rows distinct, Dask, two workers|client MB} MB, its largest worker {large|few distinct rows, Dask, two workers|worker MB} and
-{large|nearly all rows distinct, Dask, two workers|worker MB} MB. On paper, at that cost of a byte and without waiting, 500 GB of rows like the first
-({large|few distinct rows, polars|bytes a row} bytes each) would keep ten machines of 32 cores busy for {large|few distinct rows, Dask, two workers|hours} hours with Dask and
-{large|few distinct rows, Spark local[2]|hours} with Spark; of rows like the second, for {large|nearly all rows distinct, Dask, two workers|hours} and {large|nearly all rows distinct, Spark local[2]|hours}. What a network costs is not
-in it.
+On paper, 500 GB of nearly distinct rows keep ten machines of 32 cores busy for {large|nearly all rows distinct, Dask, two
+workers|hours} hours with Dask, {large|nearly all rows distinct, Spark local[2]|hours} with Spark: CPU time per byte of a
+small table, without the network.
 """
     ),
     "memory": (
