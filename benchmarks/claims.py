@@ -17,6 +17,7 @@ from benchmarks.page import show
 PAGES = (
     "README.md",
     "docs/choosing.md",
+    "docs/questions/clusters.md",
     "docs/questions/large-tables.md",
     "docs/questions/models.md",
     "paper.md",
@@ -59,6 +60,13 @@ We measured it on public tables, with two classifiers that saw the group or did 
 a standard error in {field|The rate is missed by more than a standard error} cells. In {field|Another method is more accurate
 by 0.005 and fairer by 0.01}, another method was more accurate by 0.005 and fairer by 0.01.
 `benchmarks/field.md` names them first.
+"""
+    ),
+    "large": (
+        """
+On paper, 500 GB of nearly distinct rows keep ten machines of 32 cores busy for {large|nearly all rows distinct, Dask, two
+workers|hours} hours with Dask, {large|nearly all rows distinct, Spark local[2]|hours} with Spark: CPU time per byte of a
+small table, without the network.
 """
     ),
     "memory": (

@@ -4,6 +4,7 @@ foreseen beforehand, and faults at many points.
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -37,6 +38,7 @@ LIGHT = {
 }
 BY_POLARS, CLIENT, WITHIN = 3.0, 300.0, 0.3
 PART = 250_000  # rows of a file
+TOO_LATE = "had ended before"  # what was to be interrupted
 IDLE = 20.0  # seconds in which it is measured what processes take while they wait
 # on ten machines of 32 cores, from the CPU seconds of a row and its bytes
 PAPER_BYTES, PAPER_CORES = 500e9, 320
@@ -402,9 +404,7 @@ def _command_started(arguments: Sequence[str], told: Any) -> subprocess.Popen[by
 
 def costs(sizes: Sizes) -> tuple[list[Table], list[Bar]]:
     """CPU and memory of each engine, weights written, and what 500 GB would take."""
-    rows: list[tuple[Any, ...]] = []
-    bars = []
-    paper: list[tuple[Any, ...]] = []
+    measured = []
     for what, count, share in (
         ("few distinct rows", sizes.few, 0.0),
         ("nearly all rows distinct", sizes.many, 0.5),
@@ -413,34 +413,26 @@ def costs(sizes: Sizes) -> tuple[list[Table], list[Bar]]:
             data = f"{folder}/data"
             fresh(write_rows, data, count, 14, share)
             size = sum(path.stat().st_size for path in Path(data).iterdir())
-            cpu = {}
+            common = {"what": what, "rows": count, "size": size}
+            common["said"] = fresh(said_beforehand, data)
             for engine in ENGINES:
                 found = fresh(weighed_by, engine, data, f"{folder}/{engine[:4]}")
-                cpu[engine] = found["cpu"] - found["idle"]
-                name = f"{what}, {engine}"
-                rows.append((name, count, *found.values()))
-                wide = 1e6 * cpu[engine] / count
-                hours = cpu[engine] / size * PAPER_BYTES / 3600
-                paper.append((name, wide, size / count, hours, hours / PAPER_CORES))
-                if engine.startswith("Dask"):
-                    said = fresh(said_beforehand, data)
-                    bars += [
-                        *(
-                            Bar(
-                                f"Error of the {process}'s memory foreseen, {what}",
-                                abs(said[process] / found[process] - 1),
-                                WITHIN,
-                            )
-                            for process in ("client", "worker")
-                        ),
-                        Bar(f"Client, {what}", found["client"], CLIENT, "MB"),
-                        Bar(
-                            f"Dask's CPU, {what}",
-                            cpu[engine] / cpu["polars"],
-                            BY_POLARS,
-                            "× polars",
-                        ),
-                    ]
+                measured.append({**common, "engine": engine, **found})
+    return cost_tables(measured), cost_bars(measured)
+
+
+def cost_tables(measured: Sequence[dict[str, Any]]) -> list[Table]:
+    """What was measured, and what 500 GB would take at that cost of a byte."""
+    rows: list[tuple[Any, ...]] = []
+    paper: list[tuple[Any, ...]] = []
+    shown = ("rows", "cpu", "idle", "client", "worker", "distinct")
+    for one in measured:
+        name = f"{one['what']}, {one['engine']}"
+        rows.append((name, *(one[column] for column in shown)))
+        cpu = one["cpu"] - one["idle"]
+        hours = cpu / one["size"] * PAPER_BYTES / 3600
+        wide = one["size"] / one["rows"]
+        paper.append((name, 1e6 * cpu / one["rows"], wide, hours, hours / PAPER_CORES))
     heads = (
         *("table, engine", "rows", "CPU s", "of it waiting", "client MB", "worker MB"),
         "distinct",
@@ -452,7 +444,27 @@ def costs(sizes: Sizes) -> tuple[list[Table], list[Bar]]:
             ("table, engine", "CPU µs a row", "bytes a row", "CPU h", "hours"),
             tuple(paper),
         ),
-    ], bars
+    ]
+
+
+def cost_bars(measured: Sequence[dict[str, Any]]) -> list[Bar]:
+    """Dask beside polars, and beside what was foreseen of its processes."""
+    cpu = {(one["what"], one["engine"]): one["cpu"] - one["idle"] for one in measured}
+    bars = []
+    for one in measured:
+        if not one["engine"].startswith("Dask"):
+            continue
+        what = one["what"]
+        for process in ("client", "worker"):
+            error = abs(one["said"][process] / one[process] - 1)
+            name = f"Error of the {process}'s memory foreseen, {what}"
+            bars.append(Bar(name, error, WITHIN))
+        times = cpu[what, one["engine"]] / cpu[what, "polars"]
+        bars += [
+            Bar(f"Client, {what}", one["client"], CLIENT, "MB"),
+            Bar(f"Dask's CPU but waiting, {what}", times, BY_POLARS, "× polars"),
+        ]
+    return bars
 
 
 def write_rows(folder: str, rows: int, columns: int, share: float) -> None:
@@ -626,7 +638,7 @@ def faults(sizes: Sizes) -> tuple[list[Table], list[Bar]]:
         rows += fresh(killed_workers, folder, sizes.workers)
         rows += fresh(killed_schedulers, folder, sizes.others)
         rows += fresh(killed_executors, folder, sizes.others)
-    wrong = sum(verdict.startswith("wrong") for _, _, verdict, _ in rows)
+    wrong = sum("wrong" in f"{outcome} {again}" for _, _, outcome, again in rows)
     return (
         [
             Table(
@@ -657,10 +669,10 @@ def killed_workers(folder: str, points: int) -> list[Any]:
     """A worker ends by signal; its nanny starts another."""
     rows = []
     with cluster(folder) as (address, processes):
-        begin = time.monotonic()
-        _check(command(*_asked(folder, address, f"{folder}/whole")))
-        whole = time.monotonic() - begin
+        _undisturbed(folder, address)
         for number in range(points):
+            # a worker that is new reads modules first, so each point has its own time
+            whole = _undisturbed(folder, address)
             _wait_for_two(address)
             nanny = processes[1 + number % 2]
             at = (number + 0.5) / points
@@ -675,16 +687,27 @@ def killed_workers(folder: str, points: int) -> list[Any]:
 def killed_schedulers(folder: str, points: int) -> list[Any]:
     """The scheduler ends by signal; the run is repeated on another cluster."""
     rows = []
+    with cluster(folder) as (address, _):
+        whole = _undisturbed(folder, address)
     for number in range(points):
         at = (number + 0.5) / points
         output = f"{folder}/scheduler{number}"
         with cluster(folder) as (address, processes):
             asked = _asked(folder, address, output)
-            first = _interrupted(asked, 12 * at, processes[0].kill)
+            first = _interrupted(asked, at * whole, processes[0].kill)
         with cluster(folder) as (address, _):
             asked = _asked(folder, address, output)
             rows.append(_judged("scheduler", at, first, asked, output, folder))
     return rows
+
+
+def _undisturbed(folder: str, address: str) -> float:
+    """Write what all other runs are compared with, and say how many seconds it took."""
+    output = f"{folder}/whole"
+    shutil.rmtree(output, ignore_errors=True)
+    begin = time.monotonic()
+    _check(command(*_asked(folder, address, output)))
+    return time.monotonic() - begin
 
 
 def _kill_below(process: subprocess.Popen[bytes]) -> None:
@@ -699,6 +722,8 @@ def _interrupted(
     with tempfile.TemporaryFile() as told:
         process = _command_started(asked, told)
         time.sleep(seconds)
+        if process.poll() is not None:
+            return process.returncode, TOO_LATE
         kill()
         status = process.wait(300)
         told.seek(0)
@@ -717,7 +742,7 @@ def _judged(
     status, told = first
     again = ""
     lines = told.strip().splitlines() or [""]
-    outcome = "finished"
+    outcome = TOO_LATE if told == TOO_LATE else "finished"
     if status:
         clear = lines[-1].startswith("Error: ") and "bug" not in told
         outcome = f"error {status}: {lines[-1][:90]}"
@@ -736,7 +761,8 @@ def _judged(
 def _same_weights(one: str, other: str) -> bool:
     import polars
 
-    weights = [polars.read_parquet(folder)["fair_weight"] for folder in (one, other)]
+    parts = [f"{folder}/*.parquet" for folder in (one, other)]  # Spark adds others
+    weights = [polars.read_parquet(part)["fair_weight"] for part in parts]
     return bool(np.allclose(*weights, rtol=1e-9))
 
 
@@ -749,20 +775,25 @@ def killed_executors(folder: str, points: int) -> list[Any]:
     rows = []
     with spark(folder, "local-cluster[2,1,1024]", **LIGHT) as session:
         frame = session.read.parquet(f"{folder}/data")
-        begin = time.monotonic()
-        _weigh_by_spark(debias, frame, f"{folder}/spark")
-        whole = time.monotonic() - begin
+        for output in ("first", "spark"):  # the first takes several times as long
+            begin = time.monotonic()
+            _weigh_by_spark(debias, frame, f"{folder}/{output}")
+            whole = time.monotonic() - begin
         for number in range(points):
             at = (number + 0.5) / points
-            threading.Timer(at * whole, _kill_an_executor).start()
+            timer = threading.Timer(at * whole, _kill_an_executor)
+            timer.start()
             output = f"{folder}/spark{number}"
-            outcome = "finished"
             try:
                 _weigh_by_spark(debias, frame, output)
+                outcome = TOO_LATE if timer.is_alive() else "finished"
+                if not _same_weights(output, f"{folder}/spark"):
+                    outcome = f"wrong weights: {outcome}"
             except Exception as problem:  # whatever it raises
                 outcome = f"error: {str(problem)[:90]}"
                 if Path(output, "_SUCCESS").exists():
                     outcome = f"wrong: {outcome}"
+            timer.cancel()
             rows.append(("executor of Spark", f"{at:.0%}", outcome, ""))
     return rows
 
@@ -777,6 +808,7 @@ def _kill_an_executor() -> None:
         if "CoarseGrainedExecutorBackend" in " ".join(process.cmdline()):
             os.kill(process.pid, signal.SIGKILL)
             return
+    raise RuntimeError("Spark has no executor to kill")
 
 
 def _check(done: tuple[int, str, Cost]) -> Cost:
