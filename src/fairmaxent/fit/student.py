@@ -267,7 +267,7 @@ def _is_compared(problem: Problem) -> Mask:
 
 @dataclass(frozen=True, eq=False)
 class Adviser:
-    """A model of ours, which learns from what is in the table."""
+    """Our own model, which learns from what is in the table."""
 
     labeller: ScikitLabeller
     inputs: Inputs

@@ -7,8 +7,8 @@ The most accurate of all rules with equal decisions decides for x where
     η(x) − τ + Σ_g λ_g·P(g, y = 1 | x)    if it may not, for equal opportunity
 
 is positive (Menon and Williamson 2018). η is the chance of the good outcome. It and P(g
-| x) are told by models that have not seen the person: by students, or by a model of
-ours if that predicts outcomes better than they do.
+| x) are told by models that have not seen the person: by students, or by our own
+model if that predicts outcomes better than they do.
 
 A table teaches the offsets λ in one of two ways:
 
@@ -45,7 +45,7 @@ Way = Literal["none", "tilt", "soft"]
 
 FIRST = 2  # round in which folds are asked
 SHARP = 2.0  # how much steeper than likelihood the soft labels turn at the border
-# of the surprise in the outcomes that a model of ours must take away to be asked
+# of the surprise in the outcomes that our own model must take away to be asked
 _BETTER = 0.03
 _SURE = 0.01  # of probabilities whose logarithm is taken
 _WIDTH = 0.05  # of the spread of scores, over which a decision turns
@@ -63,9 +63,9 @@ class Known:
     chances: Reals  # η
     # (people, groups): what each offset adds to the gain
     moves: Reals
-    is_own: bool  # told by students, not by a model of ours
+    is_own: bool  # told by students, not by our own model
     shares: Reals  # of each group that students of the data decide for
-    trainings: float  # of students, or of models of ours, on everybody
+    trainings: float  # of students, or of our own models, on everybody
     # of the first round, if that is about the same people: `tellers_of`
     tellers: Sequence[Reals] = ()
 
@@ -79,7 +79,7 @@ class Known:
 
 
 def known_of(task: Task, learners: Rows) -> Known:
-    """Ask students and a model of ours about one fold, and the better about all.
+    """Ask students and our own model about one fold, and the better about all.
 
     They learn from the learners among the people who are not asked about.
     """

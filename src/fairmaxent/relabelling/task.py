@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fairmaxent.data.table import Mask, Reals, effective_rows, ratio, tally
 
 FOLDS = 3
-MOST_TRAININGS = 25  # of students of folds and of everybody, and of models of ours
+MOST_TRAININGS = 25  # of students of folds and of everybody, and of our own models
 FEW = 30.0  # people of a group below which it does not steer the others
 # draws of our own: data that were simulated with a plain seed do not share them
 _STREAM = 20_180_223
@@ -49,7 +49,7 @@ class Task:
     threshold: float  # τ
     sees_group: bool
     train: Train
-    advise: Train  # a model of ours, which may know better what is likely
+    advise: Train  # our own model, which may know better what is likely
     # shares of the groups decided for -> the closest fair ones
     fair_shares: Callable[[Reals], Reals]
     # as many as now, or "best": as many as makes it most accurate

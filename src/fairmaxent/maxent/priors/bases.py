@@ -242,7 +242,7 @@ def is_own(name: str) -> bool:
 def check_registered(path: object, request: object) -> None:
     """Refuse the file of a fit whose base somebody registered elsewhere."""
     if not isinstance(request, dict):
-        return  # which is no file of ours
+        return  # not written by this library, which is told elsewhere
     name = request.get("base")
     if isinstance(name, str) and name not in BASES:
         raise StorageError(
