@@ -484,3 +484,19 @@ def test_scores_of_defendants_have_equal_opportunity_and_odds_exactly():
             fit, "score_text", "race", favourable="High", within=within
         )
         assert exact.value == pytest.approx(1, abs=1e-9)
+
+
+def test_a_stratum_in_which_nobody_has_an_outcome_is_named():
+    """It was a division of nothing by nothing first."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "hired": rng.choice(["yes", "no"], 200),
+            "sex": rng.choice(["f", "m"], 200),
+            "town": rng.choice(["a", "b"], 200),
+        }
+    )
+    frame.loc[200] = [None, "m", "c"]
+    named = r"within town = c: rows without an outcome"
+    with pytest.raises(fairmaxent.errors.InfeasibleError, match=named):
+        fairmaxent.debias(frame, "hired", "sex", favourable="yes", within="town")

@@ -82,6 +82,8 @@ def _common_rates(wishes: Wishes, known: GroupShares) -> Reals | None:
     mass[mass <= _NOTHING] = 0.0
     if 0 in wishes.left_out:
         mass[wishes.left_out[0]] = 0.0
+    if not mass.any():  # nobody is left who has an outcome
+        return None
     return mass / mass.sum()
 
 
