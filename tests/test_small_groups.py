@@ -492,3 +492,24 @@ def test_a_reference_that_is_too_small_leaves_nothing_to_compare():
     result = check(TABLES[2], **ASKED, statistical_rate=0.5, reference="x")
     assert result.answer == "cannot tell"
     assert inspect(TABLES[2], **ASKED, reference="x").verdicts[0].gap is None
+
+
+def test_an_outcome_that_nobody_has_is_no_comparison():
+    """All groups are small, and one outcome occurs in a single stratum: elsewhere all
+    groups have it equally often, which is not the rate of the table.
+    """
+    cells = {
+        ("m", "a", "no"): 6,
+        ("m", "a", "yes"): 5,
+        ("f", "a", "no"): 4,
+        ("f", "a", "yes"): 2,
+        ("m", "b", "no"): 5,
+        ("m", "b", "later"): 4,
+        ("f", "b", "no"): 6,
+        ("f", "b", "yes"): 3,
+    }
+    frame = table_of(cells, ("sex", "town", "hired"))
+    fit = debias(frame, "hired", "sex", within="town", estimate=None)
+    before = fit.certificate.before["statistical_rate"]["sex within town"]
+    assert before == 0  # of later and yes in town b
+    assert "set apart" not in str(fit.certificate)

@@ -404,9 +404,12 @@ class Problem:
             )
             has_people = (sizes > 0)[:, None]
             is_large = has_people & ~too_small
+            # An outcome that nobody has, or everybody, is equal and compares nothing.
+            with_it = weight.sum(axis=-1)
+            differs = (with_it > 0) & (with_it < sizes.sum(axis=-1, keepdims=True))
+            large = is_large.sum(axis=-1) * differs
             favourable = list(measure.favourable_of(grouping))
-            large = is_large[:, favourable].sum(axis=-1)
-            if (large > 1).any() or self.small.are_chosen:
+            if (large[:, favourable] > 1).any() or self.small.are_chosen:
                 key = (outcome_axis(grouping), *grouping)
                 shape = tables[0].shape[1:]
                 small = np.moveaxis(too_small & has_people, -2, 0)
