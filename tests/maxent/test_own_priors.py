@@ -126,6 +126,9 @@ def test_a_base_of_ones_own_does_what_the_same_one_of_ours_does(tmp_path):
     del bases.BASES["independent"]
     with pytest.raises(FairMaxEntError, match=r"register_base\('independent'"):
         load(tmp_path / "fit")
+    paper.register_base("independent", build)  # what it stores cannot be read
+    with pytest.raises(FairMaxEntError, match=r"'independent', build, unpack=…\)"):
+        load(tmp_path / "fit")
 
 
 @pytest.mark.usefixtures("registered")

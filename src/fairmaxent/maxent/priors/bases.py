@@ -211,10 +211,16 @@ def register_base(
     """Let ``base=name`` of `debias` and ``prior=name`` of `paper.fit` be your prior.
 
     ``build`` gets the blocks, the rows with their fair weights, and the distribution
-    that is wanted for the root, and returns a `paper.Prior`. To save fits of it, give
-    it a ``pack()`` that returns arrays by name; ``unpack`` gets the blocks and these
-    arrays. A program that loads such a fit registers the base before. ``sentence`` says
-    in the certificate what is mixed into the rows.
+    that is wanted for the root, and returns a `paper.Prior`. Block 0, the root, is
+    outcome and groups together; other columns are blocks of their own.
+    ``blocks.levels`` says how many levels each has, ``blocks.split(vector)`` and
+    ``blocks.slices`` cut a vector over all levels into blocks, and
+    ``rows.tables([(0,), (0, 2)], blocks.levels)`` sums the weights by the levels of
+    some blocks, a table for each tuple.
+
+    To save fits of it, give it a ``pack()`` that returns arrays by name; ``unpack``
+    gets the blocks and these arrays. A program that loads such a fit registers the base
+    before. ``sentence`` says in the certificate what is mixed into the rows.
     """
     if not isinstance(name, str) or not name or name in get_args(BaseKind):
         raise InputError(
@@ -244,10 +250,13 @@ def check_registered(path: object, request: object) -> None:
     if not isinstance(request, dict):
         return  # not written by this library, which is told elsewhere
     name = request.get("base")
-    if isinstance(name, str) and name not in BASES:
+    if not isinstance(name, str) or name in get_args(BaseKind):
+        return
+    if name not in BASES or BASES[name].unpack is None:
         raise StorageError(
             f"{path} was fitted with the base {shown(name)}, which is not known here;"
-            f" call fairmaxent.paper.register_base({shown(name)}, …) before you load it"
+            f" call fairmaxent.paper.register_base({shown(name)}, build, unpack=…)"
+            " before you load it"
         )
 
 

@@ -23,10 +23,14 @@ _EXPECTED = 5  # draws of a point at which χ² counts it
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """Drawn rows of block codes."""
+    """Drawn rows of block codes.
+
+    ``codes`` has the level of each block, a row for each row drawn; ``places`` says
+    which row of the data it copies: -1, none, if the prior keeps no rows.
+    """
 
     codes: Codes
-    places: Indices  # which row of the rows component each one copies; -1: none
+    places: Indices
 
 
 class Tilted(Protocol):
@@ -58,7 +62,7 @@ class Tilted(Protocol):
     ) -> Drawn:
         """Draw one row for each wanted level of the root.
 
-        ``spread``: rows of the data as often as they weigh.
+        ``spread``: rows of the data as often as they weigh, if the prior keeps rows.
         """
 
 
@@ -140,10 +144,14 @@ def check_prior(prior: Prior, *, seed: int = 0) -> None:
 
     It must be normalised, and its tilts must have the right sums, derivatives (by
     finite differences), tables and draws (by χ²). AssertionError says what is wrong.
+    Check what ``build`` returns when two or three columns are fitted: keep it in a
+    list.
     """
     blocks = prior.blocks
     if np.prod(blocks.levels) > _MOST_POINTS:
-        raise ValueError(f"check it on a domain of at most {_MOST_POINTS:,} points")
+        raise ValueError(
+            f"check it on a domain of at most {_MOST_POINTS:,} points: of fewer columns"
+        )
     rng = np.random.default_rng(seed)
     points = np.indices(blocks.levels).reshape(len(blocks.levels), -1).T
     logs = prior.log_probability(points)
