@@ -299,7 +299,7 @@ class CheckResult:
             kind="Fairness check",
             title=self.name,
             filing=(
-                ("Table", self.file or "passed in Python"),
+                ("Table", self.file or "no file"),
                 ("Answer", self.answer),
             ),
             summary=summary,
