@@ -322,8 +322,8 @@ def test_a_group_that_nobody_is_in():
     ).certificate
     assert (
         certificate.warnings[0]
-        == "z0 = g1, z1 = g1 is 25.0% of the result, but nobody in the data is in this"
-        " group. To avoid this, leave the group at its size with"
+        == "z0 = g1, z1 = g1 is 25.0% of the result, but no row that was fitted is in"
+        " this group. To avoid this, leave the group at its size with"
         " representation_rate=None, or merge it with another group."
     )
     table = certificate.table[:, 1, 1]
@@ -332,7 +332,7 @@ def test_a_group_that_nobody_is_in():
         certificate.filled_cells, certificate.filled_shares, strict=True
     ):
         line = (
-            f"no row in the data has {cell}: the base fills in this combination,"
+            f"no row that was fitted has {cell}: the base fills in this combination,"
             f" {share:.1%} of the result"
         )
         assert line in certificate.warnings

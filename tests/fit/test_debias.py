@@ -288,7 +288,7 @@ def test_an_empty_cell_is_filled_by_the_base_and_said():
     assert fit.certificate.filled_cells == ("y = yes, z = b",)
     share = fit.certificate.table[1, 1]
     said = (
-        "no row in the data has y = yes, z = b: the base fills in this combination,"
+        "no row that was fitted has y = yes, z = b: the base fills in this combination,"
         f" {share:.1%} of the result"
     )
     assert said in fit.certificate.warnings

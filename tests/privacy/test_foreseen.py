@@ -136,6 +136,13 @@ def test_the_command_says_it_and_spends_nothing(tmp_path, monkeypatch):
         assert words in run(*refused, "--epsilon", 1, code=None).stderr
 
 
+def test_values_are_counted_in_the_table_and_not_in_what_is_declared():
+    frame = people().filter(polars.col("job") != "c")
+    for column in inspect(frame, domain=DOMAIN).columns:
+        assert column.values == frame[column.name].drop_nulls().n_unique()
+        assert column.missing == frame[column.name].null_count()
+
+
 def test_what_is_no_promise_is_refused():
     with pytest.raises(InputError, match=r"pass fairmaxent\.Privacy"):
         inspect(people(), domain=DOMAIN, privacy=1)

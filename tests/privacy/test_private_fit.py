@@ -605,3 +605,24 @@ def test_the_estimator_returns_declared_types(noise, as_list):
     assert len({str((a.dtype, a.tolist(), b.dtype, b.tolist())) for a, b in drawn}) == 1
     assert set(drawn[0][1]) == {"n", "p", "perhaps"}
     assert np.isnan(drawn[0][0]).any()
+
+
+class Losing(Silence):
+    """Hides all men who were hired, as noise may."""
+
+    def counts(self, table, scale):
+        kept = table.copy()
+        if len(kept) == 4:  # outcome × sex
+            kept[3] = 0.0
+        return kept
+
+
+def test_what_noise_took_away_is_not_said_of_the_data(noise, tmp_path):
+    noise(Losing)
+    fit = private(favourable="yes")
+    warnings = " ".join(fit.certificate.warnings)
+    assert "no row that was fitted has hired = yes, sex = m" in warnings
+    fit.report(tmp_path / "report.md")
+    text = (tmp_path / "report.md").read_text(encoding="utf-8")
+    assert "nobody in the data" not in text
+    assert "a group that is hardly larger is mostly noise" in text

@@ -302,12 +302,12 @@ def _changes_to_the_table(facts: Facts) -> Iterator[Remark]:
     for cell, share in zip(facts.filled_cells, facts.filled_shares, strict=True):
         yield (
             (
-                f"no row in the data has {cell}: the base fills in this combination,"
-                f" {percent(share)} of the result"
+                f"no row that was fitted has {cell}: the base fills in this"
+                f" combination, {percent(share)} of the result"
             ),
         )
     for level in facts.removed_levels:
-        yield (f"level removed, because its wanted share is 0: {level}",)
+        yield (f"level removed, because its share was 0, or is to be: {level}",)
     if columns := ", ".join(map(repr, facts.left_out_columns)):
         yield (
             (
@@ -413,8 +413,8 @@ def _groups_to_warn_of(facts: Facts) -> list[GroupCost]:
 def _statement(group: GroupCost, rows: int) -> str:
     if not group.rows:
         return (
-            f"{group.name} is {percent(group.after)} of the result, but nobody in the"
-            " data is in this group"
+            f"{group.name} is {percent(group.after)} of the result, but no row that was"
+            " fitted is in this group"
         )
     people = "a single row" if group.rows == 1 else f"{group.rows:,} rows"
     text = f"{group.name}: all that the result says about this group rests on {people}"

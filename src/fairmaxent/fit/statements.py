@@ -434,5 +434,6 @@ def noise_of_counts(ledger: Ledger) -> str:
     cell, rows = ledger.count_ranges
     return (
         f"Noise moves the count of an outcome in a group by up to {cell:,.0f}, and that"
-        f" of all rows by up to {rows:,.0f}, with 95% confidence"
+        f" of all rows by up to {rows:,.0f}, with 95% confidence; a group that is"
+        " hardly larger is mostly noise"
     )

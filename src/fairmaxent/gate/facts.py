@@ -61,7 +61,7 @@ def _noise(fit: Certified, cells: float, people: float | None = None) -> str:
     noise = ledger.count_ranges[0] * math.sqrt(cells)
     if people is None:
         return f" ± {noise:,.0f}"
-    return f" ± {percent(noise / people)}"
+    return f" ± {percent(min(noise / people, 1.0))}"
 
 
 def _table(fit: Certified) -> Facts:

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from fairmaxent.data import frames
+from fairmaxent.data.columns import distinct_values
 from fairmaxent.data.declaration import Declaration
-from fairmaxent.data.domain import Domain
+from fairmaxent.data.domain import Domain, EncodedTable
 from fairmaxent.data.likely import Likely
 from fairmaxent.data.reading import encode_table
 from fairmaxent.data.roles import (
@@ -122,9 +123,10 @@ def inspect(
     others = own + _existing(opened, [*strata, cluster])
     design = _design(opened, weight)
     encoded = encode_table(opened, domain, weight=weight, weights=design)
+    declared = None if domain is None else opened
     domain = encoded.domain
-    named = given or own
-    proposals = _proposals(domain, len(opened), outcome, favourable, named, others)
+    known = (outcome, favourable, given or own, others)
+    proposals = _proposals(domain, len(opened), *known)
     outcome = outcome or next(map(str, _chosen(proposals, "outcome")), None)
     good = favourable
     if good is None:
@@ -137,7 +139,7 @@ def inspect(
         outcome=outcome,
         favourable=() if good is None else tuple(listed(good)),
         protected=tuple(names),
-        columns=tuple(_summaries(domain, encoded.codes, identifiers)),
+        columns=tuple(_summaries(encoded, identifiers, declared)),
         notes=domain.without(identifiers).notes,
         proposals=tuple(proposals),
         hints=tuple(column_hints(opened, domain, [*taken, *own], weight)),
@@ -156,10 +158,9 @@ def inspect(
     roles = Roles.of(domain, outcome, names)
     how |= {"outcome": outcome, "reference": reference, "cluster": cluster}
     compared = Comparison(names, **how, compare_missing=False)
-    rates = _groupings(frame, compared, confidence)
+    found = replace(found, groupings=_groupings(frame, compared, confidence))
     worth = _worth(roles, strata, privacy, found.rows, confidence)
-    found = replace(found, groupings=rates, private=worth)
-    return _with_roles(found, roles, encoded.codes, design)
+    return _with_roles(replace(found, private=worth), roles, encoded.codes, design)
 
 
 def _existing(frame: frames.Frame, names: Sequence[str | None]) -> list[str]:
@@ -239,18 +240,21 @@ def _chosen(proposals: Sequence[Proposal], role: Role) -> Iterator[object]:
 
 
 def _summaries(
-    domain: Domain, codes: Codes, identifiers: Collection[str]
+    encoded: EncodedTable, identifiers: Collection[str], declared: frames.Frame | None
 ) -> Iterator[ColumnSummary]:
-    for attribute, column in zip(domain.attributes, codes.T, strict=True):
-        missing = 0
-        if attribute.missing is not None:
-            missing = int(np.count_nonzero(column == attribute.missing))
+    pairs = zip(encoded.domain.attributes, encoded.codes.T, strict=True)
+    for attribute, column in pairs:
+        values = attribute.present
+        if declared is not None:
+            found = distinct_values(declared.get_column(attribute.name))
+            values = len(found.values)
+        missing = int(np.count_nonzero(column == attribute.missing))  # None: no code
         is_identifier = attribute.name in identifiers
         yield ColumnSummary(
             name=attribute.name,
             kind=attribute.kind,
             levels=attribute.size,
-            values=attribute.present,
+            values=values,
             missing=missing,
             shown=() if is_identifier else attribute.labels,
             identifier=is_identifier,

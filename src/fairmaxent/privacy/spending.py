@@ -25,6 +25,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from fairmaxent.document.words import counted
 from fairmaxent.errors import InputError, Option, StorageError, first_line, unfit
 from fairmaxent.files.write import Staging, write_whole
 from fairmaxent.privacy.budget import Privacy, epsilon_of
@@ -324,8 +325,7 @@ def spent_so_far(path: str, delta: float) -> str:
     """What all fits in a ledger have spent together, for those who have the table."""
     account = Spending(path).account()
     total = epsilon_of(account.rho(), delta)
-    count = len(account.fits)
-    fits = "1 private fit" if count == 1 else f"{count:,} private fits"
+    fits = counted(len(account.fits), "private fit")
     rows = _of_rows(account.rows_per_person())
     return (
         f"Spent on these people so far: ε = {total:.3g} (δ = {delta:g}{rows}), in"

@@ -49,7 +49,8 @@ _ABOUT_TRADE_OFF = (
         " replaces the data; 0 means none. Effective rows is the number of equally"
         " weighted rows that carry as much information as the fair weights; if there"
         " are few, small groups count many times over. Seen combinations is the"
-        " probability that a drawn row has a combination of levels that is in the data."
+        " probability that a drawn row has a combination of levels that one of the rows"
+        " fitted has."
     ),
 )
 # of the rows, for attacks need people who were not in the table; the rest is fitted

@@ -281,7 +281,7 @@ def _certificate(report: Report) -> Blocks:
         (
             "Distance from the data",
             statements.rate_text(numbers.distance["from_data"]),
-            "KL(data‖p*): how far from the original table",
+            "KL(data‖p*): how far from the rows that were fitted",
         ),
         (
             "Effective rows",
