@@ -185,6 +185,9 @@ UNDECIDABLE = [
 ]
 
 
+JUNIT_CASES = ("testcase", "testcase/failure", "testcase/error")
+
+
 @pytest.mark.parametrize("typed", UNDECIDABLE)
 def test_what_nobody_can_tell_ends_with_3(there, typed):
     done = clifiles.run("check", *typed.split(), code=3)
@@ -306,6 +309,25 @@ def test_a_typed_call_that_goes_wrong_writes_its_files(there, tmp_path):
 def test_junit_fits_both_schemas(there, name, schema):
     text = FORMS["junit"](check_policies(read_policies(name)))
     assert wrong_in(SCHEMAS[schema], text) == []
+
+
+def test_junit_counts_what_its_suites_hold(there):
+    """A limit that fails is a failure; what nobody can tell, or check, is an error."""
+    results = check_policies(read_policies("half.toml"))
+    suites = ElementTree.fromstring(FORMS["junit"](results))
+    found = {}
+    for suite in suites:
+        counts = tuple(int(suite.get(key)) for key in ("tests", "failures", "errors"))
+        found[suite.get("name")] = counts
+        held = (len(suite.findall(path)) for path in JUNIT_CASES)
+        assert counts == tuple(held)
+    assert found == {
+        "a": (1, 0, 0),
+        "b": (1, 0, 1),
+        "c": (1, 1, 0),
+        "d": (1, 0, 1),
+        "e": (1, 0, 1),
+    }
 
 
 @pytest.mark.parametrize(

@@ -205,6 +205,92 @@ def test_what_is_far_beyond_a_limit_is_found(kind):
     assert answers(kind, BEYOND[kind], 300, 300)["fail"] >= 0.8
 
 
+def weighted(rng, table, decision):
+    """The table with weights from 0.2 to 5 that are smaller for good decisions.
+
+    Among those with a good decision they are 1.1 on average, among the others 2.6.
+    """
+    most = np.where(table[decision] == "yes", 2.0, 5.0)
+    return table.assign(weight=rng.uniform(0.2, most))
+
+
+def before_weights(rate):
+    """The rate without those weights, if this is the one with them."""
+    good = rate / 1.1
+    return good / (good + (1 - rate) / 2.6)
+
+
+def in_branches(rng, rates, *, size=300, branches=30, likeness=0.1):
+    """People of two groups, each in branches of its own, in which they are alike.
+
+    ``rates``: of good decisions, by group; ``likeness``: their correlation within a
+    branch (ICC).
+    """
+    parts = []
+    for number, rate in enumerate(rates):
+        people = 1 / likeness - 1
+        chance = rng.beta(rate * people, (1 - rate) * people, branches)
+        branch = rng.integers(0, branches, size)
+        decided = rng.random(size) < chance[branch]
+        columns = {
+            "sex": "FM"[number],
+            "y": rng.choice(["yes", "no"], size),
+            "decided": np.where(decided, "yes", "no"),
+            "branch": branch + number * branches,
+        }
+        parts.append(pd.DataFrame(columns))
+    return pd.concat(parts, ignore_index=True)
+
+
+# Rates of good decisions at exactly the limit, and far beyond it.
+TWO_RATES = {
+    "statistical_rate": (0.8, (0.4, 0.5), (0.2, 0.5)),
+    "statistical_difference": (0.1, (0.5, 0.6), (0.25, 0.6)),
+    "equal_opportunity": (0.8, (0.48, 0.6), (0.25, 0.6)),
+    "equalised_odds": (0.8, (0.4, 0.5), (0.2, 0.5)),
+}
+
+
+def failed(kind, rates, *, weights, clusters, tables):
+    """How often a table fails a limit, of people with weights or in branches."""
+    limit, *_ = TWO_RATES[kind]
+    asked = {**DECIDED, kind: limit, "predictions": "decided"}
+    if weights:
+        asked["weight"] = "weight"
+        rates = [before_weights(rate) for rate in rates]
+    if clusters:
+        asked["cluster"] = "branch"
+    rng = np.random.default_rng(11)
+    count = 0
+    for _ in range(tables):
+        # people who are not alike are independent, whatever their branch
+        table = in_branches(rng, rates, likeness=0.1 if clusters else 1e-9)
+        if weights:
+            table = weighted(rng, table, "decided")
+        count += check(table, **asked).answer == "fail"
+    return count / tables
+
+
+@pytest.mark.parametrize(
+    ("kind", "weights", "clusters"),
+    [
+        pytest.param("statistical_rate", True, False, marks=pytest.mark.slow),
+        pytest.param("statistical_rate", False, True, marks=pytest.mark.slow),
+        pytest.param("statistical_difference", True, True, marks=pytest.mark.slow),
+        pytest.param("equal_opportunity", True, False, marks=pytest.mark.slow),
+        pytest.param("equal_opportunity", False, True, marks=pytest.mark.slow),
+        pytest.param("equalised_odds", True, True, marks=pytest.mark.slow),
+    ],
+)
+def test_weights_and_clusters_seldom_fail_on_the_limit(kind, weights, clusters):
+    """As those without: at most 5 %, up to two errors of 1,000 draws."""
+    how = {"weights": weights, "clusters": clusters}
+    _, at_limit, beyond = TWO_RATES[kind]
+    most = 0.05 + 2 * np.sqrt(0.05 * 0.95 / 1000)
+    assert failed(kind, at_limit, **how, tables=1000) <= most
+    assert failed(kind, beyond, **how, tables=100) >= 0.7
+
+
 def failing_rates(kind, limit, size, rates):
     """The chance that two groups of a size fail a limit, counted over all tables."""
     chance = 0.0
