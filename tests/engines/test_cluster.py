@@ -4,6 +4,7 @@ of them is killed.
 
 import json
 import os
+import pickle
 import signal
 import socket
 import time
@@ -15,6 +16,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from click.testing import CliRunner
+from test_types import SEEDS, fits_of
 
 import fairmaxent
 from clifiles import ROLES as TYPED
@@ -146,6 +148,62 @@ def test_the_fit_is_the_one_in_memory(both):
     assert there.table.total == pytest.approx(here.table.total)
 
 
+@pytest.mark.filterwarnings("ignore:The inplace keyword")  # Dask's own call of pandas
+@pytest.mark.parametrize("seed", SEEDS)
+def test_random_tables_from_parquet_are_those_in_memory(cluster, seed, tmp_path):
+    """Rows are drawn in parts, so they are others, of the same cells and levels."""
+    _, there, here = fits_of(seed, "dask", tmp_path, dask.read_parquet)
+    assert isinstance(there.table, Partitions)
+    rows = 4000
+    codes = here.domain.encode(there.sample(rows, random_state=2))
+    for attribute, column in zip(here.domain.attributes, codes.T, strict=True):
+        drawn = np.bincount(column, minlength=attribute.size) / rows
+        exact = here.distribution.marginal([attribute.name]).probability.to_numpy()
+        spread = np.sqrt(exact * (1 - exact) / rows)
+        assert (np.abs(drawn - exact) <= 5 * spread + 1 / rows).all(), attribute.name
+    places = list(here.roles.root)
+    sizes = here.domain.sizes
+    cells = np.zeros([sizes[place] for place in places])
+    np.add.at(cells, tuple(codes[:, places].T), 1)
+    np.testing.assert_allclose(cells, here.distribution.root_table * rows, atol=1)
+
+
+@pytest.fixture
+def brought(monkeypatch):
+    """How many bytes Dask has brought to the client, result by result."""
+    sizes = []
+    gather = distributed.Client.gather
+
+    def counted(client, *futures, **options):
+        found = gather(client, *futures, **options)
+        sizes.append(len(pickle.dumps(found)))
+        return found
+
+    monkeypatch.setattr(distributed.Client, "gather", counted)
+    return sizes
+
+
+@pytest.mark.parametrize(
+    "rows", [20_000, pytest.param(400_000, marks=pytest.mark.slow)]
+)
+def test_sums_come_to_the_client_and_no_rows(cluster, brought, rows, tmp_path):
+    """Nearly all rows are distinct: their codes alone are a byte for each level."""
+    rng = np.random.default_rng(0)
+    group = rng.integers(2, size=rows)
+    columns = {"y": rng.choice(["no", "yes"], rows), "z": group.astype(str)}
+    for number in range(8):
+        columns[f"c{number}"] = ((rng.integers(9, size=rows) + group) % 9).astype(str)
+    table = pd.DataFrame(columns)
+    table.to_parquet(tmp_path / "all.parquet", row_group_size=rows // 8)
+    frame = dask.read_parquet(tmp_path, split_row_groups=True)
+    fit = debias(frame, **ROLES)
+    fit.weigh(frame).to_parquet(tmp_path / "weighed")
+    fit.write_sample(1000, tmp_path / "drawn")
+    codes = fit.table.distinct * len(columns)
+    assert fit.table.distinct > 0.98 * rows
+    assert sum(brought) < min(0.6 * codes, 2e6), sum(brought)
+
+
 SLOW = [
     pytest.param(options, marks=pytest.mark.slow)
     for options in ({"base_share": 1.0}, {"base": "product"})
@@ -170,6 +228,23 @@ def test_small_partitions_are_merged(both):
         taken = table.collect()
         np.testing.assert_array_equal(taken.codes, here.table.codes)
         np.testing.assert_array_equal(taken.squares, here.table.squares)
+
+
+def test_tables_are_added_up_once(both, monkeypatch):
+    there, here = both
+    sizes = there.distribution.blocks.levels
+    (first,) = there.table.tables([(0,)], sizes, "squares")
+    monkeypatch.setattr("fairmaxent.engines.cluster_partitions.merged", None)
+    (again,) = there.table.tables([(0,)], sizes, "squares")
+    (wanted,) = here.table.tables([(0,)], sizes, "squares")
+    np.testing.assert_allclose([first, again], [wanted, wanted], rtol=1e-12)
+
+
+def test_a_table_without_rows_is_refused(cluster):
+    domain = debias(frame(), **ROLES).domain
+    for options in ({}, {"domain": domain}):
+        with pytest.raises(InputError, match="the table has no rows"):
+            debias(parted(frame()[:0], 1), **ROLES, **options)
 
 
 @pytest.fixture

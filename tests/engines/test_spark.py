@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 from test_lazy import OPTIONS, collected, same_fit, table
+from test_types import assert_same_rows, fits_of
 
 import fairmaxent
 from fairmaxent import debias
@@ -129,6 +130,19 @@ def test_names_that_spark_reads_in_its_own_way(spark):
         match=r"dot or backtick in a column name .*; rename the column 'a\.b'",
     ):
         debias(dotted, "income", "sex")
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_random_tables_give_the_same_fit_rows_and_weights(spark, seed, tmp_path):
+    def read(folder):
+        return spark.read.parquet(str(folder))
+
+    frame, there, here = fits_of(seed, "spark", tmp_path, read)
+    assert_same_rows(there, here)
+    drawn = there.sample_lazily(frame, 400, random_state=1).toArrow()
+    cells = pl.from_arrow(drawn).group_by("y", "z").len().sort("y", "z")["len"]
+    wanted = here.distribution.root_table.ravel() * 400
+    np.testing.assert_allclose(cells, wanted, atol=1)
 
 
 SHIFT = {"target": {"few": {"0": 0.1, "1": 0.2, "2": 0.2, "3": 0.5}}}

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import attrgetter, methodcaller
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 from numpy.random import Generator
 
@@ -44,7 +43,6 @@ from fairmaxent.engines.cluster_tasks import (
 )
 from fairmaxent.engines.lazy_counts import Coding, counted_parts
 from fairmaxent.engines.lazy_frame import Lazy
-from fairmaxent.errors import InputError
 from fairmaxent.maxent.logspace import softmax
 from fairmaxent.maxent.priors.mixture import Mixture
 from fairmaxent.maxent.priors.protocol import (
@@ -71,6 +69,8 @@ class Partitions(Counted):
     blocks: Blocks
     parts: tuple[Future, ...]  # each a Table
     sizes: Reals  # (parts, 4): the sums of each partition
+    # tables that were asked for, as those of the first column are a dozen times
+    known: dict[Any, list[Any]] = field(default_factory=dict)
     keeps_rows = False  # which distinct row each input row is
 
     @classmethod
@@ -111,6 +111,9 @@ class Partitions(Counted):
 
         Only what is made of the tables ``then`` comes back.
         """
+        asked = (*wanted, of, then)
+        if asked in self.known:
+            return self.known[asked]
         found = []
         for group in _in_groups(wanted, sizes):
             found += merged(
@@ -123,6 +126,7 @@ class Partitions(Counted):
                 sizes=list(sizes),
                 of=of,
             )
+        self.known[asked] = found
         return found
 
     def without(self, broken: Broken) -> Partitions:
@@ -223,8 +227,6 @@ def count_on_workers(
     rows = from_delayed(done, meta=empty).shuffle(coding.keys, shuffle_method="tasks")
     parts = by_part(rows, partial(_as_table, coding=coding))
     partitions = Partitions.of(client, coding.blocks, client.compute(parts))
-    if not partitions.distinct:
-        raise InputError("the table has no rows; pass at least one")
     return partitions.regrouped(max(_FEWEST, -(-partitions.distinct // _ROWS)))
 
 
@@ -397,7 +399,7 @@ def collected(prior: Prior, weighted: Table) -> Prior:
 
 
 def _as_table(frame: Any, coding: Coding) -> Table:
-    return coding.table(nw.from_native(coding.joined([frame]), eager_only=True))
+    return coding.table(coding.joined([frame]))
 
 
 def _with_own_rows(

@@ -334,7 +334,7 @@ class Coding:
     def joined(self, parts: Sequence[Any]) -> Any:
         """Merge the counts of parts."""
         opened = [nw.from_native(part, eager_only=True) for part in parts]
-        return summed(nw.concat(opened), self.keys, self.sums).to_native()
+        return summed(nw.concat(opened), self.keys, self.sums)
 
     def table(self, counts: Frame) -> Table:
         """The distinct rows, in order."""
@@ -389,15 +389,12 @@ def count_rows(lazy: Lazy, coding: Coding) -> Table:
     know types of columns only.
     """
     refuses = True
-    counted = None
     if coding.declaration is not None:
         refuses = coding.declaration.refuses
     if lazy.implementation.is_dask():
-        counted = reduced(counted_parts(lazy, coding), coding.joined)
+        counts = reduced(counted_parts(lazy, coding), coding.joined)
     elif coding.declaration is not None:
-        counted = coding.joined([coding.counted(some) for some in batches(lazy)])
-    if counted is not None:
-        counts = nw.from_native(counted, eager_only=True)
+        counts = coding.joined([coding.counted(some) for some in batches(lazy)])
     else:
         counts = collect(coding.grouped(with_keys(lazy, coding)))
     if any(counts.get_column(key).null_count() for key in coding.keys):
