@@ -165,7 +165,8 @@ def _words(record: Mapping[str, Any], means: Places) -> str:
         )
         for learner in LEARNERS
     }
-    shown = ", ".join(f"{number} of {learner}" for learner, number in splits.items())
+    parts = [f"{number} of {learner}" for learner, number in splits.items()]
+    shown = f"at least {', '.join(parts)}"
     return (
         f"At most {record['sizes']['learn']:,} people of each table to learn from, and"
         f" up to {MOST_JUDGED:,} of the others to judge on; means over splits"
