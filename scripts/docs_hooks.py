@@ -1,5 +1,6 @@
 """Parts of the site that are generated: the help of every command, the table of what is
-refused, links in docstrings, the link to the glossary below each page.
+refused, the page for contributors, links in docstrings, the link to the glossary below
+each page.
 
 Blocks of commands also get what their copy button copies, and long lines of theirs are
 broken instead of cut.
@@ -8,6 +9,7 @@ broken instead of cut.
 import html
 import re
 from operator import attrgetter
+from pathlib import Path
 from typing import Any
 
 import click
@@ -32,6 +34,7 @@ from fairmaxent.report.report import ReportRequest
 MARKER = "<!-- the help of every command -->"
 TABLE = "<!-- what is refused -->"
 GLOSSARY = "What a word means"
+CONTRIBUTING = Path(__file__).parents[1] / "CONTRIBUTING.md"
 # Each row stands under the first heading that has it.
 REFUSED: dict[str, tuple[Refused, ...]] = {
     "What is made of a fit": ReportRequest.REFUSED,
@@ -71,6 +74,8 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         markdown = markdown.replace(TABLE, all_refused())
     if MARKER in markdown:
         markdown = markdown.replace(MARKER, _all_help())
+    if page.file.src_uri == "contributors.md":
+        markdown = _without_links(CONTRIBUTING.read_text(encoding="utf-8"))
     above = "../" * page.file.src_uri.count("/")
     return f"{markdown}\n\n*{GLOSSARY}: [the glossary]({above}glossary.md).*\n"
 
@@ -91,6 +96,11 @@ def _link(role: re.Match[str]) -> str:
     except AttributeError:
         return f"<code>{name}</code>"
     return f'<code><autoref optional identifier="{identifier}">{name}</autoref></code>'
+
+
+def _without_links(text: str) -> str:
+    """A file of the source whose links lead beside it, where the site has nothing."""
+    return re.sub(r"\[([^]\n]+)\]\(\w+\.md\)", r"\1", text)
 
 
 # ---------------------------------------------------------------- what is refused

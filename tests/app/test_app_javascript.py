@@ -211,7 +211,9 @@ def test_the_sentence_names_both_sides_and_sums_the_rest(tmp_path):
         told["apart"][0]
         == f"8 more women and 4 fewer men {have[:-1]}; 2 more in 1 other group."
     )
-    assert told["codes"][0] == f"8 more with SEX = 1 and 4 fewer with SEX = No {have}"
+    assert told["codes"][0] == (
+        f"8 more whose SEX is 1 and 4 fewer whose SEX is No {have}"
+    )
     assert told["nothing"][0] == f" {have}"  # and the page says why
     assert (
         told["sizes"][0]

@@ -184,6 +184,24 @@ def test_the_first_screen_is_complete(page, tmp_path, size, scheme):
         assert max(places) - min(places) < 1.5
 
 
+@pytest.mark.parametrize("count", [5, 8])
+def test_many_groups_leave_room_for_the_button_on_a_phone(page, tmp_path, count):
+    rng = np.random.default_rng(1)
+    towns = [f"western isles {number}" for number in range(count)]
+    own = rng.integers(0, count, 2000)
+    hired = np.where(rng.random(2000) < 0.2 + 0.08 * own, "yes", "no")
+    frame = polars.DataFrame({"ethnicity": [towns[one] for one in own], "hired": hired})
+    frame.write_csv(tmp_path / "towns.csv")
+    page.set_viewport_size({"width": 430, "height": 932})
+    with running(tmp_path, data=tmp_path / "towns.csv") as client:
+        enter(page, client)
+        page.wait_for_selector("svg.strip")
+        assert page.locator(".group").count() == count
+        box = page.locator("#make").bounding_box()
+        assert box["y"] + box["height"] <= 932, box
+        assert page.problems == []
+
+
 CENSUS = Path(__file__).parents[2] / "docs" / "census.csv"
 
 

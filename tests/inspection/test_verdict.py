@@ -245,6 +245,12 @@ def test_a_report_shows_levels_in_full_and_takes_no_sheet_for_a_few_lines(
         assert said in (tmp_path / f"report{suffix}").read_text(encoding="utf-8")
 
 
+def test_the_next_step_claims_nothing_about_groups_that_are_too_small(tmp_path):
+    people({"f": (4, 1), "m": (4, 3)}).write_csv(tmp_path / "t.csv")
+    shown = run("inspect", str(tmp_path / "t.csv")).stdout
+    assert "Next: groups are too small to compare; if you want" in shown
+
+
 @pytest.mark.parametrize(
     ("good", "said"),
     [(10, "make the table fair"), (88, "no gap here is clearly more than chance")],

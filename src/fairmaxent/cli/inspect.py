@@ -398,6 +398,16 @@ def _without_none(rate: Any) -> Any:
     return NOTHING if rate is None else rate
 
 
+def _doubt(inspection: Inspection) -> str:
+    """Why the table need not be made fair, if nothing shows that it is unfair."""
+    verdicts = inspection.verdicts
+    if verdicts and all(verdict.gap is None for verdict in verdicts):
+        return "groups are too small to compare; if you want none to differ, "
+    if not inspection.likely and all(verdict.most == 1 for verdict in verdicts):
+        return "no gap here is clearly more than chance; if you want none at all, "
+    return ""
+
+
 def _next(
     ctx: click.Context,
     data: str,
@@ -444,9 +454,7 @@ def _next(
         why = "make the table fair and private, with a report"
     elif wanted.write_config is not None:  # which declares nothing
         options = ["--config", wanted.write_config]
-    verdicts = inspection.verdicts
-    if not inspection.likely and all(verdict.most == 1 for verdict in verdicts):
-        why = "no gap here is clearly more than chance; if you want none at all, " + why
+    why = _doubt(inspection) + why
     if data == STANDARD:
         why += ", with the same table on stdin"
     if "--representation-rate" in options:

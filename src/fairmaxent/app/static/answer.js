@@ -102,7 +102,8 @@ function apartOf(all) {
 
 // Columns of dots, and how many dots stand side by side in each.
 function columnsFor(count, width) {
-  if (width < 560) return { columns: count > 4 ? 3 : Math.min(2, count), across: 20 };
+  if (width < 560 && count > 4) return { columns: 3, across: 25 };
+  if (width < 560) return { columns: Math.min(2, count), across: 20 };
   const columns = count > 6 ? 4 : count > 4 && width < 800 ? 3 : count;
   return { columns, across: width / columns > 900 ? 50 : width / columns > 330 ? 25 : 20 };
 }

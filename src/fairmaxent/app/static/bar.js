@@ -5,7 +5,7 @@ import { at, button, folded, h, menu, soft } from "./dom.js";
 import { Typed, checks, choose, comparedIn, form, isGiven, named } from "./form.js";
 import { short, together, whole } from "./format.js";
 import { lookPart, renaming, without } from "./look.js";
-import { openPart } from "./opening.js";
+import { Reading, openPart } from "./opening.js";
 import { levelName } from "./people.js";
 import { atLeast, changeRoles as change, compare, isReady, store } from "./store.js";
 
@@ -130,11 +130,13 @@ function perhaps() {
 }
 
 // What is asked before anything can be fitted.
-export const unready = () => h("section", { id: "unready" },
+export const unready = ({ table } = store.state) => h("section", { id: "unready" },
   h("h1", null, "Who is to get what equally often?"),
   soft("Choose the outcome, such as who was hired, and the columns of the groups, such as sex."),
   h("p", { class: "choices" },
     h("button", { type: "button", class: "main", popovertarget: "outcome-menu" },
       "Choose the outcome"),
     h("button", { type: "button", class: "main", popovertarget: "groups-menu" },
-      "Choose the groups")));
+      "Choose the groups")),
+  soft("If these are not the columns of your table, say where it begins:"),
+  h(Reading, { file: table, key: table.number }));

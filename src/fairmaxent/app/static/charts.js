@@ -3,7 +3,7 @@
 // of a rate with what it costs.
 
 import { h } from "./dom.js";
-import { amounts, hundredths, percent, roughly, short, whole } from "./format.js";
+import { amounts, hundredths, percent, roughly, short, ticksOf, whole } from "./format.js";
 import { costOf, groupName, outcomeName } from "./people.js";
 
 // Round ends of a scale that holds some numbers, and its ticks.
@@ -58,7 +58,8 @@ export function dotsOf(group, across) {
   return h("div", { class: "group", key: `${group.column} ${group.group}` },
     h("div", { class: "names" },
       h("span", null, h("strong", null, name), " ",
-        h("span", { class: "soft" }, `${size}\u00a0people${dots < DOTS ? ", a dot each" : ""}`)),
+        h("span", { class: "soft people" },
+          `${size}\u00a0people${dots < DOTS ? ", a dot each" : ""}`)),
       h("span", { class: "figures" },
         h("span", { class: "soft" }, percent(group.rate_before)), " → ",
         h("strong", null, percent(group.rate_after)))),
@@ -85,6 +86,7 @@ export function arrows(groups, { width, label, shown, of = "rate" }) {
   const room = Math.max(2, Math.min(5, Math.floor((width - left - right) / TICK)));
   const { ticks, low, high } = scale(known, room);
   const x = (value) => left + (width - left - right) * ((value - low) / (high - low || 1));
+  const written = of === "rate" ? ticksOf(ticks) : shown;
   const bottom = LINE * groups.length + 4, most = Math.floor((left - 12) / 7.5);
   const line = (group, index) => {
     const [before, after] = ends[index], y = LINE * index + LINE / 2;
@@ -105,7 +107,7 @@ export function arrows(groups, { width, label, shown, of = "rate" }) {
     viewBox: `0 0 ${width} ${bottom + 22}` },
   ticks.map((tick) => [
     h("line", { class: "rule", x1: x(tick), x2: x(tick), y1: 0, y2: bottom }),
-    h("text", { x: x(tick), y: bottom + 16, "text-anchor": "middle" }, shown(tick))]),
+    h("text", { x: x(tick), y: bottom + 16, "text-anchor": "middle" }, written(tick))]),
   groups.map(line));
 }
 
@@ -126,7 +128,7 @@ export const HANDLE = 10; // the radius of a slider's handle
 // The x-axis that handle, curve and strip share.
 export function axis(width, least, groups) {
   const isNarrow = width < 560, isNamed = !isNarrow && groups.length > 2;
-  const left = isNarrow ? 48 : isNamed ? 188 : 56, right = isNarrow ? 96 : 112;
+  const left = isNarrow ? 54 : isNamed ? 188 : 56, right = isNarrow ? 96 : 112;
   const long = width - left - right;
   return { isNarrow, isNamed, left, right, long,
     x: (value) => left + long * Math.min(1, Math.max(0, (value - least) / (1 - least))) };
@@ -159,26 +161,28 @@ function apart(labels, low, high) {
 }
 
 const LABELLED = 6; // lines; of more, the highest and the lowest are
+const NEAR = 0.003; // shares that are called the same
 
 // What the ends of the lines are called; those that end together share a name, and of many the
 // highest and the lowest are named.
-function endLabels(lines, up, place, most = LABELLED) {
+function endLabels(lines, up, place, { most = LABELLED, letters = 17 }) {
   const ends = lines.map(({ name, values }) =>
     ({ name, value: values.at(place), way: values.at(-1) - values[0] }));
-  const isOne = new Set(ends.map(({ value }) => percent(value))).size === 1;
-  if (isOne && lines.length > 1) {
-    const who = lines.length === 2 ? "both" : "all";
+  const values = ends.map(({ value }) => value), spread = Math.max(...values) - Math.min(...values);
+  if (spread < NEAR && lines.length > 1) {
+    const isOne = new Set(values.map(percent)).size === 1;
+    const who = `${lines.length === 2 ? "both" : "all"}${isOne ? "" : " ≈"}`;
     return [{ text: `${who} ${percent(ends[0].value)}`, y: up(ends[0].value), way: 0 }];
   }
   const sorted = [...ends].sort((one, other) => other.value - one.value);
   const shown = sorted.length > most ? [sorted[0], sorted.at(-1)] : sorted;
   return shown.map(({ name, value, way }) =>
-    ({ text: `${short(name, 17)} ${percent(value)}`, y: up(value), way }));
+    ({ text: `${short(name, letters)} ${percent(value)}`, y: up(value), way }));
 }
 
 // What the lines are called where they begin: beside them, or on the side that a line leaves free.
 function startLabels(lines, up, { isNamed, isNarrow, left }) {
-  const labels = endLabels(lines, up, 0, isNarrow ? 2 : LABELLED);
+  const labels = endLabels(lines, up, 0, isNarrow ? { most: 2 } : {});
   const label = ({ text, y, way }) => (isNamed
     ? { text, y, x: left - 10, anchor: "end" }
     : { text, y: y + (way > 0 ? 12 : -11), x: left + 6, anchor: "start" });
@@ -198,17 +202,17 @@ export function rateCurve({ points, kind, grouping, outcome, value, now, at }) {
     .map(([across, share]) => `${across.toFixed(1)},${up(share).toFixed(1)}`).join(" ");
   const label = ({ text, y, x: across, anchor }) =>
     h("text", { class: "label", x: across, y: y + 4, "text-anchor": anchor }, text);
-  const ends = apart(endLabels(lines, up, -1), TOP - 8, bottom)
+  const ends = apart(endLabels(lines, up, -1, at.isNarrow ? { letters: 5 } : {}), TOP - 8, bottom)
     .map((one) => ({ ...one, x: edge + 10, anchor: "start" }));
   const spoken = `${lines.slice(0, LABELLED).map(({ name, values }) =>
     `${name} from ${percent(values[0])} to ${percent(values.at(-1))}`).join("; ")}.`;
-  const digits = ticks[1] - ticks[0] < 0.01 ? 1 : 0;
+  const written = ticksOf(ticks);
   return h("svg", { class: "curve", width, height: TALL, viewBox: `0 0 ${width} ${TALL}`,
     role: "img", "aria-label": spoken },
   ticks.map((tick) => [
     h("line", { class: "rule", x1: left, x2: edge, y1: up(tick), y2: up(tick) }),
     !at.isNamed && h("text", { x: left - 8, y: up(tick) + 4, "text-anchor": "end" },
-      `${(100 * tick).toFixed(digits)}\u00a0%`)]),
+      written(tick))]),
   lines.map((line) => h("polyline", { class: "line", points: path(line) })),
   value !== null &&
     h("line", { class: "handle", x1: x(value), x2: x(value), y1: TOP - 8, y2: TALL }),
@@ -248,7 +252,9 @@ export function costStrip({ points, value, now, at }) {
     role: "img", "aria-label": spoken },
   h("polygon", { class: "cost", points: area }),
   h("line", { class: "rule", x1: left, x2: left + long, y1: foot, y2: foot }),
-  h("text", { x: left - 8, y: 14, "text-anchor": "end" }, roughly(most)),
+  // said once: beside the handle if that is there
+  (value === null || roughly(now) !== roughly(most)) &&
+    h("text", { x: left - 8, y: 14, "text-anchor": "end" }, roughly(most)),
   h("text", { x: left - 8, y: foot + 2, "text-anchor": "end" }, "0\u00a0%"),
   value !== null && [
     h("line", { class: "handle", x1: x(value), x2: x(value), y1: 0, y2: foot }),

@@ -6,6 +6,12 @@ import { at } from "./dom.js";
 export const whole = (value) => Math.round(value).toLocaleString("en-GB");
 export const percent = (value) =>
   (value === null ? "–" : `${(100 * value).toFixed(1)}\u00a0%`);
+
+// Ticks of shares as percentages, in the digits that tell them apart.
+export function ticksOf([first, second]) {
+  const digits = Math.max(0, Math.ceil(-Math.log10(100 * (second - first)) - 1e-9));
+  return (share) => `${(100 * share).toFixed(digits)}\u00a0%`;
+}
 export const rate = (value) => (value === null || value === undefined ? "–" : value.toFixed(3));
 export const hundredths = (value) => (value === null ? "–" : value.toFixed(2));
 export const times = (value) => {

@@ -104,8 +104,10 @@ const groupsOf = (count) => `${count} other group${count === 1 ? "" : "s"}`;
 const sum = (ones) => ones.reduce((total, one) => total + one.change, 0);
 const people = (change) => `${whole(Math.abs(change))} ${change > 0 ? "more" : "fewer"}`;
 const isNamed = (group) => group.called !== null && group.called !== undefined;
-const of = (group) =>
-  `${!isNamed(group) && isBare(group.group) ? "with " : ""}${groupName(group)}`;
+const isToldByColumn = (group) => !isNamed(group) && isBare(group.group);
+const whose = ({ name }) => `whose ${short(name.replaceAll(" = ", " is "))}`;
+const of = (group) => (isToldByColumn(group) ? whose(group) : groupName(group));
+const those = (group) => (isToldByColumn(group) ? `those ${whose(group)}` : groupName(group));
 
 const inPeople = (groups, what = "with") => sides(counted(groups, what),
   ({ group, change }) => `${people(change)} ${of(group)}`,
@@ -125,7 +127,7 @@ export const rise = ({ rate_before: before, rate_after: after }) =>
 
 const inRates = (groups) => sides(groups.map((group) => ({ group, change: rise(group) })),
   ({ group }) =>
-    `${percent(group.rate_after)} of ${groupName(group)} instead of ${percent(group.rate_before)}`,
+    `${percent(group.rate_after)} of ${those(group)} instead of ${percent(group.rate_before)}`,
   counts("more often in", "less often in"));
 
 function inMeans(means) {
@@ -133,7 +135,7 @@ function inMeans(means) {
   const shown = amounts([0, ...changes.map(({ change }) => Math.abs(change))]);
   return sides(changes,
     ({ group, change }) => `${shown(Math.abs(change))} ${change > 0 ? "more" : "less"} ` +
-      `for ${groupName(group)}`,
+      `for ${those(group)}`,
     counts("more for", "less for"));
 }
 
@@ -160,7 +162,7 @@ export function decided({ model }, { groups }) {
   const sorted = [...known].sort((one, other) => one.decided - other.decided);
   const ends = known.length === 2 ? known : [sorted[0], sorted.at(-1)];
   const between = known.length > 2 ? `; ${groupsOf(known.length - 2)} in between` : "";
-  const shares = ends.map((group) => `${percent(group.decided)} of ${groupName(group)}`);
+  const shares = ends.map((group) => `${percent(group.decided)} of ${those(group)}`);
   const whom = model.is_opportunity ? " whose outcome is good" : "";
   return `The model would give ${outcomeName(groups[0])} to ${together(shares)}${whom}${between}. `;
 }

@@ -37,8 +37,8 @@ function useOf({ mode, release, model }) {
 }
 
 const WHY = {
-  train: "New rows instead of yours. A model may bring the gap back: name it, and the table is " +
-    "made for it.",
+  train: "A new file of rows drawn from yours: use it in place of your file. A model may bring " +
+    "the gap back: name yours, and the table is made for it.",
   model: "Your rows, made for this model: trained on them with their weights, it decides equally.",
   weigh: "Your rows stay as they are and get a column of weights: use it in every table.",
   publish: "New rows without a copy of anybody's row; rare values are merged.",
