@@ -46,8 +46,9 @@ class Fit(Certified):
         The kinds are ``"article-10"``, ``"card"`` and ``"croissant"``; ``"ll144"`` is
         about a table of decisions (:func:`fairmaxent.gate.papers.audit`).
         What only you know is marked "To be written by". It states the digests of two
-        files: ``data``, which the fit was made from, and ``result``, e.g. the fair
-        table as CSV, whose columns Croissant describes.
+        files: ``data``, which the fit was made from (another is refused), and
+        ``result``, with the number of its rows and their rates, e.g. as CSV, whose
+        columns Croissant describes.
         """
         from fairmaxent.gate.papers import document  # likewise
 

@@ -17,6 +17,7 @@ import clifiles
 import fairmaxent
 from clifiles import biased_table
 from fairmaxent.debiasing import Fit
+from fairmaxent.document.words import percent
 from fairmaxent.gate.papers import ALL_FACTS, KINDS
 
 # An interpreter that has mlcroissant and huggingface_hub, which the library itself does
@@ -72,7 +73,7 @@ def test_every_part_is_filled_or_marked(audited):
 
 
 def test_croissant_describes_csv_files_only(audited, tmp_path):
-    (tmp_path / "fair.parquet").touch()
+    audited.sample(20).write_parquet(tmp_path / "fair.parquet")
     with pytest.raises(fairmaxent.InputError, match="leave result out"):
         audited.document("croissant", result=tmp_path / "fair.parquet")
 
@@ -205,8 +206,10 @@ def test_an_untouched_document_is_made_again(about, papers, tmp_path):
         assert (found.kind, found.differences) == (about[1], ())
         assert "every line agrees" in str(found)
     assert found.unwritten == text.count("To be written by")
-    questions = [part for part in KINDS[about[1]].parts if "write" in part]
-    assert found.unwritten == len(questions) + (about[1] == "croissant")  # and creator
+    kind = KINDS[about[1]]
+    questions = [part for part in kind.parts if "write" in part]
+    in_head = json.dumps(kind.head).count("To be written by")
+    assert found.unwritten == len(questions) + in_head
 
 
 @pytest.mark.parametrize("changes", [6, pytest.param(200, marks=pytest.mark.slow)])
@@ -249,7 +252,9 @@ def test_rows_of_tables_are_sentences_for_programs(papers):
     """Each cell behind its head, as the lines stand behind each other."""
     _, text = papers["plain", "croissant"]
     biases = json.loads(text)["rai:dataBiases"]
-    assert "Representation rate of sex; asked for any; in the data 0." in biases
+    assert (
+        "Representation rate of sex; asked of the table any; in the data 0." in biases
+    )
     assert re.search(r"\. Group sex = Female; People \d+; Share of the data", biases)
 
 
@@ -351,7 +356,101 @@ def test_a_document_belongs_to_one_model(papers, models, tmp_path):
         "is not a document that fairmaxent wrote about this saved fit" in result.stderr
     )
     clifiles.run("document", "card", models / "plain.fme", "-o", path, "--force")
-    assert path.read_text() == fit.document("card")
+    (command,) = re.findall(r"- Verify: (.*)", path.read_text())
+    assert command == "fairmaxent verify --document card.md plain.fme"
+
+
+def test_what_is_asked_of_a_model_is_not_said_of_the_table(papers):
+    """Its decisions are asked for, and measured; the table gives way to them."""
+    for kind in ABOUT_FITS:
+        fit, text = papers["model", kind]
+        plain = text.replace("\\", "")
+        assert "Asked of its decisions, not of the table" in plain
+        assert "what the model decides is measured, not promised" in plain
+        assert "Asked of the table: " not in plain
+        assert "did not learn from: the good outcome for" in plain
+        assert f"trained {fit.certificate.decisions.trainings} times" in plain
+        for lie in ("that it decides for", "is equal, up to", "rates that were asked"):
+            assert lie not in plain
+
+
+def test_no_document_is_a_verdict(papers):
+    for (_, kind), (_, text) in papers.items():
+        assert "made fair" not in text.lower(), kind
+        assert "othing in it is a verdict" in text
+
+
+def test_the_rows_and_rates_of_a_result_are_stated(papers, models):
+    """Those of the file, which are not those of the distribution."""
+    _, text = papers["plain", "article-10"]
+    rows = pl.read_csv(models / "plain rows_1.csv")
+    good = rows.group_by("sex").agg((pl.col("income") == ">50K").mean())["income"]
+    (line,) = re.findall(r"- Result: (.*)", text)
+    assert "50 rows: if each counts once, representation rate of sex" in line
+    assert f"statistical rate of sex {good.min() / good.max():.4f}" in line
+    assert "| statistical rate of sex | 1.0000 |" in text
+    assert "In the distribution" in text
+    for name in ("New rows", "Weights", "Rows to add"):
+        assert f"- {name}: " in text
+
+
+def test_files_of_something_else_are_refused(models, tmp_path):
+    fit = fairmaxent.load(models / "plain.fme")
+    table = biased_table()
+    own = tmp_path / "own.csv"
+    table.write_csv(own)
+    text = fit.document("card", data=own)
+    assert re.search(r"- Data: own\.csv, SHA-256 .{64}, which agrees with", text)
+    other = tmp_path / "other.csv"
+    table.reverse().write_csv(other)
+    with pytest.raises(fairmaxent.InputError, match="is not the row that the fit"):
+        fit.document("card", data=other)
+    table.head(10).write_csv(other)
+    with pytest.raises(fairmaxent.InputError, match="data has 10 rows"):
+        fit.document("card", data=other)
+    for name in ("data", "result"):
+        with pytest.raises(fairmaxent.errors.FairMaxEntError, match="learned from"):
+            fit.document("card", **{name: models / "model rows_1.csv"})
+
+
+def test_what_privacy_promises_is_said_in_numbers(papers):
+    _, text = papers["private", "article-10"]
+    assert "at most e^ε = 2.72 times more or less likely" in text
+    assert "at most 1 row in the table; nothing checks how many" in text
+    assert "It takes to be public: " in text
+    assert "Numbers inside bins are drawn, not measured" in text
+    assert re.search(
+        r"statistical rate of sex \(of the data, with its noise: 0\.\d\d to", text
+    )
+    assert "noise: " not in papers["plain", "article-10"][1]
+
+
+def test_outcomes_are_counted_before_and_after(papers):
+    fit, text = papers["model", "card"]
+    share = next(
+        one for one in fit.certificate.outcome_shares if one.outcome == "hired = yes"
+    )
+    before = three_columns().select((pl.col("hired") == "yes").mean()).item()
+    assert share.before == pytest.approx(before)
+    shares = f"{percent(before)} before, {percent(share.after)} after"
+    assert f"outcome hired = yes: {shares}" in text
+
+
+def test_a_person_may_be_the_creator_and_say_when(papers, tmp_path):
+    fit, text = papers["plain", "croissant"]
+    person = text.replace("sc:Organization", "sc:Person", 1)
+    dated = re.sub(
+        r'( "dateCreated": .*\n)', r'\1 "datePublished": "2026-11-19",\n', person
+    )
+    assert json.loads(dated)["datePublished"] == "2026-11-19"
+    assert compared(fit, dated, tmp_path).differences == ()
+    for wrong in ("fair", "2026-11-19, and fair"):
+        other = dated.replace('"2026-11-19",\n "cite', f'"{wrong}",\n "cite')
+        assert other != dated
+        assert compared(fit, other, tmp_path).differences
+    twice = dated.replace('"sc:FileObject"', '"sc:Person"')
+    twice = twice.replace('"cr:FileObject"', '"sc:Person"')
+    assert compared(fit, twice, tmp_path).differences
 
 
 def test_a_private_fit_states_no_digest_of_its_table(models):

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
+from urllib.parse import quote
 
 import click
 
@@ -189,12 +190,15 @@ def _say(results: Sequence[CheckResult], form: str) -> None:
 @click.option(
     "--data",
     type=values.FILE,
-    help="The table that the fit was made from; the document states its digest.",
+    help="The table that the fit was made from, to state its digest; no other will do.",
 )
 @click.option(
     "--result",
     type=values.FILE,
-    help="The fair table, likewise; of a CSV file, Croissant describes the columns.",
+    help=(
+        "The rows that were delivered, to state their digest, number and rates. Of a"
+        " CSV file, Croissant describes the columns."
+    ),
 )
 @click.option("--force", is_flag=True, help="Replace existing files.")
 @options.taking(dict, "asked", typed_options(AuditRequest), required=False)
@@ -219,8 +223,10 @@ def document_command(
     fairmaxent document ll144 decisions.csv --outcome hired --favourable yes --protected sex,race -o audit.md
     """  # noqa: E501 (a command, to be copied)
     from fairmaxent.debiasing import load
-    from fairmaxent.gate.papers import audit_of
+    from fairmaxent.gate.papers import audit_of, document
 
+    names = " ".join(map(quote, map(os.path.basename, (output, source))))
+    verify = f"fairmaxent verify --document {names}"
     is_about_table = KINDS[kind].about == "table"
     for name, value in (files if is_about_table else asked).items():
         if value:
@@ -232,9 +238,9 @@ def document_command(
     with Staging([output], force=force, readable=[output]) as staging:
         try:
             if is_about_table:
-                text = audit_of(source, AuditRequest(**asked))
+                text = audit_of(source, AuditRequest(**asked), verify)
             else:
-                text = load(source).document(kind, **files)
+                text = document(load(source), kind, **files, verify=verify)
         except StorageError as problem:
             about = _ABOUT[KINDS[kind].about]
             raise StorageError(problem, f". {kind} is about {about}") from problem

@@ -580,14 +580,15 @@ def model_words(plan: Model) -> Iterator[str]:
     if plan.parity == "opportunity":
         whom = "those whose outcome is good in each group"
     sees = "does not see" if plan.hide_protected else "sees"
-    many = "is most accurate"
+    many = "is as accurate as it can be"
     if plan.decided == "keep":
-        many = "decides for as many people as when it learns from the data"
+        many = "gives it to as many people as when it learns from the data"
     yield (
-        f"The table is made for a model that {sees} the protected columns: the share of"
-        f" {whom} that it decides for (at a probability of {plan.threshold:g} or more)"
-        f" is equal, up to the statistical rate, and it {many}. The outcomes in the"
-        " table itself give way to that."
+        f"The table is made for a model that {sees} the protected columns. Asked of its"
+        " decisions, not of the table: that it gives the good outcome (at a probability"
+        f" of {plan.threshold:g} or more) to equal shares of {whom}, up to the"
+        f" statistical rate, and {many}. The outcomes in the table itself give way to"
+        " that, and what the model decides is measured, not promised."
     )
 
 

@@ -33,7 +33,7 @@ _WAYS = {
         "The table stays as it is: from no other that was tried would this model decide"
         " more equally."
     ),
-    "tilt": "Each row keeps its outcome, and weights teach the model.",
+    "tilt": "Each row keeps its outcome, and counts more or less.",
     "soft": (
         "Rows count partly for each outcome, by how likely it is: weights alone, or"
         " rows to add, teach this model less."
@@ -272,10 +272,11 @@ def decision_blocks(decisions: Decisions | None) -> list[Block]:
         return []
     whom = " whose outcome is good" if decisions.parity == "opportunity" else ""
     head = (
-        f"decisions of {decisions.student} about people{whom} it has not seen: it"
-        f" decides for {percent(decisions.decided)} of them"
-        f" ({percent(decisions.before)} before; found in"
-        f" {counted(decisions.trainings, 'training')}):"
+        f"decisions of {decisions.student} about people of the data{whom} it did not"
+        f" learn from: the good outcome for"
+        f" {percent(decisions.decided)} of them"
+        f" ({percent(decisions.before)} if it learns from the data as they are). It was"
+        f" trained {counted(decisions.trainings, 'time')} to find this table."
     )
     rows = [
         (
@@ -422,10 +423,10 @@ def privacy_lines(ledger: Ledger | None) -> Iterator[str]:
     if ledger is not None:
         yield capital(promise(ledger))
         yield (
-            f"{len(ledger.spent)} looks at the table spent ρ = {ledger.rho:.6g} of"
-            f" {ledger.privacy.rho:.6g}; counts, and all numbers before, are noisy"
-            " estimates, from drawn rows that stand for the data, and the achieved"
-            f" rates are exact. {noise_of_counts(ledger)}"
+            f"{len(ledger.spent)} measurements of the table spent ρ ="
+            f" {ledger.rho:.6g} of {ledger.privacy.rho:.6g}; counts, and all numbers"
+            " before, are noisy estimates, from drawn rows that stand for the data, and"
+            f" the achieved rates are exact. {noise_of_counts(ledger)}"
         )
 
 

@@ -2,10 +2,19 @@
 
 from dataclasses import dataclass
 from os import PathLike
+from typing import Any
 
+import narwhals as nw
+import numpy as np
+
+from fairmaxent.data import frames
 from fairmaxent.data.levels import Notes
+from fairmaxent.data.shareable import shareable
+from fairmaxent.engines.lazy_frame import check_column, collect, open_lazy
+from fairmaxent.errors import InputError, LevelError
 from fairmaxent.files.content import file_sha256
 from fairmaxent.fit.certificate import Certificate
+from fairmaxent.fit.certified import Certified
 from fairmaxent.fit.records import MOST_BYTES
 from fairmaxent.fit.storage import VERSION, load
 from fairmaxent.plain_text import visible
@@ -89,3 +98,45 @@ def verify(path: str | PathLike[str], *, max_bytes: int = MOST_BYTES) -> Verific
         ),
         certificate=certificate,
     )
+
+
+def checked_data(fit: Certified, data: Any) -> Any:
+    """The table as the fit saw it; one that it was not made from is refused."""
+    if data is None:
+        return None
+    lazy = open_lazy(data)
+    if lazy is not None:  # its rows are counted, and not compared
+        for name in fit.columns:
+            check_column(lazy, name)
+        _check_rows(fit, int(collect(lazy.select(nw.len())).item()))
+        return data
+    try:
+        encoded = fit.domain.encode(data)
+    except LevelError:
+        if not fit.request.release:
+            raise
+        opened = frames.open_frame(data)
+        shared, _ = shareable(opened, fit.roles.names, fit.request.weight)
+        data = shared.to_native()
+        encoded = fit.domain.encode(data)
+    _check_rows(fit, len(encoded))
+    if not fit.table.keeps_rows:
+        return data
+    fitted = fit.distinct_rows
+    is_other = fit.blocks.pool(encoded) != fitted.codes[fitted.inverse]
+    others = np.flatnonzero(is_other.any(axis=1))
+    if len(others):
+        raise InputError(
+            f"row {others[0]} of data is not the row that the fit was made from (rows"
+            f" that differ: {len(others):,}); pass the table that it was made from, in"
+            " the same order"
+        )
+    return data
+
+
+def _check_rows(fit: Certified, rows: int) -> None:
+    if rows != fit.table.size:
+        raise InputError(
+            f"data has {rows} rows, but the fit was made from {fit.table.size}; pass"
+            " the table that it was made from"
+        )

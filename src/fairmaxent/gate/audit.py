@@ -243,7 +243,8 @@ class Audit:
             sentence=(
                 f"The median of {score} is {median:.15g}, counted on the numbers"
                 f" of all {known.sum():,} people with a score; {chosen.sum():,} of them"
-                " are above it."
+                f" are above it. The {np.sum(numbers == median):,} who have exactly the"
+                " median count as not above it."
             ),
         )
 

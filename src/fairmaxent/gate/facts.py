@@ -7,16 +7,18 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import repeat
 from typing import Any
 
 import numpy as np
 
 from fairmaxent.data.table import Codes, Reals
 from fairmaxent.document import Block, Table
-from fairmaxent.document.words import capital, percent
+from fairmaxent.document.words import capital, counted, percent
 from fairmaxent.errors import FairMaxEntError
 from fairmaxent.fit import statements
 from fairmaxent.fit.certified import Certified
+from fairmaxent.fit.facts import SMALL_GROUP
 from fairmaxent.fit.groups import changes_by_column
 from fairmaxent.fit.solved import missing_rows
 from fairmaxent.options.refusals import refuse
@@ -26,25 +28,34 @@ _ENDS = (0.025, 0.975)
 _MEANING = (
     "The representation rate is the size of the smallest group divided by that of the"
     " largest; the statistical rate is the lowest share of an outcome in any group"
-    " divided by the highest. 1 means that groups are equal. The result is the fair"
-    " distribution: weights have its shares, and drawn or added rows have them up to"
-    " whole rows. The 95 % interval says how far chance may have moved the share in a"
-    " group of so many people."
+    " divided by the highest. 1 means that groups are equal; neither is a verdict."
+    " The fitted distribution is what the result is made from: weights have its shares,"
+    " and drawn or added rows have them up to whole rows, so that their rates are lower"
+    " or higher: those of a result file are stated at the head. The 95 % interval says"
+    " how far chance may have moved the share in a group of so many people; groups that"
+    f" rest on fewer than {SMALL_GROUP} rows are warned of as gaps or limitations."
 )
 _NOISY = (
     "The fit is private: numbers of the data are noisy. The noise (95 %) stands behind"
-    " ±, or as a range; numbers of the result have none, and how far chance may have"
-    " moved a share is not said."
+    " ±, or as a range; numbers of the distribution have none, and how far chance may"
+    " have moved a share is not said. Numbers inside bins are drawn, not measured."
+)
+_EXPECTED = (
+    "They are decisions about people of the data, each by a model that did not learn"
+    " from that person. The expected rate is the mean, over simulated other people, of"
+    " the lowest share of a group divided by the highest: chance alone makes it lower"
+    " than the shares below it divided by each other. How often the model decided for"
+    " each group before is not in the fit, only for all"
 )
 _HEADS = (
     "Group",
     "People",
     "Share of the data",
-    "Share of the result",
+    "Share of the distribution",
     "Outcome",
     "In the data",
     "95 % interval",
-    "In the result",
+    "In the distribution",
 )
 
 Facts = Iterable[Block | str]
@@ -76,7 +87,7 @@ def _asked(fit: Certified) -> Facts:
     request: Any = fit.request
     for rate in fit.certificate.rate_lines:
         if rate.wanted is not None:
-            yield f"Asked for: {rate.label} at least {rate.wanted:g}."
+            yield f"Asked of the table: {rate.label} at least {rate.wanted:g}."
     yield from request.words()
 
 
@@ -94,7 +105,10 @@ def _prepared(fit: Certified) -> Facts:
 def _missing(fit: Certified) -> Facts:
     """How many values each column lacks, and how many rows are the same."""
     if fit.request.privacy is not None:
-        yield "Missing values and equal rows are not counted: the fit is private."
+        yield (
+            "Missing values and equal rows are not counted, because the fit is private;"
+            " whoever has the table must say how many there are."
+        )
         return
     table = fit.table.collect()
     codes = fit.blocks.unpool(table.codes)
@@ -138,31 +152,36 @@ def _by_group(
 def _rates(fit: Certified) -> Facts:
     """Each rate as it was asked for, before and after, without a verdict."""
     yield _MEANING
-    certificate = fit.certificate
-    yield from _noise_of_rates(fit)
-    lines = [replace(line, slack=None) for line in certificate.rate_lines]
-    heads = ("asked for", "in the data", "in the result")
+    if fit.certificate.privacy is not None:
+        yield _NOISY
+    lines = [
+        replace(line, label=f"{line.label}{noise}", slack=None)
+        for line, noise in zip(
+            fit.certificate.rate_lines, _noise_of_rates(fit), strict=False
+        )
+    ]
+    heads = ("asked of the table", "in the data", "in the distribution")
     yield statements.rates_table(lines, heads)
 
 
 def _noise_of_rates(fit: Certified) -> Iterator[str]:
-    """Where rates of the data are if the noise of a private fit is added again."""
-    certificate = fit.certificate
-    if certificate.privacy is None:
+    """Where each rate of the data is if the noise of a private fit is added again."""
+    ledger = fit.certificate.privacy
+    if ledger is None:
+        yield from repeat("")
         return
-    yield _NOISY
     people = fit.problem.cells()
-    deviation = certificate.privacy.count_ranges[0] / 1.96
+    deviation = ledger.count_ranges[0] / 1.96
     noise = np.random.default_rng(0).normal(0, deviation, (_DRAWS, *people.shape))
     drawn = [*map(fit.problem.judged.rates, np.maximum(people + noise, 0))]
-    for kind, name in certificate.rates_shown:
+    for kind, name in fit.certificate.rates_shown:
         low, high = np.nanquantile([rates[kind][name] for rates in drawn], _ENDS)
-        label = certificate.measure.rate_name(kind, name)
-        yield f"The {label} of the data is {low:.2f} to {high:.2f}, for its noise."
+        yield f" (of the data, with its noise: {low:.2f} to {high:.2f})"
 
 
 def _groups(fit: Certified) -> Facts:
     """The people of each group, and their outcomes, before and after."""
+    yield from statements.outcome_lines(fit.certificate.outcome_shares)
     changes = changes_by_column(fit)
     groups = {(change.column, change.group) for change in changes}
     sizes = Counter(column for column, _ in groups)
@@ -202,6 +221,8 @@ def _decisions(fit: Certified) -> Facts:
     if decisions is None and estimate is None:
         yield "No decisions of a classifier were measured."
     yield from statements.beyond_lines(decisions)
+    if decisions is not None:
+        yield _EXPECTED
     yield from statements.decision_blocks(decisions)
     yield from statements.estimate_blocks(estimate)
 
@@ -209,19 +230,28 @@ def _decisions(fit: Certified) -> Facts:
 def _delivered(fit: Certified) -> Facts:
     """The three results that a fit has, and what each would be."""
     certificate = fit.certificate
-    copies = percent(certificate.copied_share)
-    yield f"New rows: drawn from the fair distribution; {copies} copy rows of the data."
+    yield (
+        "A fit has up to three results. The head has the rows and the rates of the one"
+        " that was delivered, if its file was named; people write which it is."
+    )
+    yield (
+        f"New rows: drawn from the fitted distribution, {certificate.rows:,} unless"
+        f" another number is asked for. {percent(certificate.copied_share)} of them"
+        " repeat a row of the data by design; others may by chance, where few"
+        " combinations are possible."
+    )
     impossible = "Weights and rows to add: not possible for this fit."
     try:
         most = float(fit.weights().max())
         yield (
-            f"Weights: one for each row, 1 on average, at most {most:.3f}; worth"
-            f" {certificate.effective_rows:,.0f} of {certificate.rows:,} rows."
+            f"Weights: one for each of the {certificate.rows:,} rows, 1 on average, at"
+            f" most {most:.3f}. As they differ, they tell as much as"
+            f" {certificate.effective_rows:,.0f} rows that count alike."
         )
         impossible = "Rows to add: not possible for this fit."
         refuse(fit.request, mode="top-up")
         added = missing_rows(fit, certificate.measure.sums).sum()
-        yield f"Rows to add: {added:,}."
+        yield f"Rows to add: {added:,}, beside the {certificate.rows:,} of the data."
     except FairMaxEntError:
         yield impossible
 
@@ -230,7 +260,11 @@ def _warnings(fit: Certified) -> Facts:
     ledger = fit.certificate.privacy
     if ledger is not None:
         yield f"{statements.noise_of_counts(ledger)}, also in what follows."
-    yield from map(capital, fit.certificate.warnings or ("nothing is warned of.",))
+    yield from map(
+        capital,
+        fit.certificate.warnings
+        or ("the fit has no warning, which does not say that nothing is wrong",),
+    )
 
 
 def _protected(fit: Certified) -> Facts:
@@ -241,7 +275,20 @@ def _privacy(fit: Certified) -> Facts:
     ledger = fit.certificate.privacy
     if ledger is None:
         yield "No guarantee of privacy is given."
+        return
+    privacy = ledger.privacy
     yield from statements.privacy_lines(ledger)
+    factor = math.exp(min(privacy.epsilon, 700))  # beyond, floats end
+    yield (
+        f"'Almost as likely' means: at most e^ε = {factor:.3g} times more or less"
+        " likely, except with probability δ"
+    )
+    yield (
+        f"It holds for people with at most {counted(privacy.rows_per_person, 'row')} in"
+        " the table; nothing checks how many they have."
+    )
+    yield f"It takes to be public: {'; '.join(ledger.public)}."
+    yield "Noise has no seed. The seed that rows are drawn with is no secret."
 
 
 FACTS: dict[str, Callable[[Certified], Facts]] = {

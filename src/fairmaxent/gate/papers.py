@@ -19,19 +19,28 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 import narwhals as nw
 
+from fairmaxent.data import frames
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.document import Block, Document, Listing, Note, Section, Table
 from fairmaxent.document.text import on_one_line, to_markdown
 from fairmaxent.document.words import capital, counted
-from fairmaxent.errors import InputError, Option, StorageError, did_you_mean
+from fairmaxent.errors import (
+    InputError,
+    Option,
+    StorageError,
+    did_you_mean,
+)
 from fairmaxent.files.content import file_sha256, read_content
+from fairmaxent.files.formats import read_table
 from fairmaxent.files.reading import Name
 from fairmaxent.files.write import time_of_writing
 from fairmaxent.fit.certified import Certified
+from fairmaxent.fit.statements import rate_text
+from fairmaxent.fit.verification import checked_data
 from fairmaxent.gate.audit import Audit, AuditRequest, people, ratios, unknown
 from fairmaxent.gate.facts import FACTS, Facts
 from fairmaxent.options import with_options_of
@@ -50,12 +59,19 @@ _WRITTEN = "Written"
 _ASKED = "Asked"
 _SEAL = "Seal"
 _BLANK = "0" * 64
+_VERIFY = "fairmaxent verify --document DOCUMENT FILE"
 _TO_WRITE = "To be written by "
 _QUESTION = re.compile(r"^\*\*([^:*]*):.*\*\*$", re.MULTILINE)  # and who answers it
-_STAMP = re.compile(rf'({_WRITTEN}|{_ASKED}|Data|Result): ([^;"\n]+)')
+_STAMP = re.compile(rf'({_WRITTEN}|{_ASKED}|Data|Result|Verify): ([^;"\n]+)')
 # what people write: lines of Markdown, and texts of JSON
 _QUOTED = re.compile(r"^>.*(?:\n+>.*)*", re.MULTILINE)
 _TEXT = re.compile(r'^( *"[^"]+": )"(?:[^"\\\n]|\\.)*"', re.MULTILINE)
+# what they may change besides, or add, because it has a form that is prescribed
+_ORGANISATION = '"creator": {\n  "@type": "sc:Organization",\n'
+_PERSON = '"creator": {\n  "@type": "sc:Person",\n'
+_PUBLISHED = re.compile(
+    r'^( "dateCreated": "[^"]*",\n) "datePublished": "\d{4}-\d\d-\d\d",\n', re.M
+)
 _HTML = re.compile(r"<[!/?a-zA-Z]")  # which could hide what follows
 
 Stamp = Mapping[str, str]  # what a document states beside what it is about
@@ -101,7 +117,10 @@ class Draft:
     @property
     def filing(self) -> tuple[tuple[str, str], ...]:
         """What identifies the document; the seal is filled in at the end."""
-        seal = f"SHA-256 {_BLANK}, of all that fairmaxent wrote here"
+        seal = (
+            f"SHA-256 {_BLANK}, of all that fairmaxent wrote here. It is no signature:"
+            " whoever writes another text can make another seal"
+        )
         return (*self.stamp.items(), (_SEAL, seal))
 
     def sealed(self) -> str:
@@ -111,9 +130,18 @@ class Draft:
 
 
 def document(
-    fit: Certified, kind: str, *, data: Name | None = None, result: Name | None = None
+    fit: Certified,
+    kind: str,
+    *,
+    data: Name | None = None,
+    result: Name | None = None,
+    verify: str = _VERIFY,
 ) -> str:
-    """Write a document about a fit, and about the files of its data and its result."""
+    """Write a document about a fit, and about the files of its data and its result.
+
+    Files that do not belong to the fit are refused. ``verify`` is the command that
+    makes the document again.
+    """
     if kind not in KINDS:
         raise InputError(f"there is no document {kind!r}; {did_you_mean(kind, KINDS)}")
     if KINDS[kind].about != "saved fit":
@@ -128,11 +156,29 @@ def document(
             Option("data"),
             " out",
         )
-    stamp = _written(kind)
-    for what, path in (("Data", data), ("Result", result)):
-        if path is not None:
-            stamp[what] = _identified(os.path.basename(path), file_sha256(path))
+    stamp = _written(kind, verify)
+    if data is not None:
+        checked_data(fit, read_table(data).frame)
+        stamp["Data"] = f"{_identified(data)}, which agrees with the fit"
+    if result is not None:
+        stamp["Result"] = f"{_identified(result)}, {_measured(fit, result)}"
     return _about_fit(KINDS[kind], fit, stamp).sealed()
+
+
+def _measured(fit: Certified, path: Name) -> str:
+    """How many rows a result has, and their rates, without weights.
+
+    A table with other columns or levels than those of the fit is refused.
+    """
+    frame = frames.open_frame(read_table(path).frame)
+    cells = fit.cells_of(fit.blocks.pool(fit.domain.encode(frame.to_native())))
+    rates = [
+        f"{kind.replace('_', ' ')} of {name} {rate_text(rate)}"
+        for kind, found in fit.problem.judged.rates(cells).items()
+        for name, rate in found.items()
+    ]
+    measured = quote(", ".join(rates), safe=" ,=()")
+    return f"{len(frame):,} rows: if each counts once, {measured}"
 
 
 @with_options_of(AuditRequest)
@@ -148,26 +194,30 @@ def audit(data: Any, request: AuditRequest) -> str:
     return audit_of(data, request)
 
 
-def audit_of(data: Any, request: AuditRequest) -> str:
+def audit_of(data: Any, request: AuditRequest, verify: str = _VERIFY) -> str:
     """Draft the numbers of an audit."""
     found = Audit.of(data, request)
-    stamp = _written("ll144") | {_ASKED: request.stated}
+    stamp = _written("ll144", verify) | {_ASKED: request.stated}
     if found.sha256 is not None:
-        stamp["Data"] = _identified(os.path.basename(data), found.sha256)
+        stamp["Data"] = _identified(data)
     return Draft(KINDS["ll144"], found, stamp).sealed()
 
 
-def _written(kind: str) -> dict[str, str]:
+def _written(kind: str, verify: str) -> dict[str, str]:
     date = f"{time_of_writing():%Y-%m-%d}"
-    return {_WRITTEN: f"{kind}, {date}, by fairmaxent {version('fairmaxent')}"}
+    written = f"{kind}, {date}, by fairmaxent {version('fairmaxent')}"
+    return {_WRITTEN: written, "Verify": verify}
 
 
-def _identified(name: str, sha256: str) -> str:
-    return f"{quote(name)}, SHA-256 {sha256}"
+def _identified(path: Name) -> str:
+    return f"{quote(os.path.basename(path))}, SHA-256 {file_sha256(path)}"
 
 
 def _about_fit(kind: Kind, fit: Certified, stamp: Stamp) -> Draft:
-    certificate = f"SHA-256 {fit.certificate.digest}"
+    certificate = (
+        f"SHA-256 {fit.certificate.digest}, of what the saved fit states, not of its"
+        " file"
+    )
     return Draft(kind, fit, {**stamp, "Certificate": certificate})
 
 
@@ -203,7 +253,7 @@ class Comparison:
         if not self.differences:
             unverified = "its date"
             if source == "saved fit":
-                unverified += ", and the digests of other files"
+                unverified += ", and what its head says of other files"
             return (
                 f"document {self.written}: made again from the {source}; every line"
                 f" agrees ({counted(self.unwritten, 'part')} still to be written by"
@@ -295,13 +345,14 @@ def verify_audit(path: Name, data: Any) -> Comparison:
     audited = Audit.of(data, request)
     stamp = filed.stamp | {_ASKED: request.stated}
     if audited.sha256 is not None and "Data" in stamp:
-        name = unquote(stamp["Data"].partition(", ")[0])
-        stamp["Data"] = _identified(name, audited.sha256)
+        name = stamp["Data"].partition(", ")[0]
+        stamp["Data"] = f"{name}, SHA-256 {audited.sha256}"
     return filed.compared(Draft(filed.kind, audited, stamp))
 
 
 def _differences(text: str, again: str) -> Iterator[Difference]:
     """The lines of a text that are not as made again, but for what people write."""
+    text = text.replace(_PERSON, _ORGANISATION, 1)
     found = text.rstrip("\n").split("\n")
     expected = _with_words(again, text).rstrip("\n").split("\n")
     matcher = difflib.SequenceMatcher(None, found, expected, autojunk=False)
@@ -316,6 +367,9 @@ def _differences(text: str, again: str) -> Iterator[Difference]:
 
 def _with_words(again: str, text: str) -> str:
     """The text made again, with what people wrote in the places for it."""
+    published = _PUBLISHED.search(text)
+    if published is not None:
+        again = again.replace(published[1], published[0], 1)
     answers = iter(_QUOTED.findall(text))
     texts = {match[1]: match[0] for match in _TEXT.finditer(text)}
 
@@ -365,7 +419,7 @@ def card(draft: Draft) -> str:
     """Markdown below a head for programs."""
     head = draft.kind.head | {"pretty_name": _name(draft.subject)}
     # JSON is YAML, too, whatever the names of columns hold.
-    lines = [f"{key}: {json_text(value, indent=0)}" for key, value in head.items()]
+    lines = [f'"{key}": {json_text(value, indent=0)}' for key, value in head.items()]
     return "\n".join(["---", *lines, "---", "", markdown(draft)])
 
 
@@ -400,7 +454,7 @@ def croissant(draft: Draft) -> str:
             "name": "table",
             "contentUrl": name,
             "encodingFormat": "text/csv",
-            "sha256": digest,
+            "sha256": digest[:64],
         }
         rows = {
             "@type": "cr:RecordSet",
@@ -459,5 +513,5 @@ def _filled(part: Mapping[str, Any], subject: Any) -> list[Block]:
 def _name(fit: Certified) -> str:
     return visible(
         f"{' and '.join(fit.roles.outcome_names)} by"
-        f" {', '.join(fit.roles.protected_names)}, made fair"
+        f" {', '.join(fit.roles.protected_names)}, changed by fairmaxent"
     )

@@ -9,7 +9,6 @@ import numpy as np
 
 from fairmaxent.data import frames
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.shareable import shareable
 from fairmaxent.data.table import (
     Axes,
     Codes,
@@ -22,13 +21,12 @@ from fairmaxent.data.table import (
 )
 from fairmaxent.engines.lazy_frame import (
     Lazy,
-    check_column,
     collect,
     fresh_name,
     open_lazy,
 )
 from fairmaxent.engines.rows import among, mass_on
-from fairmaxent.errors import InputError, LevelError, check_choice
+from fairmaxent.errors import InputError, check_choice
 from fairmaxent.evaluation.pooled import pool
 from fairmaxent.fairness.rates import (
     Rates,
@@ -303,46 +301,6 @@ def seen_mass(fit: Certified) -> float:
     """p*(S): the probability of the combinations of levels that the data have."""
     density = fit.distribution.density
     return mass_on(fit.table, density)
-
-
-def checked_data(fit: Certified, data: Any) -> Any:
-    """The table as the fit saw it; one that it was not made from is refused."""
-    if data is None:
-        return None
-    lazy = open_lazy(data)
-    if lazy is not None:  # its rows are counted, and not compared
-        for name in fit.columns:
-            check_column(lazy, name)
-        _check_rows(fit, int(collect(lazy.select(nw.len())).item()))
-        return data
-    try:
-        encoded = fit.domain.encode(data)
-    except LevelError:
-        if not fit.request.release:
-            raise
-        opened = frames.open_frame(data)
-        shared, _ = shareable(opened, fit.roles.names, fit.request.weight)
-        data = shared.to_native()
-        encoded = fit.domain.encode(data)
-    _check_rows(fit, len(encoded))
-    fitted = fit.distinct_rows
-    is_other = fit.blocks.pool(encoded) != fitted.codes[fitted.inverse]
-    others = np.flatnonzero(is_other.any(axis=1))
-    if len(others):
-        raise InputError(
-            f"row {others[0]} of data is not the row that the fit was made from (rows"
-            f" that differ: {len(others):,}); pass the table that it was made from, in"
-            " the same order"
-        )
-    return data
-
-
-def _check_rows(fit: Certified, rows: int) -> None:
-    if rows != fit.table.size:
-        raise InputError(
-            f"data has {rows} rows, but the fit was made from {fit.table.size}; pass"
-            " the table that it was made from"
-        )
 
 
 def _numbered(data: Any, sample: Any, names: NameList) -> tuple[Codes, Codes, Reals]:

@@ -24,6 +24,7 @@ from fairmaxent.fit.statements import (
     copies_sentence,
     promise,
 )
+from fairmaxent.fit.verification import checked_data
 from fairmaxent.options import with_options_of
 from fairmaxent.options.refusals import refuse
 from fairmaxent.plain_text import Values, plain_json
@@ -34,7 +35,6 @@ from fairmaxent.report.delivered import (
     DeliveredCosts,
     Mode,
     absences,
-    checked_data,
     copies,
     costs_of,
     deliver,
