@@ -190,6 +190,7 @@ def test_how_an_office_writes_is_in_the_draft_and_in_the_next_command(files):
     roles = ["--outcome", "hired", "--protected", "sex", "--favourable", "yes"]
     said = run("inspect", "data.csv", *roles, "--write-domain", "draft.toml")
     assert "must be public knowledge" in said
+    assert "says what a private fit would be worth, and spends nothing" in said
     command = said.partition("fairmaxent debias ")[2]
     assert (
         "--encoding cp1252 --skip-lines 2 --drop email --domain draft.toml --epsilon 1"

@@ -330,7 +330,8 @@ def _private_next(
     private = ["--domain", domain, "--epsilon", "1"]
     return next_step(
         "read the draft, change what is not public, and remove its line 'draft = true';"
-        " then make the table fair and private, with a report",
+        " 'inspect' with --domain and --epsilon 1 then says what a private fit would be"
+        " worth, and spends nothing. To make the table fair and private, with a report",
         ["debias", data, *given, *private, *outputs(data, form, is_private=True)],
     )
 
