@@ -40,7 +40,7 @@ def test_our_own_priors_conform(kind):
 
 
 def test_the_worked_example_conforms():
-    paper.check_prior(small())
+    paper.check_prior(small(), unpack=unpack)
 
 
 def broken(kind):
@@ -59,22 +59,33 @@ def broken(kind):
                 return replace(tilted, log_partition=tilted.log_partition + 1e-3)
             if kind == "levels":
                 return replace(tilted, parts=[part**1.01 for part in tilted.parts])
-            if kind in ("pairs", "joint", "draw", "roots"):
-                return type(kind, (Tilted,), {kind: wrong[kind]})(
+            if kind in wrong:
+                name, method = wrong[kind]
+                return type(kind, (Tilted,), {name: method})(
                     tilted.blocks, tilted.log_partition, tilted.parts
                 )
             return tilted
+
+        def pack(self):
+            stored = super().pack()
+            if kind == "pack":
+                stored["shares"] = stored["shares"][::-1]
+            return stored
+
+    def copying(self, roots, rng, *, spread=False):
+        """Details of the first row would be everybody's."""
+        drawn = Tilted.draw(self, roots, rng)
+        return replace(drawn, places=np.zeros(len(roots), dtype=int))
 
     def uniform(self, roots, rng, *, spread=False):
         others = [rng.integers(len(part), size=len(roots)) for part in self.parts[1:]]
         return paper.Drawn(np.column_stack([roots, *others]), np.full(len(roots), -1))
 
     wrong = {
-        "pairs": lambda self: np.outer(self.levels, self.levels),
-        "joint": lambda self, wanted: (
-            Tilted.joint(self, sorted(wanted)) if wanted else np.ones(())
-        ),
-        "draw": uniform,
+        "pairs": ("pairs", lambda self: np.outer(self.levels, self.levels)),
+        "joint": ("joint", lambda self, wanted: Tilted.joint(self, sorted(wanted))),
+        "draw": ("draw", uniform),
+        "places": ("draw", copying),
     }
     prior = small()
     return Wrong(prior.blocks, prior.shares)
@@ -90,11 +101,13 @@ def broken(kind):
         ("pairs", "pairs"),
         ("joint", "joint"),
         ("draw", "χ²"),
+        ("places", "places of draws"),
+        ("pack", r"unpack\(blocks, pack\(\)\)"),
     ],
 )
 def test_whatever_is_wrong_is_named(kind, message):
     with pytest.raises(AssertionError, match=message):
-        paper.check_prior(broken(kind))
+        paper.check_prior(broken(kind), unpack=unpack)
 
 
 def test_a_prior_is_checked_on_a_small_domain():

@@ -139,13 +139,13 @@ def divergence_in_memory(rows: Table, density: Density) -> float:
 # ---------------------------------------------------------------- conformance
 
 
-def check_prior(prior: Prior, *, seed: int = 0) -> None:
+def check_prior(prior: Prior, *, unpack: Any = None, seed: int = 0) -> None:
     """Compare a prior with the enumeration of a small domain.
 
     It must be normalised, and its tilts must have the right sums, derivatives (by
-    finite differences), tables and draws (by χ²). AssertionError says what is wrong.
-    Check what ``build`` returns when two or three columns are fitted: keep it in a
-    list.
+    finite differences), tables and draws (by χ²). With ``unpack``, what ``pack``
+    returns must give the same prior again. AssertionError says what is wrong. Check
+    what ``build`` returns when two or three columns are fitted: keep it in a list.
     """
     blocks = prior.blocks
     if np.prod(blocks.levels) > _MOST_POINTS:
@@ -155,22 +155,26 @@ def check_prior(prior: Prior, *, seed: int = 0) -> None:
     rng = np.random.default_rng(seed)
     points = np.indices(blocks.levels).reshape(len(blocks.levels), -1).T
     logs = prior.log_probability(points)
-    possible = np.exp(logs) > 0
-    _agree("the probabilities of all points", np.exp(logs).sum(), 1.0)
+    chances = np.exp(logs)
+    possible = chances > 0
+    _agree("the probabilities of all points", chances.sum(), 1.0)
     _agree("full_support", prior.full_support, possible.all())
     above = prior.log_floor() - logs[possible].min()
     _agree("log_floor", max(above, 0.0), 0.0)
     _agree("thinned(1)", prior.thinned(1).blocks.levels, blocks.levels)
+    if unpack is not None:
+        again = unpack(blocks, prior.pack())  # type: ignore[attr-defined]
+        _agree("unpack(blocks, pack())", again.log_probability(points), logs)
 
     free = rng.normal(size=blocks.width)
     excluding = free.copy()
     excluding[blocks.slices[-1].start] = -np.inf  # evidence
     for potentials in (np.zeros(blocks.width), free, excluding):
-        lifted = logs + sum(
-            part[codes]
-            for part, codes in zip(blocks.split(potentials), points.T, strict=True)
-        )
-        _check_tilt(prior.tilt(potentials), blocks, points, np.exp(lifted), rng)
+        lifted = Density(prior, potentials, 0.0).log_probability(points)
+        tilted = prior.tilt(potentials)
+        drawn = _check_tilt(tilted, blocks, points, np.exp(lifted), rng)
+        if not prior.rows:
+            _agree("places of draws", drawn.places, -1)
     nothing = prior.tilt(np.full(blocks.width, -np.inf))
     _agree("log_partition if nothing is left", nothing.log_partition, -np.inf)
     levels = prior.tilt(free).levels
@@ -182,7 +186,7 @@ def check_prior(prior: Prior, *, seed: int = 0) -> None:
 
 def _check_tilt(
     tilted: Tilted, blocks: Blocks, points: Codes, lifted: Reals, rng: Generator
-) -> None:
+) -> Drawn:
     """Sums, tables and draws of a tilt with these weights of all points."""
     exact = lifted / lifted.sum()
     starts = np.array([part.start for part in blocks.slices])
@@ -199,8 +203,8 @@ def _check_tilt(
     root = int(tilted.levels[blocks.slices[0]].argmax())
     expected = np.where(points[:, 0] == root, exact, 0.0)
     expected *= _DRAWS / expected.sum()
-    codes = tilted.draw(np.full(_DRAWS, root), rng).codes
-    cells = np.ravel_multi_index(tuple(codes.T), blocks.levels)
+    drawn = tilted.draw(np.full(_DRAWS, root), rng)
+    cells = np.ravel_multi_index(tuple(drawn.codes.T), blocks.levels)
     seen = np.bincount(cells, minlength=len(points))
     _agree("draws of what is impossible", seen[expected == 0].sum(), 0)
     many = expected >= _EXPECTED
@@ -208,6 +212,7 @@ def _check_tilt(
     freedom = int(many.sum())
     surprising = freedom + 5 * np.sqrt(2 * freedom) + 5
     _agree("χ² of draws", max(chi_square - surprising, 0.0), 0.0)
+    return drawn
 
 
 def _agree(what: str, found: Any, expected: Any) -> None:
