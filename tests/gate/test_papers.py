@@ -244,7 +244,8 @@ def test_missing_values_are_counted_by_group(papers):
             )
             assert line in text
     _, text = papers["plain", "article-10"]
-    assert "No column has missing values." in text
+    assert "- No column that is not named here has missing values.\n" in text
+    assert "is missing in" not in text
     assert "Missing" not in text
 
 
@@ -386,7 +387,9 @@ def test_the_rows_and_rates_of_a_result_are_stated(papers, models):
     rows = pl.read_csv(models / "plain rows_1.csv")
     good = rows.group_by("sex").agg((pl.col("income") == ">50K").mean())["income"]
     (line,) = re.findall(r"- Result: (.*)", text)
-    assert "50 rows: if each counts once, representation rate of sex" in line
+    assert (
+        "50 rows: of these alone, without weights, representation rate of sex" in line
+    )
     assert f"statistical rate of sex {good.min() / good.max():.4f}" in line
     assert "| statistical rate of sex | 1.0000 |" in text
     assert "In the distribution" in text
@@ -423,6 +426,44 @@ def test_what_privacy_promises_is_said_in_numbers(papers):
         r"statistical rate of sex \(of the data, with its noise: 0\.\d\d to", text
     )
     assert "noise: " not in papers["plain", "article-10"][1]
+
+
+def test_the_noise_of_the_shares_of_outcomes_is_said(models, papers):
+    fit = fairmaxent.load(models / "private.fme")
+    cell, _ = fit.certificate.privacy.count_ranges
+    # each of the two shares is a sum of two noisy cells, over a sum of four
+    share = fit.certificate.outcome_shares[0].before
+    exact = cell * np.sqrt(2 + 4 * share**2) / fit.certificate.rows
+    for kind in ABOUT_FITS:
+        text = papers["private", kind][1]
+        said = re.search(r"each outcome's share before is at most ± (.*?)%", text)
+        assert exact <= float(said[1]) / 100 <= 2 * exact
+        assert "outcome's share before" not in papers["plain", kind][1]
+        assert "The digest of the table is not stated" in text
+
+
+def test_copies_by_chance_are_counted(audited, papers):
+    """The share of drawn rows that equal a row of the data, exactly."""
+    rows = audited.table.collect().codes
+    assert len(rows) == 11
+    combinations = audited.distribution.joint(range(3))
+    real = audited.blocks.unpool(rows)
+    equal = sum(combinations[tuple(row)] for row in real)
+    assert audited.certificate.copied_share < equal
+    by_design = f"{percent(audited.certificate.copied_share)} of them are by design"
+    by_chance = f"by design or by chance, {percent(equal)} are expected to equal"
+    for kind in ABOUT_FITS:
+        text = audited.document(kind)
+        assert f"{by_design} copies of rows of the data; {by_chance}" in text
+        private = papers["private", kind][1]
+        assert "0.0% of them are by design" in private
+        assert "others may equal one by chance." in private
+
+
+def test_a_group_is_warned_of_by_how_much_its_rows_tell(papers):
+    """Not by their number: 32 rows may tell less than 30 that count alike."""
+    text = papers["plain", "card"][1]
+    assert "whose rows tell less than 30 rows that count alike" in text
 
 
 def test_outcomes_are_counted_before_and_after(papers):

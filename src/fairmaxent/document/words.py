@@ -18,8 +18,10 @@ def percent(share: float | None) -> str:
 
     >>> percent(0.2), percent(0.0002), percent(1e-7), percent(0.0), percent(None)
     ('20.0%', '0.02%', '<0.01%', '0.0%', '–')
+    >>> percent(math.nan)
+    '–'
     """
-    if share is None:
+    if share is None or math.isnan(share):
         return "–"
     if 0 < share < 0.0001:
         return "<0.01%"

@@ -5,20 +5,22 @@ Each fact is a function, found by its name in `papers.toml`.
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import repeat
 from typing import Any
 
 import numpy as np
 
+from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.table import Codes, Reals
 from fairmaxent.document import Block, Table
 from fairmaxent.document.words import capital, counted, percent
+from fairmaxent.engines.rows import mass_on
 from fairmaxent.errors import FairMaxEntError
 from fairmaxent.fit import statements
 from fairmaxent.fit.certified import Certified
-from fairmaxent.fit.facts import SMALL_GROUP
+from fairmaxent.fit.costs import FEWEST_ROWS
 from fairmaxent.fit.groups import changes_by_column
 from fairmaxent.fit.solved import missing_rows
 from fairmaxent.options.refusals import refuse
@@ -28,12 +30,13 @@ _ENDS = (0.025, 0.975)
 _MEANING = (
     "The representation rate is the size of the smallest group divided by that of the"
     " largest; the statistical rate is the lowest share of an outcome in any group"
-    " divided by the highest. 1 means that groups are equal; neither is a verdict."
-    " The fitted distribution is what the result is made from: weights have its shares,"
-    " and drawn or added rows have them up to whole rows, so that their rates are lower"
-    " or higher: those of a result file are stated at the head. The 95 % interval says"
-    " how far chance may have moved the share in a group of so many people; groups that"
-    f" rest on fewer than {SMALL_GROUP} rows are warned of as gaps or limitations."
+    " divided by the highest; the table of groups names the outcome. 1 means that"
+    " groups are equal; neither is a verdict. The fitted distribution is what the"
+    " result is made from: weights have its shares, and drawn or added rows have them"
+    " up to whole rows, so that their rates are lower or higher: those of a result file"
+    " are stated beside its digest. The 95 % interval says how far chance may have"
+    " moved the share in a group of so many people; groups whose rows tell less than"
+    f" {FEWEST_ROWS} rows that count alike are warned of as gaps or limitations."
 )
 _NOISY = (
     "The fit is private: numbers of the data are noisy. The noise (95 %) stands behind"
@@ -44,8 +47,10 @@ _EXPECTED = (
     "They are decisions about people of the data, each by a model that did not learn"
     " from that person. The expected rate is the mean, over simulated other people, of"
     " the lowest share of a group divided by the highest: chance alone makes it lower"
-    " than the shares below it divided by each other. How often the model decided for"
-    " each group before is not in the fit, only for all"
+    " than the shares below it divided by each other. The model learned from weights:"
+    " from rows that are drawn or added, it learns to decide somewhat differently. How"
+    " often it gave the good outcome to each group before is not in the fit, but how"
+    " often to all"
 )
 _HEADS = (
     "Group",
@@ -95,11 +100,14 @@ def _prepared(fit: Certified) -> Facts:
     """How columns were read: dropped, binned, merged."""
     certificate = fit.certificate
     dropped = ", ".join(certificate.left_out_columns) or "none"
-    yield f"Columns left out, as they look like identifiers or notes: {dropped}."
+    yield (
+        "Columns left out because their names or values look like identifiers, such as"
+        f" a number for each person, or like notes: {dropped}."
+    )
     for column in fit.domain.attributes:
         if column.edges is not None:
             yield f"{column.name} was read in {column.size} bins."
-    yield from (f"{capital(note)}." for note in certificate.notes)
+    yield from map(capital, certificate.notes)
 
 
 def _missing(fit: Certified) -> Facts:
@@ -113,21 +121,19 @@ def _missing(fit: Certified) -> Facts:
     table = fit.table.collect()
     codes = fit.blocks.unpool(table.codes)
     attributes = fit.domain.attributes
-    with_gaps = [
-        index for index, one in enumerate(attributes) if one.missing is not None
-    ]
     rows: list[tuple[str, ...]] = []
-    for index in with_gaps:
-        column = attributes[index]
+    for index, column in enumerate(attributes):
+        if column.missing is None:
+            continue
         lacking = np.where(codes[:, index] == column.missing, table.rows, 0)
         share = percent(float(lacking.sum() / table.size))
         yield f"{column.name} is missing in {lacking.sum():,.0f} rows ({share})."
-        among = [one for one in fit.recorded.protected if one != index]
-        for group, people, without in _by_group(fit, codes, among, table.rows, lacking):
-            row = (column.name, group, f"{without:,.0f}", percent(without / people))
-            rows.append(row)
-    others = " other" if with_gaps else ""
-    yield f"No{others} column has missing values."
+        for other in fit.recorded.protected:
+            if other != index:
+                groups = codes[:, other]
+                counts = _by_group(attributes[other], groups, table.rows, lacking)
+                rows += [(column.name, *count) for count in counts]
+    yield "No column that is not named here has missing values."
     if rows:
         heads = ("Column", "Group", "Missing", "Share of the group")
         yield Table("Missing values by group", heads, tuple(rows))
@@ -138,15 +144,14 @@ def _missing(fit: Certified) -> Facts:
 
 
 def _by_group(
-    fit: Certified, codes: Codes, among: Sequence[int], rows: Reals, lacking: Reals
-) -> Iterator[tuple[str, float, float]]:
-    """Each group, its people, and how many of them lack a value."""
-    for index in among:
-        people = np.bincount(codes[:, index], rows)
-        without = np.bincount(codes[:, index], lacking)
-        for level in np.flatnonzero(people).tolist():
-            group = fit.domain.attributes[index].describe(level)
-            yield group, float(people[level]), float(without[level])
+    column: Attribute, groups: Codes, rows: Reals, lacking: Reals
+) -> Iterator[tuple[str, str, str]]:
+    """Each group, how many of its people lack a value, and their share."""
+    people = np.bincount(groups, rows)
+    without = np.bincount(groups, lacking)
+    for level in np.flatnonzero(people).tolist():
+        share = percent(float(without[level] / people[level]))
+        yield column.describe(level), f"{without[level]:,.0f}", share
 
 
 def _rates(fit: Certified) -> Facts:
@@ -154,6 +159,9 @@ def _rates(fit: Certified) -> Facts:
     yield _MEANING
     if fit.certificate.privacy is not None:
         yield _NOISY
+        # of half of the cells, and of all of them in what their sum is divided by
+        noise = _noise(fit, 1.5 * fit.problem.cells().size, fit.certificate.rows)
+        yield f"The noise of each outcome's share before is at most{noise}."
     lines = [
         replace(line, label=f"{line.label}{noise}", slack=None)
         for line, noise in zip(
@@ -201,17 +209,12 @@ def _groups(fit: Certified) -> Facts:
             percent(change.share_before) + _noise(fit, of_share, fit.certificate.rows),
             percent(change.share_after),
             change.about,
-            _percent(change.rate_before) + _noise(fit, cells, change.rows),
+            percent(change.rate_before) + _noise(fit, cells, change.rows),
             interval,
-            _percent(change.rate_after),
+            percent(change.rate_after),
         )
         rows.append(row)
     yield Table("Groups", _HEADS, tuple(rows))
-
-
-def _percent(rate: float) -> str:
-    """A rate; a dash in a group that nobody is in."""
-    return percent(None if math.isnan(rate) else rate)
 
 
 def _decisions(fit: Certified) -> Facts:
@@ -231,14 +234,23 @@ def _delivered(fit: Certified) -> Facts:
     """The three results that a fit has, and what each would be."""
     certificate = fit.certificate
     yield (
-        "A fit has up to three results. The head has the rows and the rates of the one"
-        " that was delivered, if its file was named; people write which it is."
+        "A fit has up to three results. The rows and the rates of the one that was"
+        " delivered stand beside its digest, if its file was named; people write which"
+        " it is. The rates of a file of weights or of rows to add are not those of its"
+        " use, in which weights count, or the rows of the data do too."
     )
+    by_chance = "others may equal one by chance"
+    if certificate.privacy is None:
+        equal = percent(mass_on(fit.table, fit.distribution.density))
+        by_chance = (
+            f"by design or by chance, {equal} are expected to equal a row of the data"
+            " as it was read, with numbers in bins"
+        )
     yield (
         f"New rows: drawn from the fitted distribution, {certificate.rows:,} unless"
-        f" another number is asked for. {percent(certificate.copied_share)} of them"
-        " repeat a row of the data by design; others may by chance, where few"
-        " combinations are possible."
+        f" another number is asked for. {percent(certificate.copied_share)} of them are"
+        f" by design copies of {statements.copies_of(certificate.redrawn)[0]};"
+        f" {by_chance}."
     )
     impossible = "Weights and rows to add: not possible for this fit."
     try:
@@ -288,7 +300,10 @@ def _privacy(fit: Certified) -> Facts:
         " the table; nothing checks how many they have."
     )
     yield f"It takes to be public: {'; '.join(ledger.public)}."
-    yield "Noise has no seed. The seed that rows are drawn with is no secret."
+    yield (
+        "Noise has no seed. The seed that rows are drawn with is no secret. The digest"
+        " of the table is not stated: it would give away what the fit hides."
+    )
 
 
 FACTS: dict[str, Callable[[Certified], Facts]] = {

@@ -178,7 +178,7 @@ def _measured(fit: Certified, path: Name) -> str:
         for name, rate in found.items()
     ]
     measured = quote(", ".join(rates), safe=" ,=()")
-    return f"{len(frame):,} rows: if each counts once, {measured}"
+    return f"{len(frame):,} rows: of these alone, without weights, {measured}"
 
 
 @with_options_of(AuditRequest)
@@ -460,6 +460,7 @@ def croissant(draft: Draft) -> str:
             "@type": "cr:RecordSet",
             "@id": "rows",
             "name": "rows",
+            "description": "The columns that the fit read; weights are not among them.",
             "field": [*map(_field, draft.subject.domain.attributes)],
         }
         record["distribution"] = [file]
