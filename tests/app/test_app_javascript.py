@@ -228,6 +228,21 @@ def test_the_sentence_names_both_sides_and_sums_the_rest(tmp_path):
     assert told["two"][1] == "It costs 3\u00a0% of your data."
 
 
+def test_the_largest_weight_has_the_digits_that_tell_it_from_the_price(tmp_path):
+    script = """
+import { price, priceInFull } from "./people.js";
+console.log(JSON.stringify(data.map((see) => [price(see), priceInFull(see)])));
+"""
+    see = {"rows": 1679, "worth": 1679, "effective_rows": 1658, "changed_people": 0}
+    told = run(tmp_path, script, [{**see, "heaviest": 1.27}, {**see, "heaviest": 12.3}])
+    assert told[0] == [
+        "It costs 1.3\u00a0% of your data.",
+        "1,679 rows count like 1,658: some count more than others, none more than"
+        " 1.27 times.",
+    ]
+    assert told[1][1].endswith("none more than 12.3 times.")
+
+
 def test_for_a_model_the_sentence_is_about_its_decisions(tmp_path):
     shares = {"f": 0.31, "m": 0.33, "others": 0.32}
     groups = [group(name, 0.3, 0.3, decided=share) for name, share in shares.items()]

@@ -70,6 +70,28 @@ def test_see_counts_as_it_shows_and_leaves_nobody_out_silently(page, tmp_path):
         assert page.problems == []
 
 
+def test_expected_copies_are_a_column_once_all_rows_are_fitted(page, people_app):
+    def columns():
+        unfold(page)
+        table = page.get_by_role("region", name="Costs of each group")
+        heads = table.locator("thead th").all_inner_texts()
+        return {
+            head: [cells[place] for cells in lines_of(table).values()]
+            for place, head in enumerate(heads[1:])
+        }
+
+    known = columns()
+    assert list(known) == ["rows", "effective rows", "largest weight"]
+    page.get_by_role("button", name="Make the files").click()
+    page.wait_for_selector("#files a")
+    answered(page)
+    whole = columns()
+    copies = whole.pop("expected copies")
+    assert all(float(one) > 0.5 for one in copies)
+    assert whole == known
+    assert page.problems == []
+
+
 def test_an_older_result_is_marked_and_cannot_be_taken(page, people_app):
     page.locator("#more summary", has_text="Wanted shares").click()
     page.get_by_label("Choose the shares of").select_option("sex")

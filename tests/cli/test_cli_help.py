@@ -42,6 +42,12 @@ def options_of(command):
     ]
 
 
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_help_names_no_page_that_is_not_installed(command):
+    result = CliRunner().invoke(group, [command, "--help"])
+    assert not re.search(r"\b(docs|questions|reference|coming-from)/", result.stdout)
+
+
 def test_the_main_options_come_first_and_the_rest_is_under_headings_that_say_what_it_is_about():
     headings = sections("debias")
     assert next(iter(headings)) == "Options"

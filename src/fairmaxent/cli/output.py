@@ -342,7 +342,7 @@ class OutputOptions(FileOptions):
             "top-up": "only the rows to add to yours",
         },
         choice_help={
-            "rows": "To train on instead of yours.",
+            "rows": "To train on, in place of your rows.",
             "weights": "For learners that take sample weights.",
             "top-up": "To train on both.",
         },

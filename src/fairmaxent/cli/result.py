@@ -461,7 +461,7 @@ def after_debias(
                 command += ["--estimate", "rows"]
         return next_step(why, [*command, "-o", name_for(wanted.save, "report.html")])
     uses = {
-        "rows": "use these rows instead of yours",
+        "rows": "use these rows in place of yours",
         "weights": (
             f"pass the column {wanted.weight_name!r} as sample weights when you train a"
             " model"

@@ -111,9 +111,13 @@ function costs(see) {
       ? [[`${whole(see.changed_people)} (${percent(see.changed_people / see.rows)})`,
         "people get another outcome than they have in your data"]] : []),
   ];
-  const row = ([isBeyond, name, count, ...more]) =>
-    marked(isBeyond ? "short" : null, [name, whole(count), ...more.map(times)]);
-  const heads = ["Group", "rows", "effective rows", "largest weight", "expected copies"];
+  // the last is not known before all rows are fitted
+  const heads = ["Group", "rows", "effective rows", "largest weight", "expected copies"]
+    .slice(0, see.copied_share === null ? 4 : 5);
+  const row = ([isBeyond, ...cells]) => {
+    const [name, count, ...more] = cells.slice(0, heads.length);
+    return marked(isBeyond ? "short" : null, [name, whole(count), ...more.map(times)]);
+  };
   return [h("h3", null, "What it costs"),
     h("dl", { class: "tiles" }, tiles.map(([value, what]) =>
       h("div", null, h("dt", null, what), h("dd", null, value)))),

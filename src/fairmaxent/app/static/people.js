@@ -1,7 +1,8 @@
 // @ts-check
 // What happens to people, in whole people and in words: both sides, and the price.
 
-import { amounts, percent, roughly, short, times, together, whole, wholes } from "./format.js";
+import { amounts, hundredths, percent, roughly, short, times, together, whole,
+  wholes } from "./format.js";
 
 // ---------------------------------------------------------------- names
 
@@ -192,8 +193,9 @@ export function price(see) {
 
 // The same in full, for those who want to know how.
 export function priceInFull({ rows, worth, effective_rows: left, heaviest }) {
+  const most = heaviest < 10 ? hundredths(heaviest) : times(heaviest); // unlike the price
   const wasLess = Math.round(worth) < rows ? `, which counted like ${whole(worth)} before,` : "";
   const largest = heaviest === null ? ""
-    : `: some count more than others, none more than ${times(heaviest)} times`;
+    : `: some count more than others, none more than ${most} times`;
   return `${whole(rows)} rows${wasLess} count like ${whole(left)}${largest}.`;
 }

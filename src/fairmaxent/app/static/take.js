@@ -39,7 +39,8 @@ function useOf({ mode, release, model }) {
 const WHY = {
   train: "A new file of rows drawn from yours: use it in place of your file. A model may bring " +
     "the gap back: name yours, and the table is made for it.",
-  model: "Your rows, made for this model: trained on them with their weights, it decides equally.",
+  model: "Your rows, made for this model: trained on them with their weights, it decides nearly " +
+    "equally.",
   weigh: "Your rows stay as they are and get a column of weights: use it in every table.",
   publish: "New rows without a copy of anybody's row; rare values are merged.",
   private: "A private result is always new rows.",
@@ -69,7 +70,7 @@ function uses() {
 
 // What each file is for.
 const FOR = {
-  "New rows": { train: "to train on, instead of yours", publish: "to publish" },
+  "New rows": { train: "to train on, in place of your file", publish: "to publish" },
   "Your rows with weights": { train: "to train on, with the weights",
     weigh: "weigh them in every table" },
   "Saved fit": "more rows and reports, whenever you want",
