@@ -156,6 +156,7 @@ def test_tiny_groups_are_set_apart(rows, good):
         "Too little is known to say anything about 4 people with sex 'X' and 3 people"
         " with "
     )
+    assert repr(look).count("Too little is known") == 1
 
 
 def test_without_a_good_outcome_each_is_compared_once():

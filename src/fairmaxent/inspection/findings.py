@@ -212,7 +212,7 @@ def inspection_sections(
         blocks: tuple[Block, ...] = (_rates(one),)
         if one.strata:
             blocks = (*blocks, *_strata(one, inspection.within))
-        if one.verdict.details:
+        if one.verdict.headline and one.verdict.details:  # else they are the answer
             blocks = (*blocks, Paragraph(one.verdict.details))
         seen.append((one.name, blocks))
     if inspection.groupings:
