@@ -1,6 +1,7 @@
 """Private fits and rows to share, on the command line."""
 
 import json
+import re
 from unittest.mock import Mock
 
 import numpy as np
@@ -57,11 +58,15 @@ def test_a_private_fit_from_file_to_file(files):
     said = run("debias", "data.csv", *ROLES, "--epsilon", 2, "--domain", "domain.toml", "-o", "new.csv",
                "--save", "m.fme", "--report", "r.md")  # fmt: skip
     assert "Private with ε = 2, δ = 1e-09" in said
+    assert "at most e^2 times (e is 2.7) more or less likely" in said
     assert "it holds no row of the data" in said
     rows = polars.read_csv(files / "new.csv")
     assert rows.columns == people().columns
     report = (files / "r.md").read_text(encoding="utf-8")
     assert "It is private with ε = 2" in report
+    assert re.search(
+        r"Of 100 people with sex = ., \d+ have hired = yes by noisy", report
+    )
     assert "| hired × sex | discrete Gaussian |" in report
     assert "**Running it again spends another ε = 2. More rows" in report
     assert (
@@ -106,17 +111,13 @@ def test_nothing_is_paid_for_twice(files, monkeypatch):
     monkeypatch.setattr(
         result, "make_result", Mock(side_effect=StorageError("the disk is full"))
     )
-    said = run(
-        *args,
-        2,
-        "-o",
-        "late.csv",
-        "--save",
-        "kept.fme",
-        "--ledger",
-        "other.json",
-        code=5,
+    late = [*args, 2, "-o", "late.csv", "--save", "kept.fme"]
+    # another ledger would not know of the budget
+    assert "has private fits of the same people" in run(
+        *late, "--ledger", "other.json", code=2
     )
+    run("ledger", "data.csv.ledger.json", "--budget", 9)
+    said = run(*late, "--ledger", "./data.csv.ledger.json", code=5)
     assert "what was paid for is in kept.fme: 'fairmaxent sample'" in said
     run("verify", "kept.fme")
     made = {
@@ -127,7 +128,6 @@ def test_nothing_is_paid_for_twice(files, monkeypatch):
         "new.csv",
         "new.fme",
         "data.csv.ledger.json",
-        "other.json",
     }
     assert {path.name for path in files.iterdir()} == {"data.csv", "domain.toml", *made}
 

@@ -6,6 +6,7 @@ import csv
 import datetime as dt
 import io
 import random
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -13,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import pages
-from fairmaxent import InputError
+from fairmaxent import Domain, InputError
 from fairmaxent.data.limits import max_memory
 from fairmaxent.errors import ColumnError, LimitError, StorageError
 from fairmaxent.files.formats import (
@@ -149,6 +150,21 @@ def test_the_decimal_mark_can_be_said(put):
     ].to_list() == ["1,5", "2,5"]
     with pytest.raises(InputError, match="decimal is ';'"):
         read_table(path, FileReading(decimal=";"))
+
+
+def test_a_declaration_says_how_a_text_writes_numbers_and_gaps(put, tmp_path):
+    """In a typed file, a text may be a number that a library wrote, with a point."""
+    cells = ["1.234", "37,5", "NA", "", "7"]
+    declared = Domain.declare(
+        levels={"a": ["x"]}, edges={"b": [0, 5000]}, missing=["b"], decimal=","
+    )
+    declared = replace(declared, undeclared="drop")
+    text = "".join(f"x;{cell}\n" for cell in cells)
+    read = read_table(put(f"a;b\n{text}"), declaration=declared).frame
+    assert read["b"].to_list() == [37.5, None, None, 7]
+    pl.DataFrame({"a": ["x"] * 5, "b": cells}).write_parquet(tmp_path / "b.parquet")
+    read = read_table(tmp_path / "b.parquet", declaration=declared).frame
+    assert read["b"].to_list() == [1.234, 37.5, 7]
 
 
 def test_markers_of_missing_values_can_be_chosen(put):

@@ -150,6 +150,17 @@ def test_nothing_in_a_ledger_depends_on_the_rows(path, monkeypatch):
     assert contents[0] == contents[1]
 
 
+def test_a_fit_is_written_down_before_its_first_noisy_number(path, monkeypatch):
+    class Looking(Seeded):
+        def counts(self, table, scale):
+            assert len(Spending(path).account().fits) == 1
+            return super().counts(table, scale)
+
+    monkeypatch.setattr(pipeline, "OpenDP", lambda: Looking(0))
+    fitted(path, epsilon=1.0)
+    assert len(Spending(path).account().fits) == 1
+
+
 def pays(path, times):
     for number in range(times):
         Spending(path).pay(Privacy(epsilon=1.0), f"{os.getpid()} {number}")
@@ -297,7 +308,7 @@ def test_a_damaged_ledger_or_a_place_that_cannot_be_written_is_refused_and_stays
         with pytest.raises(
             StorageError,
             match=(
-                r"cannot be read, so what was spent is not known .* restore it from a"
+                r"cannot be read, so what was spent is not known .* or name another ledger"
             ),
         ):
             fitted(path, epsilon=1.0)

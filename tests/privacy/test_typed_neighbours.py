@@ -28,7 +28,7 @@ from fairmaxent.cli.config import domain_text
 from fairmaxent.cli.group import group
 from fairmaxent.data.domain import bound
 from fairmaxent.data.frames import open_frame
-from fairmaxent.data.reading import declared_rows
+from fairmaxent.data.reading import UNDECLARED, DeclaredColumn, declared_rows
 from fairmaxent.errors import FairMaxEntError, InputError
 from fairmaxent.files import formats
 from quiet import Recording
@@ -425,6 +425,47 @@ def test_engines_read_rows_as_they_are_read_in_memory(recording, numbers):
                 continue
             for each in said.values():
                 np.testing.assert_equal(each, said["polars"])
+
+
+# ---------------------------------------------------------------- one cell
+
+DAY = dt.date(2001, 1, 5)
+MIDNIGHT = dt.datetime(2001, 1, 5)
+# What is declared of a column, how a cell may come, and what it means.
+MEANT = [
+    ({"levels": [False, True]}, [True, 1, 1.0, "true", " True ", "1", b"1"], True),
+    ({"levels": [0, 1]}, [False, 0, -0.0, "false", "0.0", 0j, Decimal(0)], 0),
+    ({"levels": ["1", "2"]}, [2, 2.0, "2", "2.0", b"2", np.int8(2)], "2"),
+    ({"levels": ["true", "no"]}, [True, 1, "TRUE"], "true"),
+    ({"levels": [0.7, 1.5]}, [0.7, np.float32(0.7), "0.7", Decimal("0.7")], 0.7),
+    ({"levels": [DAY]}, [DAY, MIDNIGHT, "2001-01-05", "2001-01-05 00:00"], DAY),
+    ({"levels": ["2001-01-05"]}, [DAY, MIDNIGHT, b"2001-01-05"], "2001-01-05"),
+    ({"levels": ["x", "y"]}, ["z", 1, [1], {}, None, "", object()], UNDECLARED),
+    ({"levels": [1, 2]}, [3, "1,0", "one", b"\xff", 1 + 1j, True + 2], UNDECLARED),
+    ({"edges": [0, 5, 9]}, [7, 7.0, "7", "7e0", b" 7 ", Decimal(7), 7 + 0j], 7),
+    ({"edges": [0, 5, 9]}, [True, "true"], 1),
+    ({"edges": [0, 5, 9]}, [DAY, "x", "7,0", None, dt.time(7)], UNDECLARED),
+    (
+        {"edges": [dt.datetime(2020, 1, 1), dt.datetime(2021, 1, 1)]},
+        [NOON, "2020-06-01 12:30", NOON.replace(tzinfo=dt.UTC)],
+        NOON,
+    ),
+    (
+        {"edges": [dt.datetime(2020, 1, 1), dt.datetime(2021, 1, 1)]},
+        [NOON.replace(tzinfo=ZONE), "2020-06-01T12:30:00+02:00"],
+        NOON - dt.timedelta(hours=2),
+    ),
+]
+
+
+@pytest.mark.parametrize(("declared", "cells", "meant"), MEANT)
+def test_a_cell_means_the_same_in_whatever_type_it_comes(declared, cells, meant):
+    declaration = Domain.declare(**{kind: {"a": it} for kind, it in declared.items()})
+    column = DeclaredColumn("a", declaration)
+    for cell in cells:
+        read = column.read(cell)
+        assert read == meant, (cell, read)
+        assert type(read) is type(meant) or "edges" in declared, (cell, read)
 
 
 # ---------------------------------------------------------------- types that told

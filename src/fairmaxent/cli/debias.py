@@ -170,11 +170,17 @@ def _ledger(
     """
     if not asked.has("epsilon"):
         return None
-    ledger = asked.values["ledger"] or ledger_beside(data)
+    beside = ledger_beside(data)
+    ledger = asked.values["ledger"] or beside
     if ledger is None:
         return None
-    others = [Path(target).resolve() for target in wanted.targets]
-    if Path(ledger).resolve() in others:
+    place = os.path.realpath(ledger)
+    if beside and place != beside and os.path.exists(beside):
+        raise click.UsageError(
+            f"{beside} has private fits of the same people, which another ledger would"
+            " not add up; leave --ledger out, or move that file there"
+        )
+    if place in map(os.path.realpath, wanted.targets):
         raise click.UsageError(
             f"{ledger} is the ledger, and would be written twice; name another file"
             " with --ledger"

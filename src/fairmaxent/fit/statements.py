@@ -412,9 +412,9 @@ def copies_sentence(drawn: str, facts: UnderivedFacts, spell: Spell = str) -> st
 def promise(ledger: Ledger) -> str:
     """What a private fit promises, in a sentence."""
     return (
-        f"private with {ledger.privacy}: whatever anybody learns from this result, they"
-        " would almost as likely have learned it if any one person had not been in the"
-        " table"
+        f"private with {ledger.privacy}: if any one person had not been in the table,"
+        " whatever anybody learns from this result would have been at most"
+        f" e^{ledger.privacy.epsilon:g} times (e is 2.7) more or less likely"
     )
 
 

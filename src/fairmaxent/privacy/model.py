@@ -73,7 +73,7 @@ def on_simplex(counts: Reals, total: Reals | float) -> Reals:
     Along the last axis: max(counts − θ, 0) for the θ that gives the total, found among
     the sorted counts (Held, Wolfe and Crowder 1974).
     """
-    totals = np.broadcast_to(np.asarray(total, dtype=float), counts.shape[:-1])
+    totals = np.broadcast_to(total, counts.shape[:-1])
     falling = -np.sort(-counts, axis=-1)
     excess = np.cumsum(falling, axis=-1) - totals[..., None]
     excess = excess / np.arange(1, counts.shape[-1] + 1)
@@ -504,8 +504,7 @@ def check_visible(model: PrivateModel, roles: Roles) -> None:
         if np.count_nonzero(rows >= 1) < 2:
             raise InfeasibleError(
                 f"the noise of ε = {model.ledger.privacy.epsilon:g} hides which levels"
-                f" of {name!r} there are (about {model.rows:,} rows were counted); use"
-                " a larger ",
+                f" of {name!r} there are; use a larger ",
                 Option("epsilon"),
                 ", or a larger table",
             )

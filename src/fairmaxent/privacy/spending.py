@@ -230,8 +230,7 @@ class Spending:
             raise StorageError(
                 f"the ledger {self.path} cannot be read, so what was spent is not known"
                 f" ({first_line(problem)}). It is left as it is: restore it from a"
-                " copy, or name another one with ",
-                Option("ledger"),
+                " copy, or name another ledger"
             ) from problem
 
     def _write(self, account: Account) -> None:

@@ -181,7 +181,10 @@ def _groups(report: Report) -> tuple[str, tuple[Block, ...]]:
     label = f"How often each group has {short_name(outcome)}"
     shown = [change for change in groups if change in kept]
     outcomes = {change.about for change in report.groups}
-    return _in_people(by_column[column, outcome]), (
+    people = _in_people(by_column[column, outcome])
+    if report.certificate.privacy is not None:
+        people = people.replace("in the data", "by noisy counts")
+    return people, (
         outcome_table(label, shown, _about_groups(report)),
         *_hidden(len(groups), len(shown), "group"),
         *_hidden(len(outcomes), 1, "outcome"),
