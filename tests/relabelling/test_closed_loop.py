@@ -481,11 +481,12 @@ class Counted:
         return np.random.default_rng(len(self.rows)).random(len(rows))
 
 
+@pytest.mark.parametrize("sees_group", [True, False])
 @pytest.mark.parametrize("most", [10_000, 200])
-def test_trainings_are_counted_in_those_on_everybody(most, monkeypatch):
+def test_trainings_are_counted_in_those_on_everybody(most, sees_group, monkeypatch):
     monkeypatch.setattr(closed_loop, "MOST_SEARCHED", most)
     monkeypatch.setattr(Counted, "people", [])
-    task = hiring_task(hiring(1, rows=600), Counted)
+    task = hiring_task(hiring(1, rows=600), Counted, sees_group=sees_group)
     found = search(replace(task, advise=Counted))
     assert found.trainings == pytest.approx(sum(Counted.people) / 600, abs=0.1)
     assert max(Counted.people) == 600
