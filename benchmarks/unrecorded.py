@@ -7,11 +7,16 @@ often the test of the assumption rejects; and whether bounds hold. "error before
 root of the mean squared error of the estimate before. In "census columns", people are
 those of a shipped table, and p is predicted from schooling, marriage and birthplace.
 
+"known rates" is what weights reach if P(y | g) is the true one, and "no prior" if it is
+learned by plain maximum likelihood. "drawn again" is what the weights of p would reach
+if the groups were drawn again by p: what chance leaves, as nobody knows who is where.
+
 "speed" has the CPU seconds of a fit of a million people, each beside a plain fit.
 
     python benchmarks/unrecorded.py --populations 100 --processes 8
 
-writes `benchmarks/unrecorded.json`.
+writes `benchmarks/unrecorded.json`. In pieces: `--kept FILE --seconds 400`, again and
+again.
 """
 
 import argparse
@@ -28,6 +33,8 @@ import polars as pl
 from numpy.random import Generator
 
 from fairmaxent import InfeasibleError, Likely, datasets, debias, inspect
+from fairmaxent.errors import SolverError
+from fairmaxent.fairness.likely import People, _Combination, likely_factors
 
 SHARES = np.array([0.14, 0.05, 0.14, 0.67])
 RATES = np.array([0.49, 0.30, 0.24, 0.42])
@@ -35,11 +42,14 @@ GROUPS = ("a", "b", "c", "d")
 COLUMNS = {group: f"p_{group}" for group in GROUPS}
 NAMES = 3000
 REFUTED = 0.05
+NO_PRIOR = 0.01  # people: a prior that hardly counts
 Population = tuple[Any, Any, Any]  # groups, outcomes, p
 Task = tuple[str, int, int]  # what tells the group, how many people, a seed
 # How different names of groups are: the likeliest group is right for so many people.
 STRENGTHS = {"strong (97 %)": 3.2, "middling (90 %)": 2.15, "weak (69 %)": 0.8}
 SIZES = (6000, 30_000)
+LOOK = "only looked at: "
+CHUNK = 8  # populations, after which a call may end
 MANY = 1_000_000  # people, whose fit is timed
 SEVERAL = 6  # groups of them
 
@@ -101,7 +111,7 @@ def true_rate(group: Any, paid: Any, weights: Any) -> float:
     return float(rates.min() / rates.max())
 
 
-def measured(task: Task) -> tuple[str, int, dict[str, float]]:
+def measured(task: Task) -> dict[str, float]:
     """One population, made fair three ways."""
     kind, people, seed = task
     warnings.simplefilter("ignore")
@@ -127,6 +137,7 @@ def measured(task: Task) -> tuple[str, int, dict[str, float]]:
         else:
             fits[told_by] = fit
             found[told_by] = true_rate(group, paid, fit.weights())
+    found |= best_possible(told, paid, group, chances)
     chosen = fits[told]
     likely = chosen.certificate.likely
     (before,) = likely.before
@@ -142,10 +153,43 @@ def measured(task: Task) -> tuple[str, int, dict[str, float]]:
         low, high = rate.bounds
         found[f"{name} is within bounds"] = bool(low <= truths[name] <= high)
     found["rejected"] = bool(likely.contradiction < REFUTED)
-    return kind, people, found
+    return found
 
 
-def before_alone(task: Task) -> tuple[str, int, dict[str, float]]:
+def best_possible(told: str, paid: Any, group: Any, chances: Any) -> dict[str, float]:
+    """What weights reach that know more, or as much as there is to know."""
+    count = np.ones(len(paid))
+    people = People.of(chances, paid.astype(int), (1, 2), count, count)
+    if told == "columns":
+        weights = fair_weights(people, people.chances)
+        rng = np.random.default_rng(0)
+        again = []
+        for _ in range(10):
+            drawn = (rng.random((len(paid), 1)) > chances.cumsum(axis=1)).sum(axis=1)
+            again.append(true_rate(np.minimum(drawn, 3), paid, weights))
+        return {"drawn again": float(np.mean(again))}
+    combination = _Combination.of(people, 0)
+    learned = combination.mode(NO_PRIOR, combination.begin).rates
+    known = np.stack([1 - RATES, RATES])
+    reached = {}
+    for name, rates in {"no prior": learned, "known rates": known}.items():
+        try:
+            weights = fair_weights(people, people.memberships(rates[None]))
+        except SolverError:  # without a prior, rates of weak names may be 0
+            reached[name] = np.nan
+        else:
+            reached[name] = true_rate(group, paid, weights)
+    return reached
+
+
+def fair_weights(people: People, memberships: Any) -> Any:
+    """Weights that make outcomes and groups independent, if people belong so."""
+    table = people.table(memberships, people.weight)[0]
+    fair = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
+    return likely_factors(people, memberships, fair[None])[people.place]
+
+
+def before_alone(task: Task) -> dict[str, float]:
     """What is said of one population of names, without making it fair."""
     kind, people, seed = task
     rng = np.random.default_rng([seed, people, 1])
@@ -156,13 +200,12 @@ def before_alone(task: Task) -> tuple[str, int, dict[str, float]]:
     (rate,) = look.likely.before
     truth = true_rate(group, paid, np.ones(people))
     low, high = rate.interval
-    found = {
+    return {
         "before": truth,
         "before expected": rate.expected,
         "before is inside": bool(low <= truth <= high),
         "rejected": bool(look.likely.contradiction < REFUTED),
     }
-    return kind, people, found
 
 
 def speed() -> dict[str, float]:
@@ -211,6 +254,24 @@ def summary(found: list[dict[str, float]]) -> dict[str, float]:
     return {"populations": len(found), **{k: round(v, 4) for k, v in means.items()}}
 
 
+def done_before(kept: Path | None) -> dict[Task, dict[str, float]]:
+    """What earlier calls found, by task."""
+    found: dict[Task, dict[str, float]] = {}
+    if kept is not None and kept.exists():
+        for line in kept.read_text(encoding="utf-8").splitlines():
+            *task, numbers = json.loads(line)
+            found[tuple(task)] = numbers
+    return found
+
+
+def one(task: Task) -> dict[str, float]:
+    """What is found of one population."""
+    kind, people, seed = task
+    if kind.startswith(LOOK):
+        return before_alone((kind.removeprefix(LOOK), people, seed))
+    return measured(task)
+
+
 def main() -> None:
     """Measure every population, and save the means."""
     parser = argparse.ArgumentParser()
@@ -218,6 +279,8 @@ def main() -> None:
     parser.add_argument("--large", type=int, default=20)
     parser.add_argument("--looks", type=int, default=500)
     parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--kept", type=Path, help="file that another call goes on from")
+    parser.add_argument("--seconds", type=float, default=np.inf, help="then it ends")
     asked = parser.parse_args()
     tasks = []
     for kind in (*STRENGTHS, "columns", "census columns"):
@@ -225,15 +288,33 @@ def main() -> None:
             count = asked.large if people == SIZES[-1] else asked.populations
             tasks += [(kind, people, seed) for seed in range(count)]
     tasks += [("census columns", 3000, seed) for seed in range(asked.populations)]
-    looks = [(kind, 6000, seed) for kind in STRENGTHS for seed in range(asked.looks)]
-    results = {}
+    for kind in STRENGTHS:
+        tasks += [(f"{LOOK}{kind}", 6000, seed) for seed in range(asked.looks)]
+    tasks.sort(key=lambda task: task[2])  # pieces have a part of each kind
+    found = done_before(asked.kept)
+    left = [task for task in tasks if task not in found]
+    began = time.monotonic()
     with ProcessPoolExecutor(asked.processes) as pool:
-        for kind, people, found in pool.map(measured, tasks, chunksize=4):
-            results.setdefault(f"{kind}, {people:,} people", []).append(found)
-        for kind, people, found in pool.map(before_alone, looks, chunksize=20):
-            name = f"only looked at: {kind}, {people:,} people"
-            results.setdefault(name, []).append(found)
-    saved = {name: summary(found) for name, found in results.items()}
+        for first in range(0, len(left), CHUNK):
+            if time.monotonic() - began > asked.seconds:
+                print(f"{len(tasks) - len(found):,} populations are left")
+                return
+            chunk = left[first : first + CHUNK]
+            for task, numbers in zip(chunk, pool.map(one, chunk), strict=True):
+                found[task] = numbers
+                if asked.kept is not None:
+                    with asked.kept.open("a", encoding="utf-8") as file:
+                        file.write(f"{json.dumps([*task, numbers])}\n")
+    save(tasks, found)
+
+
+def save(tasks: list[Task], found: dict[Task, dict[str, float]]) -> None:
+    """Write the means of each kind of population, and what a large fit costs."""
+    results: dict[str, list[dict[str, float]]] = {}
+    for task in sorted(tasks):
+        kind, people, _ = task
+        results.setdefault(f"{kind}, {people:,} people", []).append(found[task])
+    saved = {name: summary(several) for name, several in results.items()}
     saved["speed"] = {"populations": 1, **speed()}
     text = json.dumps(saved, indent=1, ensure_ascii=False)
     Path(__file__).with_suffix(".json").write_text(f"{text}\n", encoding="utf-8")

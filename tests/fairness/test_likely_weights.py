@@ -62,6 +62,11 @@ def soft_table(people, memberships, factor=1.0):
     return people.table(memberships, people.weight * factor)[0]
 
 
+def bounds_of(people):
+    """Bounds of people who count by their design weights."""
+    return bounds(people, np.ones_like(people.weight))
+
+
 def true_rate(group, outcome, weight):
     """The lowest share with the outcome in a true group, over the highest."""
     having = np.bincount(group, weight * outcome)
@@ -180,20 +185,45 @@ def test_people_who_stand_together_count_like_each_alone():
     chances = rng.dirichlet(np.ones(3), 50)
     outcome = rng.integers(0, 2, 50)
     times = rng.integers(1, 5, 50)
-    alone = plain(np.repeat(chances, times, axis=0), np.repeat(outcome, times))
-    together = People.of(chances, outcome, (1, 2), times * 1.0, times * 1.0)
-    rates = Learned.of(together).rates
-    assert rates == pytest.approx(Learned.of(alone).rates, abs=1e-8)
-    one, other = (tables_of(people) for people in (together, alone))
-    assert one.mean(axis=0) == pytest.approx(other.mean(axis=0), rel=0.02)
-    assert one.std(axis=0) == pytest.approx(other.std(axis=0), rel=0.2)
+    each = np.repeat(chances, times, axis=0)
+    level = np.repeat(outcome, times)
+    nearly = each * (1 + 1e-9 * rng.normal(size=each.shape))
+    alone = plain(nearly / nearly.sum(axis=1, keepdims=True), level)
+    alike = plain(each, level)
+    counted = People.of(chances, outcome, (1, 2), times * 1.0, times * 1.0)
+    assert len(alone.weight) == len(each)
+    for together in (alike, counted):
+        assert len(together.weight) == 50
+        rates = Learned.of(together).rates
+        assert rates == pytest.approx(Learned.of(alone).rates, abs=1e-7)
+        doubt = contradiction(alone, rates)
+        assert contradiction(together, rates) == pytest.approx(doubt, rel=1e-5)
+        one = tables_of(together)
+        other = tables_of(alone)
+        assert one.mean(axis=0) == pytest.approx(other.mean(axis=0), rel=1e-6)
+        assert one.std(axis=0) == pytest.approx(other.std(axis=0), rel=1e-6)
+        least, most = bounds_of(together)
+        assert least == pytest.approx(bounds_of(alone)[0], rel=1e-6)
+        assert most == pytest.approx(bounds_of(alone)[1], rel=1e-6)
+    assert alike.chances[alike.place] == pytest.approx(each, abs=0)
+
+
+def test_sums_that_are_equal_by_chance_bring_nobody_together(monkeypatch):
+    class Zeros:
+        def random(self, size):
+            return np.zeros(size)
+
+    chances = np.random.default_rng(0).dirichlet(np.ones(3), 20)
+    monkeypatch.setattr(likely.np.random, "default_rng", lambda seed: Zeros())
+    people = plain(chances, np.arange(20) % 2)
+    assert people.chances[people.place] == pytest.approx(chances, abs=0)
 
 
 def tables_of(people, factor=1.0, count=2000):
     """Tables that the true groups may have."""
     rng = np.random.default_rng(0)
     draws = Learned.of(people).draws(count, rng)
-    return true_tables(people, factor * np.ones(len(people.order)), draws, rng)[:, 0]
+    return true_tables(people, factor * np.ones(len(people.weight)), draws, rng)[:, 0]
 
 
 # ---------------------------------------------------------------- weights
@@ -246,7 +276,7 @@ def test_certain_groups_get_the_weights_of_their_cells():
     table = soft_table(people, people.chances)
     factor = likely_factors(people, people.chances, fair(table)[None])
     expected = (fair(table) / table)[outcome, group]
-    assert people.as_given(factor) == pytest.approx(expected, rel=1e-9)
+    assert factor[people.place] == pytest.approx(expected, rel=1e-9)
 
 
 def test_what_cannot_be_reached_is_said():
@@ -275,7 +305,7 @@ def test_true_groups_become_equal_and_that_is_foreseen(differ, least):
         tables = tables_of(people, factor, 400)
         rates = tables[:, 1] / tables.sum(axis=1)
         promised = rates.min(axis=1) / rates.max(axis=1)
-        truth = true_rate(group, outcome, people.as_given(factor))
+        truth = true_rate(group, outcome, factor[people.place])
         low, high = np.quantile(promised, [0.025, 0.975])
         reached.append(truth)
         foreseen.append(promised.mean())
@@ -327,7 +357,7 @@ def test_bounds_hold_whatever_is_true(kind):
         else:
             differ = {"strong": 3.2, "typical": TYPICAL, "weak": WEAK}[kind]
             group, outcome, chances = named(rng, 3000, differ)
-        least, most = bounds(plain(chances, outcome), np.ones(3000))
+        least, most = bounds_of(plain(chances, outcome))
         truth = np.zeros((2, 4))
         np.add.at(truth, (outcome, group), 1.0)
         assert (least[0] <= truth).all()
@@ -351,7 +381,7 @@ def test_a_ratio_lies_within_the_bounds_of_its_rates_and_reaches_them(seed):
 def test_bounds_are_tight_if_groups_are_certain():
     rng = np.random.default_rng(0)
     group, outcome, _ = named(rng, 2000, TYPICAL)
-    least, most = bounds(plain(np.eye(4)[group], outcome), np.ones(2000))
+    least, most = bounds_of(plain(np.eye(4)[group], outcome))
     truth = np.zeros((2, 4))
     np.add.at(truth, (outcome, group), 1.0)
     assert least == pytest.approx(most)

@@ -149,10 +149,34 @@ def test_a_lazy_frame_is_counted_by_its_engine(more):
     assert one.expected == pytest.approx(other.expected, rel=1e-6)
     assert one.interval == pytest.approx(other.interval, rel=1e-6)
     assert one.bounds == pytest.approx(other.bounds, rel=1e-6)
+    doubts = [fit.certificate.likely.contradiction for fit in (eager, lazy)]
+    assert doubts[0] == pytest.approx(doubts[1], rel=1e-6)
+    cells = [fit.certificate.costs.worst_cell for fit in (eager, lazy)]
+    heaviest = [cell.most_weight for cell in cells]
+    assert heaviest[0] == pytest.approx(heaviest[1], rel=1e-6)
     weighed = lazy.weigh(frame)["fair_weight"].to_numpy()
     assert weighed == pytest.approx(eager.weights(), rel=1e-9)
     with pytest.raises(InputError, match="pass the collected table"):
         lazy.weigh(pl.from_pandas(frame).lazy())
+
+
+def test_people_with_the_same_probabilities_count_each():
+    frame, group, _ = population(rows=2000)
+    certain = frame.drop(columns="age")
+    certain[list(COLUMNS.values())] = np.eye(4)[group]
+    known = frame[["paid", "sex"]].assign(race=np.array(GROUPS)[group])
+    column = debias(known, "paid", "race", base_share=0)
+    heaviest = column.certificate.costs.worst_cell.most_weight
+    for table in (certain, pl.from_pandas(certain).lazy()):
+        costs = debias(table, "paid", RACE).certificate.costs
+        assert costs.worst_cell.most_weight == pytest.approx(heaviest, rel=1e-6)
+
+
+def test_people_of_a_known_group_are_counted_whole():
+    frame, _, _ = population(seed=2, rows=397)
+    summary = debias(frame, "paid", [RACE, "sex"]).summary()
+    counted = summary[summary["column"] == "sex"].groupby("group")["rows"].max()
+    assert counted.to_dict() == frame["sex"].value_counts().to_dict()
 
 
 def test_a_dask_frame_is_refused():
@@ -189,11 +213,14 @@ def test_probabilities_are_compared_with_the_groups_that_are_known():
     assert found.observed == tuple(known)
     shares = frame[list(COLUMNS.values())][pd.notna(truth)].sum()
     assert found.expected == pytest.approx(tuple(shares))
-    assert "and the probabilities agree with it" in str(right)
+    assert "people is known. That it is as far from the" in str(right)
+    assert "contradict the probabilities" not in str(right)
     swapped = frame.rename(columns={"p_a": "p_b", "p_b": "p_a"})
     fit = debias(swapped.assign(truth=truth), "paid", told)
     assert fit.certificate.likely.reliability.chance < 1e-6
-    assert "look whether columns are swapped" in str(fit)
+    assert "the groups that are known contradict the probabilities: look" in str(fit)
+    look = fairmaxent.inspect(swapped.assign(truth=truth), "paid", told)
+    assert "contradict the probabilities: look" in str(look).splitlines()[0]
 
 
 def test_probabilities_are_corrected_by_the_groups_that_are_known(tmp_path):
@@ -306,6 +333,8 @@ def test_equal_probabilities_for_all_are_said_to_tell_nothing():
     frame[list(COLUMNS.values())] = 0.25
     fit = debias(frame, "paid", RACE)
     assert "nothing about anybody's race" in str(fit)
+    assert fit.certificate.likely.needed is None
+    assert "people like these would be needed" not in str(fit)
 
 
 @pytest.mark.parametrize(

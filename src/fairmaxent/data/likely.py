@@ -199,7 +199,7 @@ class Likely:
         outside = (told < 0) | (told > 1)
         self._refuse(told, np.asarray(outside.any(axis=1)), "not from 0 to 1")
         off = np.abs(total - 1) > self.slack
-        self._refuse(told, off, "they do not add up to 1; to scale them, use ")
+        self._refuse(told, off, "they do not add up to 1; small misfits are scaled by ")
         shares = np.where(absent[:, None], 0.0, told / total[:, None])
         truth = self.truth(frame)
         reliability = None

@@ -29,13 +29,14 @@ disparities when race is not observed, JASA.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise, repeat
 
 import numpy as np
 
-from fairmaxent.data.table import Indices, Reals, ratio
+from fairmaxent.data.table import Indices, Reals, ratio, tally
 from fairmaxent.fairness.projection import Conditions, project
 
 # α, and its prior: logarithms are normal around this one, with this deviation. Chosen
@@ -63,14 +64,14 @@ _ALLOWANCE = 3.0  # standard errors by which true groups may differ from what p 
 class People:
     """People with the probabilities of their groups, one cell after the other.
 
-    A cell is a combination of all that is known of people, and an outcome. Several
-    people who are alike may stand together.
+    A cell is a combination of all that is known of people, and an outcome. People of a
+    cell who have the same p stand together.
     """
 
     shape: tuple[int, int]  # combinations, outcomes
-    order: Indices  # which of those that were given each one is
+    place: Indices  # of those that were given, where each one is
     starts: Indices  # where each cell begins, and the end
-    chances: Reals  # (people, groups): p_i(g)
+    chances: Reals  # (people, groups): p_i(g); a group's lie one after the other
     weight: Reals  # Σd
     squares: Reals  # Σd²
 
@@ -84,22 +85,24 @@ class People:
         squares: Reals,
     ) -> "People":
         """Sort people by their cells, of which there are combinations × outcomes."""
-        order = np.argsort(cells, kind="stable")
-        starts = np.searchsorted(cells[order], np.arange(math.prod(shape) + 1))
+        first, alike = _alike(np.column_stack([chances, cells]))
+        order = np.lexsort((first, cells[first]))
+        place = np.argsort(order)[alike]
+        first = first[order]
         return cls(
             shape=shape,
-            order=order,
-            starts=starts,
-            chances=chances[order],
-            weight=weight[order],
-            squares=squares[order],
+            place=place,
+            starts=np.searchsorted(cells[first], np.arange(math.prod(shape) + 1)),
+            chances=chances.T[:, first].T,
+            weight=tally(place, weight, len(first)),
+            squares=tally(place, squares, len(first)),
         )
 
     def parts(self, combination: int) -> list[slice]:
         """Where the people of a combination are, by outcome."""
         _, outcomes = self.shape
         ends = self.starts[combination * outcomes :][: outcomes + 1].tolist()
-        return [slice(*ends[outcome : outcome + 2]) for outcome in range(outcomes)]
+        return [slice(*pair) for pair in pairwise(ends)]
 
     @property
     def cells(self) -> Iterator[tuple[tuple[int, int], slice]]:
@@ -112,13 +115,11 @@ class People:
     @cached_property
     def informative(self) -> Reals:
         """Weights that add up to the number of equally weighted people (Kish)."""
-        return self.weight * (self.weight.sum() / self.squares.sum())
+        return self.weight * ratio(self.weight.sum(), self.squares.sum())
 
-    def memberships(self, rates: Reals | None) -> Reals:
-        """q_i(g) = P(g | p_i, y_i), given π of each cell; None: it is p_i."""
-        if rates is None:
-            return self.chances
-        joint = self.chances.copy()
+    def memberships(self, rates: Reals) -> Reals:
+        """q_i(g) = P(g | p_i, y_i), given π of each cell."""
+        joint = self.chances.copy(order="K")
         for cell, part in self.cells:
             joint[part] *= rates[cell]
         return joint / joint.sum(axis=1, keepdims=True)
@@ -130,11 +131,18 @@ class People:
             result[cell] = values[part] @ memberships[part]
         return result
 
-    def as_given(self, values: Reals) -> Reals:
-        """Values of people in the order in which they were given."""
-        result = np.empty_like(values)
-        result[self.order] = values
-        return result
+
+def _alike(numbers: Reals) -> tuple[Indices, Indices]:
+    """The first of each kind of equal rows of numbers, and everybody's kind.
+
+    Equal rows have equal sums. If others do, too, everybody is one of a kind.
+    """
+    factors = np.random.default_rng(0).random(numbers.shape[1])
+    sums = (numbers * factors).sum(axis=1)
+    _, first, alike = np.unique(sums, return_index=True, return_inverse=True)
+    if (numbers[first[alike]] != numbers).any():
+        first = alike = np.arange(len(numbers))
+    return first, alike
 
 
 # ---------------------------------------------------------------- P(y | g)
@@ -162,9 +170,12 @@ class _Point:
 
 
 def _root(covariance: Reals) -> Reals:
-    """R with R·Rᵀ = a covariance, which may be singular."""
+    """R with R² = a covariance, which may be singular.
+
+    It is the symmetric one: rounding cannot turn that into another.
+    """
     values, vectors = np.linalg.eigh(covariance)
-    return vectors * np.sqrt(np.maximum(values, 0.0))
+    return vectors * np.sqrt(np.maximum(values, 0.0)) @ vectors.T
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,7 +190,7 @@ class _Combination:
     def of(cls, people: People, number: int) -> "_Combination":
         parts = people.parts(number)
         weights = [people.informative[part] for part in parts]
-        total = np.array([max(float(one.sum()), _NOBODY) for one in weights])
+        total = np.maximum([one.sum() for one in weights], _NOBODY)
         chances = [people.chances[part] for part in parts]
         return cls(chances, weights, total / total.sum())
 
@@ -192,7 +203,7 @@ class _Combination:
     def at(self, strength: float, multipliers: Reals) -> _Point:
         """What there is to know about some π, if the prior has this strength."""
         outcomes = len(self.mean)
-        free = multipliers.reshape(outcomes - 1, -1)
+        free = multipliers.reshape(outcomes - 1, self.chances[0].shape[1])
         rates = np.vstack([free, 1 - free.sum(axis=0)])
         prior = strength * self.mean[:, None]
         inside = np.maximum(rates, _LEAST_RATE)
@@ -203,11 +214,11 @@ class _Combination:
             chances = self.chances[outcome]
             weights = self.weights[outcome]
             mixed = chances @ rate  # P(y | p)
-            score = chances / mixed[:, None]
-            weighted = score * weights[:, None]
+            relative = weights / mixed
             value -= float(weights @ np.log(mixed))
-            gradient[outcome] -= weighted.sum(axis=0)
-            hessian[outcome] = hessian[outcome] + weighted.T @ score
+            gradient[outcome] -= relative @ chances
+            bent = chances * (relative / mixed)[:, None]
+            hessian[outcome] += chances.T @ bent
         whole = np.tile(hessian[-1], (outcomes - 1, outcomes - 1))
         groups = rates.shape[1]
         for outcome, own in enumerate(hessian[:-1]):
@@ -234,10 +245,8 @@ class _Combination:
 
     def evidence(self, strength: float, mode: _Point) -> float:
         """log P(outcomes | α) but for a constant: Laplace, in logarithms of odds."""
-        from scipy.special import gammaln  # slow to import
-
         prior = strength * self.mean
-        normalised = float(gammaln(strength) - gammaln(prior).sum())
+        normalised = math.lgamma(strength) - sum(map(math.lgamma, prior))
         _, volume = np.linalg.slogdet(mode.hessian)
         volume += 2 * np.log(mode.rates).sum()
         return mode.rates.shape[1] * normalised - mode.value - volume / 2
@@ -247,6 +256,7 @@ class _Combination:
 class Learned:
     """What outcomes tell about groups: π, and how sure that is."""
 
+    people: People
     modes: Sequence[Sequence[_Point]]  # by strength, then by combination
     chances: Reals  # of each strength
 
@@ -258,29 +268,37 @@ class Learned:
         modes = []
         evidence = []
         for strength in _STRENGTHS:
-            found = [
-                one.mode(strength, nearby)
-                for one, nearby in zip(combinations, begin, strict=True)
-            ]
+            found = list(map(_Combination.mode, combinations, repeat(strength), begin))
             begin = [mode.multipliers for mode in found]
             modes.append(found)
-            told = [
-                one.evidence(strength, mode)
-                for one, mode in zip(combinations, found, strict=True)
-            ]
-            evidence.append(sum(told))
+            evidence.append(
+                sum(map(_Combination.evidence, combinations, repeat(strength), found))
+            )
         deviation = np.log(_STRENGTHS / _USUAL_STRENGTH) / _SPREAD_OF_STRENGTHS
         likely = np.array(evidence) - deviation**2 / 2
         chances = np.exp(likely - likely.max())
-        return cls(modes, chances / chances.sum())
+        return cls(people, modes, chances / chances.sum())
 
     @property
     def rates(self) -> Reals:
         """π of the likeliest strength: combinations × outcomes × groups."""
         return np.stack([one.rates for one in self.modes[int(self.chances.argmax())]])
 
-    def draws(self, count: int, rng: np.random.Generator) -> Reals:
-        """π as it may be: the same, behind an axis for draws."""
+    @cached_property
+    def memberships(self) -> Mapping[str, Reals]:
+        """q of each of the people, by what tells the group."""
+        by_names = self.people.memberships(self.rates)
+        return {"names": by_names, "columns": self.people.chances}
+
+    def draws(
+        self, count: int, rng: np.random.Generator, told_by: str = "names"
+    ) -> Reals:
+        """π as it may be: the same, behind an axis for draws.
+
+        All ones if columns tell the group, as outcomes then tell nothing about it.
+        """
+        if told_by == "columns":
+            return np.ones((count, *self.rates.shape))
         times = rng.multinomial(count, self.chances)
         drawn = [
             np.stack([one.draws(often, rng) for one in modes], axis=1)
@@ -316,8 +334,8 @@ def true_tables(
 
 def _grown(chances: Reals, weight: Reals, draws: Reals) -> Reals:
     """Σ w·q of each group for each draw of π, where q = p·π / Σ_h p(h)·π(h)."""
-    mixed = chances @ draws.T  # people × draws
-    return draws * ((weight[:, None] / mixed).T @ chances)
+    mixed = draws @ chances.T  # draws × people
+    return draws * ((weight / mixed) @ chances)
 
 
 # ---------------------------------------------------------------- weights
@@ -331,7 +349,7 @@ def likely_factors(
     Of all with Σ d_i·f_i·q_i(g) = t(y, g) and f ≤ ``most``, those that are nearest to
     the weights d that people have (KL): f_i = e^{λ_y·q_i} where no limit is met.
     """
-    factor = np.zeros(len(people.order))
+    factor = np.zeros_like(people.weight)
     nothing = np.zeros((0, 1))
     for cell, part in people.cells:
         counts = people.weight[part] > 0
@@ -365,39 +383,39 @@ def contradiction(people: People, rates: Reals) -> float | None:
     from scipy.special import gammaincc  # slow to import
 
     scores = _scores(people, rates)
-    values, vectors = np.linalg.eigh(scores.T @ scores)
+    values, vectors = np.linalg.eigh(scores * people.squares @ scores.T)
     counts = values > _RANK * values.max(initial=0.0)
-    size = (scores**2).sum(axis=1)
-    if not counts.any() or size.sum() ** 2 < _FEWEST_TELLING * (size**2).sum():
+    size = people.squares * (scores**2).sum(axis=0)
+    alike = ratio(people.weight**2, people.squares, 1.0)  # how many stand together
+    if not counts.any() or size.sum() ** 2 < _FEWEST_TELLING * (size**2 / alike).sum():
         return None
-    along = scores.sum(axis=0) @ vectors[:, counts]
+    along = scores @ people.weight @ vectors[:, counts]
     statistic = (along**2 / values[counts]).sum()
     return float(gammaincc(counts.sum() / 2, statistic / 2))
 
 
 def _scores(people: People, rates: Reals) -> Reals:
-    """How much each person speaks for each term, of each outcome but the last."""
+    """How much people (axis 1) speak for each term, of each outcome but the last."""
     combinations, outcomes = people.shape
     groups = people.chances.shape[1]
-    scores = np.zeros((len(people.order), outcomes - 1, groups + _CELLS_TESTED))
+    scores = np.zeros((outcomes - 1, groups + _CELLS_TESTED, len(people.weight)))
     for number in range(combinations):
         parts = people.parts(number)
         everybody = slice(parts[0].start, parts[-1].stop)
-        chances = people.chances[everybody]
+        chances = people.chances[everybody].T
         weight = people.informative[everybody]
-        terms = np.zeros((len(chances), scores.shape[2]))
-        terms[:, :groups] = chances * (1 - chances)
-        for cell, similar in enumerate(_similar(chances, weight, _CELLS_TESTED)):
-            terms[similar, groups + cell] = 1.0
-        weighted = chances * weight[:, None]
-        slopes, *_ = np.linalg.lstsq(chances.T @ weighted, weighted.T @ terms, _RANK)
-        beyond = (terms - chances @ slopes) * weight[:, None]
+        terms = np.zeros((scores.shape[1], len(weight)))
+        terms[:groups] = chances * (1 - chances)
+        for cell, similar in enumerate(_similar(chances.T, weight, _CELLS_TESTED)):
+            terms[groups + cell, similar] = 1.0
+        weighted = chances * weight
+        slopes, *_ = np.linalg.lstsq(weighted @ chances.T, weighted @ terms.T, _RANK)
+        beyond = terms - slopes.T @ chances
         for level, part in enumerate(parts[:-1]):
-            surprise = -people.chances[everybody] @ rates[number, level]
-            having = np.arange(part.start, part.stop) - everybody.start
-            surprise[having] += 1
-            scores[everybody, level] = beyond * surprise[:, None]
-    return scores.reshape(len(scores), -1)
+            surprise = -rates[number, level] @ chances
+            surprise[part.start - everybody.start : part.stop - everybody.start] += 1
+            scores[level, :, everybody] = beyond * surprise
+    return scores.reshape(math.prod(scores.shape[:2]), len(people.weight))
 
 
 # ---------------------------------------------------------------- bounds

@@ -274,4 +274,4 @@ def _cost(columns: str, name: str, group: Axes, **measured: Reals) -> GroupCost:
     """The numbers of one group of a grouping, or one cell, from arrays of them all."""
     rows = measured.pop("rows")
     own: Values = {key: float(values[group]) for key, values in measured.items()}
-    return GroupCost(grouping=columns, name=name, rows=int(rows[group]), **own)
+    return GroupCost(grouping=columns, name=name, rows=round(rows[group]), **own)

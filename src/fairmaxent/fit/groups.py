@@ -124,7 +124,7 @@ def group_changes(
                 column=name,
                 group=group_label(fit, axes, group),
                 outcome=outcome.labels[level],
-                rows=int(people[group]),
+                rows=round(people[group]),
                 share_before=float(share[group]),
                 share_after=float(new_share[group]),
                 weight_factor=float(factor[group]),

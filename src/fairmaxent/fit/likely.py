@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -89,14 +89,10 @@ class Split:
         """Where the groups are in fairness tables."""
         return len(self.roles.protected)
 
-    def rates(self, told_by: str) -> Reals | None:
-        """π, if outcomes tell something about groups."""
-        return self.learned.rates if told_by == "names" else None
-
-    @cached_property
+    @property
     def memberships(self) -> Reals:
-        """q of each of the people."""
-        return self.people.memberships(self.rates(self.likely.told_by))
+        """q of each of the people, by what is assumed."""
+        return self.learned.memberships[self.likely.told_by]
 
     def cells(self, of: Summed) -> Reals:
         """What people in each cell of a fairness table add up to."""
@@ -107,7 +103,9 @@ class Split:
         """Values of entries, shared between groups, as a fairness table."""
         if memberships is None:
             memberships = self.memberships
-        return self.as_root(self.people.table(memberships, values[self.people.order]))
+        people = self.people
+        summed = tally(people.place, values, len(people.weight))
+        return self.as_root(people.table(memberships, summed))
 
     def as_root(self, tables: Reals) -> Reals:
         """Tables of combinations × outcomes × groups in the axes of fairness tables."""
@@ -142,7 +140,7 @@ class Split:
 
     def _on_the_way(self, now: Reals, wanted: Reals, most: float) -> Reals:
         """Factors that lead as far from one table to another as limited ones can."""
-        factor = np.ones(len(self.people.order))
+        factor = np.ones_like(self.people.weight)
         near = 0.0
         far = 1.0
         for _ in range(_HALVINGS):
@@ -181,8 +179,7 @@ class Weighed:
     @cached_property
     def weights(self) -> Reals:
         """w of each entry, as it was read."""
-        people = self.split.people
-        return people.as_given(people.weight * self.factor)
+        return self.split.chances.weight * self.factor[self.split.people.place]
 
     @cached_property
     def table(self) -> Reals:
@@ -197,9 +194,10 @@ class Weighed:
         people = self.split.people
         own = self.split.memberships
         weight = people.weight * self.factor
+        each = ratio(people.squares, people.weight) * self.factor  # of people alike
         largest = np.zeros((*people.shape, own.shape[1]))
         for cell, part in people.cells:
-            largest[cell] = (own[part] * weight[part, None]).max(axis=0)
+            largest[cell] = (own[part] * each[part, None]).max(axis=0)
         squares = people.table(own, people.squares * self.factor**2)
         parts = (people.table(own, weight), squares, largest)
         return Spread(*map(self.split.as_root, parts)).scaled(1 / weight.sum())
@@ -223,9 +221,8 @@ class Weighed:
         roots = codes[:, 0].astype(np.intp)
         combinations, _ = split.people.shape
         cells = (roots % combinations, roots // combinations)
-        rates = split.rates(split.likely.told_by)
-        if rates is not None:
-            shares = shares * rates[cells]
+        if split.likely.told_by == "names":
+            shares = shares * split.learned.rates[cells]
         own = shares / shares.sum(axis=1, keepdims=True)
         logarithm = (own * self._multipliers[cells]).sum(axis=1)
         return np.exp(np.minimum(logarithm, math.log(self.most or math.inf)))
@@ -244,19 +241,25 @@ class Weighed:
                 found[cell] = math.log(limit)
         return found
 
-    def true_tables(self, factor: Reals) -> Reals:
-        """Fairness tables that the true groups may have, if people count by factors."""
+    @cached_property
+    def before(self) -> "Weighed":
+        """People with the weights that they had."""
+        return replace(self, factor=np.ones_like(self.factor))
+
+    @cached_property
+    def true_tables(self) -> Reals:
+        """Fairness tables that the true groups may have."""
         rng = np.random.default_rng(0)
-        draws = self.split.learned.draws(_DRAWS, rng)
-        if self.split.likely.told_by == "columns":  # outcomes tell nothing about groups
-            draws = np.ones_like(draws)
-        return self.split.as_root(true_tables(self.split.people, factor, draws, rng))
+        draws = self.split.learned.draws(_DRAWS, rng, self.split.likely.told_by)
+        return self.split.as_root(
+            true_tables(self.split.people, self.factor, draws, rng)
+        )
 
     def rate_ends(
         self, measure: Measure, grouping: Grouping, confidence: float
     ) -> Reals:
         """Both ends of the rates that the true groups of the data may have."""
-        tables = self.true_tables(np.ones_like(self.factor))
+        tables = self.before.true_tables
         rates = [measure.rates_compared(table, grouping) for table in tables]
         tail = (1 - confidence) / 2
         return np.quantile(rates, [tail, 1 - tail], axis=0)
@@ -302,22 +305,23 @@ def likely_facts(weighed: Weighed, measure: Measure, wanted: Rates) -> LikelyFac
     ``wanted``: its rates; empty: nothing was made fair.
     """
     split = weighed.split
-    before = tuple(_rates(weighed, measure, before=True))
+    before = tuple(_rates(weighed.before, measure))
     after: tuple[LikelyRate, ...] = ()
     if wanted:
-        after = tuple(_rates(weighed, measure, before=False))
+        after = tuple(_rates(weighed, measure))
     factors = [1.0]
     for rate in after:
         least = wanted["statistical_rate"][rate.grouping] or 0.0
         short = 1 - rate.expected / max(least, rate.expected)
         factors.append((short / (1 - _ENOUGH)) ** 2)  # it falls with √n
     needed = None
-    if max(factors) > 1:
+    is_told = bool(np.ptp(split.chances.shares, axis=0).any())
+    if is_told and max(factors) > 1:
         needed = math.ceil(max(factors) * split.chances.rows.sum())
     return LikelyFacts(
         name=split.likely.name,
         told_by=split.likely.told_by,
-        is_told=bool(np.ptp(split.chances.shares, axis=0).any()),
+        is_told=is_told,
         contradiction=contradiction(split.people, split.learned.rates),
         before=before,
         after=after,
@@ -326,18 +330,16 @@ def likely_facts(weighed: Weighed, measure: Measure, wanted: Rates) -> LikelyFac
     )
 
 
-def _rates(weighed: Weighed, measure: Measure, *, before: bool) -> Iterator[LikelyRate]:
+def _rates(weighed: Weighed, measure: Measure) -> Iterator[LikelyRate]:
     """The rates of each grouping that is about groups that are probabilities."""
     split = weighed.split
-    values = split.chances.weight if before else weighed.weights
     tables = {
-        told_by: split.table_of(values, split.people.memberships(split.rates(told_by)))
-        for told_by in TOLD_BY
+        told_by: split.table_of(weighed.weights, own)
+        for told_by, own in split.learned.memberships.items()
     }
     known = {name: measure.rates(table) for name, table in tables.items()}
-    factor = np.ones_like(weighed.factor) if before else weighed.factor
-    drawn = [measure.rates(table) for table in weighed.true_tables(factor)]
-    limits = [split.as_root(table) for table in bounds(split.people, factor)]
+    drawn = [measure.rates(table) for table in weighed.true_tables]
+    limits = [split.as_root(table) for table in bounds(split.people, weighed.factor)]
     for name, grouping in measure.named_groupings:
         if split.axis not in grouping:
             continue
@@ -384,11 +386,12 @@ def likely_headlines(facts: LikelyFacts | None) -> Iterator[str]:
     """How fair the groups are by what is assumed, unless the data contradict it."""
     if facts is None:
         return
+    verdict = _verdict(facts)
     for rate in facts.before:
         yield (
             f"The statistical rate of {rate.grouping} is about {rate.expected:.2f}"
             f"{_between(rate.interval)} if what is assumed of {facts.name} is true;"
-            f" {_verdict(facts)[0].lower()}{_verdict(facts)[1:]}"
+            f" {verdict[0].lower()}{verdict[1:]}"
         )
 
 
@@ -430,16 +433,10 @@ def likely_blocks(facts: LikelyFacts | None) -> Iterator[Block]:
 def _reliability_blocks(found: Reliability) -> Iterator[Block]:
     """Whether the probabilities agree with the groups that are known."""
     known = sum(found.observed)
-    said = (
-        f"The group of {known:,} people is known, and the probabilities agree with it"
+    yield Paragraph(
+        f"The group of {known:,} people is known. That it is as far from the"
+        f" probabilities by chance has p = {found.chance:.2g}."
     )
-    if found.chance < REFUTED:
-        said = (
-            f"The group of {known:,} people is known, and the probabilities do not"
-            " agree with it: look whether columns are swapped, or correct them"
-            " (recalibrated)"
-        )
-    yield Paragraph(f"{said} (p = {found.chance:.2g}).")
     rows = [
         (group, f"{expected:,.0f}", f"{observed:,}")
         for group, expected, observed in zip(
@@ -456,6 +453,11 @@ def _verdict(facts: LikelyFacts) -> str:
         return (
             "But the probabilities are the same for everybody, so they tell nothing"
             f" about anybody's {facts.name}, and no rate by it can be learned."
+        )
+    if facts.reliability is not None and facts.reliability.chance < REFUTED:
+        return (
+            "But the groups that are known contradict the probabilities: look whether"
+            " columns are swapped, or correct them (recalibrated)."
         )
     if facts.told_by == "columns":
         return "Nothing in the data can contradict that."

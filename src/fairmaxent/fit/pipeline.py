@@ -258,7 +258,7 @@ def likely_rates(
     request = Request(outcome, protected, **compared)
     problem = Problem.of(request, _read(frame, request))
     assert problem.split is not None
-    everybody = np.ones(len(problem.split.chances.row))
+    everybody = np.ones_like(problem.split.people.weight)
     weighed = Weighed(problem.split, everybody, None)
     return likely_facts(weighed, problem.judged, {})
 

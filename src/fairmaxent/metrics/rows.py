@@ -100,7 +100,7 @@ class LikelyRows:
             own,
             own**2,
         )
-        learned = Learned.of(people) if shape[1] > 1 else None
+        learned = Learned.of(people)
         return SharedRows(self.likely.told_by, people, learned, present, outcomes)
 
 
@@ -110,7 +110,7 @@ class SharedRows:
 
     told_by: str
     people: People
-    learned: Learned | None  # None: a single outcome tells nothing
+    learned: Learned
     present: Codes  # the outcomes that somebody has
     outcomes: int
 
@@ -124,21 +124,16 @@ class SharedRows:
 
     def table_if(self, told_by: str) -> Reals:
         """The weight of each outcome and group, by what tells the group."""
-        own = self._memberships(told_by)
+        own = self.learned.memberships[told_by]
         return self._laid_out(self.people.table(own, self.people.weight))
-
-    def _memberships(self, told_by: str) -> Reals:
-        rates = None
-        if told_by == "names" and self.learned is not None:
-            rates = self.learned.rates
-        return self.people.memberships(rates)
 
     @property
     def sums(self) -> WeightSums:
         """Weights, their squares and rows, by what is assumed."""
         people = self.people
-        own = self._memberships(self.told_by)
-        parts = (people.weight, people.squares, np.ones_like(people.weight))
+        own = self.learned.memberships[self.told_by]
+        rows = tally(people.place, None, len(people.weight))
+        parts = (people.weight, people.squares, rows)
         return WeightSums(*(self._laid_out(people.table(own, one)) for one in parts))
 
     def drawn(self) -> Reals:
@@ -148,10 +143,8 @@ class SharedRows:
         The generator begins anew for each set of rows: the same table has the same
         intervals, and those of strata of other sizes vary apart from each other.
         """
-        rng = np.random.default_rng(len(self.people.order))
-        draws = np.ones((_DRAWS, *self.people.shape, self.people.chances.shape[1]))
-        if self.told_by == "names" and self.learned is not None:
-            draws = self.learned.draws(_DRAWS, rng)
+        rng = np.random.default_rng(len(self.people.place))
+        draws = self.learned.draws(_DRAWS, rng, self.told_by)
         everybody = np.ones_like(self.people.weight)
         tables = self._laid_out(true_tables(self.people, everybody, draws, rng))
         sums = self.sums
@@ -179,12 +172,9 @@ class SharedRows:
         least, most = self.limits
         chosen = (..., list(outcomes), slice(None))
         assumed = {one: rates_of(self.table_if(one))[chosen] for one in TOLD_BY}
-        doubt = None
-        if self.learned is not None:
-            doubt = contradiction(self.people, self.learned.rates)
         return KnownRates(
             told_by=self.told_by,
-            contradiction=doubt,
+            contradiction=contradiction(self.people, self.learned.rates),
             drawn=rates_of(self.drawn())[chosen],
             assumed=assumed,
             least=ratio(least, total, np.nan)[chosen],
