@@ -344,6 +344,10 @@ def test_equal_probabilities_for_all_are_said_to_tell_nothing():
         (lambda: Likely("race", COLUMNS, told_by="x"), "known: 'names', 'columns'"),
         (lambda: Likely("race", {"a": "p"}, told_by="names"), "name the groups"),
         (
+            lambda: Likely("race", {"a": "p", "b": ["q"]}, told_by="names"),
+            "name the groups",
+        ),
+        (
             lambda: Likely("race", {"a": "p", "b": "p"}, told_by="names"),
             "name the groups",
         ),

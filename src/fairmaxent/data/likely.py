@@ -262,20 +262,19 @@ class Likely:
 
 def check_columns(name: object, columns: object) -> None:
     """Refuse what does not name a column for each of several groups."""
-    fits = isinstance(name, str) and isinstance(columns, Mapping) and len(columns) > 1
-    if fits and isinstance(columns, Mapping):
-        names = [*columns, *columns.values()]
-        fits = all(isinstance(one, str) for one in names)
-        fits &= len(set(columns.values())) == len(columns)
-    if not fits:
-        raise ColumnError(
-            unfit(
-                "likely",
-                (name, columns),
-                "name the groups, and the column of each, e.g."
-                " ('race', {'white': 'p_white', 'black': 'p_black'})",
-            )
+    if isinstance(columns, Mapping):
+        names = [name, *columns, *columns.values()]
+        are_text = all(isinstance(one, str) for one in names)
+        if are_text and 1 < len(columns) == len({*columns.values()}):
+            return
+    raise ColumnError(
+        unfit(
+            "likely",
+            (name, columns),
+            "name the groups, and the column of each, e.g."
+            " ('race', {'white': 'p_white', 'black': 'p_black'})",
         )
+    )
 
 
 @dataclass(frozen=True)

@@ -443,8 +443,8 @@ def bounds(people: People, factor: Reals) -> tuple[Reals, Reals]:
             having = np.bincount(outcome, own[cell], len(ends))[:, None]
             least[number] += np.maximum(having + group - size, 0.0)
             most[number] += np.minimum(having, group)
-        by_chance = squares[everybody] @ (chances * (1 - chances))
-        allowance = _ALLOWANCE * np.sqrt(by_chance)
+        varied = squares[everybody] @ (chances * (1 - chances))
+        allowance = _ALLOWANCE * np.sqrt(varied)
         least[number] -= allowance
         most[number] += allowance
     return np.maximum(least, 0.0), most

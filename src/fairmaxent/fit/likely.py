@@ -405,9 +405,7 @@ def likely_blocks(facts: LikelyFacts | None) -> Iterator[Block]:
     )
     if facts.reliability is not None:
         yield from _reliability_blocks(facts.reliability)
-    both = zip(facts.before, facts.after or facts.before, strict=True)
-    for before, after in both:
-        rates = (before, after)[: 1 + bool(facts.after)]
+    for rates in zip(*filter(None, (facts.before, facts.after)), strict=True):
         rows = [
             (
                 f"if {told_by} tell the group",
@@ -421,7 +419,7 @@ def likely_blocks(facts: LikelyFacts | None) -> Iterator[Block]:
             ("expected by the true groups", *expected),
             ("whatever is assumed", *limits),
         ]
-        heads = (f"statistical rate of {before.grouping}", "before", "after")
+        heads = (f"statistical rate of {rates[0].grouping}", "before", "after")
         yield Table("Rates by the true groups", heads[: 1 + len(rates)], tuple(rows))
     if facts.needed is not None:
         yield Paragraph(
