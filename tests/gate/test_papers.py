@@ -1,5 +1,6 @@
 """Documents to file: filled or marked, equal to numbers by hand, and readable."""
 
+import html
 import json
 import os
 import random
@@ -381,15 +382,20 @@ def test_no_document_is_a_verdict(papers):
         assert "othing in it is a verdict" in text
 
 
-def test_the_rows_and_rates_of_a_result_are_stated(papers, models):
+def test_the_rows_and_rates_of_a_result_are_stated(papers, tmp_path):
     """Those of the file, which are not those of the distribution."""
-    _, text = papers["plain", "article-10"]
-    rows = pl.read_csv(models / "plain rows_1.csv")
+    fit, _ = papers["plain", "article-10"]
+    rows = biased_table().filter(pl.col("sex") == "Male").head(20)
+    rows = pl.concat([rows, biased_table().filter(pl.col("sex") == "Female")])
     good = rows.group_by("sex").agg((pl.col("income") == ">50K").mean())["income"]
+    people = rows["sex"].value_counts()["count"]
+    rows.write_csv(tmp_path / "rows.csv")
+    text = fit.document("article-10", result=tmp_path / "rows.csv")
     (line,) = re.findall(r"- Result: (.*)", text)
-    assert (
-        "50 rows: of these alone, without weights, representation rate of sex" in line
-    )
+    count = f"{len(rows)} rows: of these alone, without weights"
+    sizes = f"representation rate of sex {people.min() / people.max():.4f}"
+    assert f"{count}, {sizes}" in line
+    assert good.min() < 0.95 * good.max()
     assert f"statistical rate of sex {good.min() / good.max():.4f}" in line
     assert "| statistical rate of sex | 1.0000 |" in text
     assert "In the distribution" in text
@@ -458,6 +464,48 @@ def test_copies_by_chance_are_counted(audited, papers):
         private = papers["private", kind][1]
         assert "0.0% of them are by design" in private
         assert "others may equal one by chance." in private
+
+
+def test_numbers_are_those_that_the_outputs_have(papers):
+    """Of weights, of rows to add, and of each group before and after."""
+    fit, text = papers["plain", "card"]
+    text = html.unescape(text)
+    weights = fit.weights()
+    worth = weights.sum() ** 2 / (weights**2).sum()
+    assert worth < len(weights) - 1
+    assert f"at most {weights.max():.3f}. As" in text
+    assert f"they tell as much as {worth:,.0f} rows that count alike" in text
+    added = fit.top_up(random_state=0)
+    assert f"- Rows to add: {len(added):,}, beside the {len(weights):,} of" in text
+    table = fit.weigh(biased_table())
+    is_rich = pl.col("income") == ">50K"
+    for (sex,), people in table.group_by("sex"):
+        before = people.select(is_rich.mean()).item()
+        rich = people.filter(is_rich)
+        after = rich["fair_weight"].sum() / people["fair_weight"].sum()
+        (line,) = re.findall(rf"(?m)^\| sex = {sex} \| {len(people)} \| .*$", text)
+        cells = line.strip("| ").split(" | ")
+        assert cells[4] == "income = >50K"
+        assert cells[5] == percent(before)
+        assert cells[7] == percent(after)
+        assert before != pytest.approx(after, abs=0.01)
+
+
+def test_the_noise_of_rates_is_simulated(models, papers):
+    """Rates of the data with the same noise once more, in 95 % of draws."""
+    fit = fairmaxent.load(models / "private.fme")
+    cell, _ = fit.certificate.privacy.count_ranges
+    rng = np.random.default_rng(7)
+    people = fit.problem.cells()
+    noisy = people + rng.normal(0, cell / 1.96, (4000, *people.shape))
+    yes = noisy[:, 1] / noisy.sum(axis=1)
+    ratios = yes.min(axis=1) / yes.max(axis=1)
+    said = re.search(
+        r"statistical rate of sex \(of the data, with its noise: (.*?) to (.*?)\)",
+        papers["private", "card"][1],
+    )
+    for end, quantile in zip(said.groups(), (0.025, 0.975), strict=True):
+        assert float(end) == pytest.approx(np.quantile(ratios, quantile), abs=0.03)
 
 
 def test_a_group_is_warned_of_by_how_much_its_rows_tell(papers):
