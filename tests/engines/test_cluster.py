@@ -16,6 +16,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from click.testing import CliRunner
+from test_streaming import FAULTS, write_spoilt
 from test_types import SEEDS, fits_of
 
 import fairmaxent
@@ -26,6 +27,7 @@ from fairmaxent.cli import debias as command
 from fairmaxent.cli.group import group
 from fairmaxent.data.table import Table, match_rows
 from fairmaxent.engines.cluster_partitions import PartitionedRows, Partitions
+from fairmaxent.errors import StorageError
 from fairmaxent.maxent import optimum as maxent
 from fairmaxent.maxent.priors.mixture import Mixture
 from fairmaxent.maxent.priors.rows import Rows
@@ -601,6 +603,30 @@ def test_a_run_on_a_cluster_is_resumed_from_its_counts(asking, folder, monkeypat
         one, other = (pd.read_parquet(folder / run / name) for run in ("again", "anew"))
         pd.testing.assert_frame_equal(one, other)
     assert not (folder / "again.counts").exists()
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_the_part_that_workers_cannot_read_is_named(cluster, folder, fault):
+    write_spoilt(folder, fault)
+    address = cluster.scheduler.address
+    asked = ["debias", "split", *TYPED, "-o", "fair", "--scheduler", address]
+    result = CliRunner().invoke(group, asked)
+    assert result.exit_code == 5, result.output
+    assert FAULTS[fault] in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert not (folder / "fair").exists()
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_parts_that_cannot_be_read_are_an_error_of_ours(folder, fault):
+    """In Python, where Dask knows the files; it mixes types as pandas does."""
+    write_spoilt(folder, fault)
+    frame = dask.read_parquet(folder / "split")
+    if fault == "another type":
+        debias(frame, "income", "sex", detail="bins")
+        return
+    with pytest.raises(StorageError, match="dask could not read or compute the table"):
+        debias(frame, "income", "sex", detail="bins")
 
 
 @pytest.mark.slow

@@ -155,8 +155,8 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-def test_the_part_that_cannot_be_read_is_named(folder, fault):
+def write_spoilt(folder, fault):
+    """Three parts in a folder named split, of which the second has a fault."""
     table = biased_table().drop("weight")
     (folder / "split").mkdir()
     for number in range(3):
@@ -172,6 +172,11 @@ def test_the_part_that_cannot_be_read_is_named(folder, fault):
         spoilt.write_bytes(content[: len(content) // 2])
     if fault == "damaged":
         spoilt.write_bytes(content[:4] + bytes(200) + content[204:])
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_the_part_that_cannot_be_read_is_named(folder, fault):
+    write_spoilt(folder, fault)
     result = CliRunner().invoke(group, ["debias", "split", *ROLES, "-o", "f.parquet"])
     assert result.exit_code == 5, result.output
     assert FAULTS[fault] in result.stderr

@@ -49,7 +49,7 @@ from fairmaxent.errors import (
     StorageError,
     first_line,
 )
-from fairmaxent.files.parquet import named_part
+from fairmaxent.files.parquet import check_parts, named_part
 from fairmaxent.files.reading import STANDARD, TableFile
 from fairmaxent.files.write import Staging, write_table
 from fairmaxent.fit.request import Request
@@ -286,14 +286,13 @@ def _opened(
 
 def _on_cluster(data: str) -> TableFile:
     dask = load_library("dask.dataframe")
+    check_parts(data)
     try:
         return TableFile(narwhals.from_native(dask.read_parquet(data)), ())
     except Exception as problem:  # whatever its readers raise
-        behind = problem.__cause__
-        if not isinstance(behind, Exception):
-            behind = problem
+        reason = first_line(problem.__cause__ or problem)
         raise StorageError(
-            f"cannot read {data} as parquet ({first_line(behind)}); with --scheduler a"
+            f"cannot read {data} as parquet ({reason}); with --scheduler a"
             " table is a Parquet file or a folder of them, at a path that the workers"
             " see too"
         ) from problem

@@ -322,14 +322,9 @@ def states(source: str) -> dict[str, tuple[int, int, int]]:
     return states
 
 
-def _files_of(source: str) -> list[Any]:
+def _files_of(source: str) -> Sequence[Any]:
     """The files behind a path."""
-    parts = None
-    if source != STANDARD:
-        parts = parts_of(source)
-    if parts is None:
-        return [source]
-    return list(parts)
+    return parts_of(source) or [source]
 
 
 def _identity(path: Name, standard: int) -> tuple[int, int] | None:

@@ -193,7 +193,7 @@ def make_result(
 
 def _count(fit: Certified, wanted: OutputOptions) -> int:
     """How many rows to draw: as many as the table has, if nobody says."""
-    return fit.table.size if wanted.rows is None else wanted.rows
+    return wanted.rows or fit.table.size
 
 
 def _on_workers(

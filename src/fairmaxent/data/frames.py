@@ -10,7 +10,14 @@ import importlib
 import importlib.util
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -370,9 +377,9 @@ def without_dictionary(column: Column) -> Column:
     return nw.from_native(values, series_only=True).alias(column.name)
 
 
-def is_foreign(problem: BaseException) -> bool:
-    """Whether an exception belongs to one of the libraries that hold tables."""
-    return type(problem).__module__.split(".")[0] in _LIBRARIES
+def is_foreign(problem: BaseException, libraries: Collection[str] = _LIBRARIES) -> bool:
+    """Whether an exception belongs to one of these libraries, which hold tables."""
+    return type(problem).__module__.split(".")[0] in libraries
 
 
 @contextlib.contextmanager
@@ -381,6 +388,7 @@ def library_errors(
     remedy: str,
     *also: type[BaseException],
     error: Callable[[str], FairMaxEntError] = errors.StorageError,
+    libraries: Collection[str] = _LIBRARIES,
 ) -> Iterator[None]:
     """Turn the exceptions of those libraries into an error that quotes the first line.
 
@@ -391,7 +399,7 @@ def library_errors(
     except FairMaxEntError:
         raise
     except BaseException as problem:
-        if isinstance(problem, also) or is_foreign(problem):
+        if isinstance(problem, also) or is_foreign(problem, libraries):
             raise error(f"{what} ({errors.first_line(problem)}); {remedy}") from problem
         raise
 

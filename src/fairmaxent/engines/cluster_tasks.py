@@ -192,7 +192,10 @@ def results(client: Client, futures: Sequence[Future]) -> list[Any]:
 
 
 def cluster_errors() -> AbstractContextManager[None]:
-    """Turn the errors of a cluster that is lost while it works into one of our own."""
+    """Turn the errors of a cluster that is lost while it works into one of our own.
+
+    What a task says of its part of a table is raised as it is.
+    """
     return library_errors(
         "the Dask cluster failed or stopped answering",
         "look at its logs, and run it again",
@@ -200,6 +203,7 @@ def cluster_errors() -> AbstractContextManager[None]:
         asyncio.CancelledError,
         CancelledError,
         error=ClusterError,
+        libraries={"distributed", "tornado"},
     )
 
 

@@ -388,12 +388,10 @@ def count_rows(lazy: Lazy, coding: Coding) -> Table:
     Those whose cells are read by their value are encoded here, batch by batch: engines
     know types of columns only.
     """
-    refuses = True
-    if coding.declaration is not None:
-        refuses = coding.declaration.refuses
+    declared = coding.declaration
     if lazy.implementation.is_dask():
         counts = reduced(counted_parts(lazy, coding), coding.joined)
-    elif coding.declaration is not None:
+    elif declared is not None:
         counts = coding.joined([coding.counted(some) for some in batches(lazy)])
     else:
         counts = collect(coding.grouped(with_keys(lazy, coding)))
@@ -402,7 +400,7 @@ def count_rows(lazy: Lazy, coding: Coding) -> Table:
             "the engine has rows that belong to no level; convert its columns to"
             " numbers, text or dates"
         )
-    if not len(counts) and refuses:
+    if not len(counts) and (declared is None or declared.refuses):
         raise InputError("the table has no rows; pass at least one")
     return coding.table(counts)
 

@@ -6,6 +6,7 @@ workers.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -65,7 +66,8 @@ def read_rows(frame: Any, request: ReadingRequest) -> Reading:
     lazy = lazy_frame.open_lazy(frame)
     if lazy is None:
         return read_table(frame, request)
-    with lazy_frame.engine_errors(lazy):
+    # pandas raises the former for a part of a Dask frame without a column
+    with lazy_frame.engine_errors(lazy, KeyError, OSError):
         return _read_lazily(lazy, request)
 
 
@@ -73,8 +75,8 @@ def _read_lazily(lazy: lazy_frame.Lazy, request: ReadingRequest) -> Reading:
     """Let the engine of a lazy frame find the levels, and count the distinct rows."""
     likely = request.likely
     used = () if likely is None else likely.used
-    roles_named = (request.outcome, *request.also, *request.protected, *request.within)
-    for name in (*roles_named, *used):
+    asked = (request.outcome, *request.also, *request.protected, *request.within)
+    for name in asked + used:
         lazy_frame.check_column(lazy, name)
     whole = lazy
     if likely is not None:
@@ -199,13 +201,14 @@ def among(rows: Counted, codes: Codes, sizes: Sizes) -> Mask:
         return match_rows(rows.codes, codes.astype(rows.codes.dtype), sizes) >= 0
     parts = cast(Partitions, rows)
     found: Mask = merged(
-        parts.client, among, _any, parts.parts, codes=codes, sizes=sizes
+        parts.client,
+        among,
+        partial(np.any, axis=0),
+        parts.parts,
+        codes=codes,
+        sizes=sizes,
     )
     return found
-
-
-def _any(found: list[Mask]) -> Mask:
-    return np.any(found, axis=0)
 
 
 def mass_on(rows: Counted, density: Density) -> float:

@@ -6,7 +6,7 @@ import io
 import itertools
 import re
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -153,21 +153,27 @@ def named_part(path: Name) -> Iterator[None]:
         yield
     except ClusterError:  # no file is to blame
         raise
-    except StorageError as problem:
-        fault = _fault_in(parts_of(path) or [])
-        if fault is None:
-            raise
-        raise StorageError(f"{fault}; write that file again, or remove it") from problem
+    except StorageError:
+        check_parts(path, _read_through)
+        raise
 
 
-def _fault_in(parts: list[Path]) -> str | None:
-    """What is wrong with the first part that differs from others, or cannot be read.
+def check_parts(path: Name, *more: Callable[[Path], Any]) -> None:
+    """Refuse a table of several files if one cannot be read, or differs from others.
 
-    What each says of itself is read first; its rows take long.
+    What each says of its columns is read first; its rows, which ``more`` looks may
+    read, take long.
     """
-    polars = load_library("polars")
+    looks = [load_library("polars").read_parquet_schema, *more]
+    fault = _fault_in(parts_of(path) or [], looks)
+    if fault is not None:
+        raise StorageError(f"{fault}; write that file again, or remove it")
+
+
+def _fault_in(parts: list[Path], looks: Iterable[Callable[[Path], Any]]) -> str | None:
+    """What is wrong with the first part that differs from others, or cannot be read."""
     wanted = None
-    for look in (polars.read_parquet_schema, _read_through):
+    for look in looks:
         for part in parts:
             if not part.stat().st_size:
                 return f"{part}, a part of the table, is an empty file"

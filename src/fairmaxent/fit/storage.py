@@ -155,7 +155,7 @@ class KeptCounts:
         roles = request.roles(stored.domain)
         same = _same_fields(stored, Reading)
         paths = [_part_of(self.folder, number) for number in range(stored.parts)]
-        table = read_pieces(paths, _read_counts, roles.blocks)
+        table = read_pieces(paths, partial(_unpacked, kind=Table), roles.blocks)
         return Reading(**same, roles=roles, table=table, design=None)
 
 
@@ -167,11 +167,6 @@ def _write(part: _Read | Table, path: str | PathLike[str]) -> None:
     arrays: Arrays = {}
     record = {"format": _KEPT, **pack(part, arrays)}
     write_archive(path, record, arrays, readable=False)
-
-
-def _read_counts(path: str) -> Table:
-    table: Table = _unpacked(path, Table)
-    return table
 
 
 def _unpacked(path: str | PathLike[str], kind: type) -> Any:
