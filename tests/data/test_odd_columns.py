@@ -148,7 +148,7 @@ def test_a_date_and_its_midnight_are_not_two_levels():
 
 
 def test_a_dot_in_a_name_is_syntax_for_duckdb():
-    with pytest.raises(ColumnError, match=r"DuckDB takes a dot.*'a\.b'"):
+    with pytest.raises(ColumnError, match=r"duckdb takes a dot.*'a\.b'"):
         debias(duck('i % 4 as "a.b"'), "y", "z")
 
 

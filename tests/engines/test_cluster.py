@@ -14,7 +14,9 @@ from dataclasses import asdict, replace
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow.parquet as pq
 import pytest
+from benchmarks.gaps import typed_table
 from click.testing import CliRunner
 from test_streaming import FAULTS, write_spoilt
 from test_types import SEEDS, fits_of
@@ -603,6 +605,25 @@ def test_a_run_on_a_cluster_is_resumed_from_its_counts(asking, folder, monkeypat
         one, other = (pd.read_parquet(folder / run / name) for run in ("again", "anew"))
         pd.testing.assert_frame_equal(one, other)
     assert not (folder / "again.counts").exists()
+
+
+def test_workers_write_each_type_as_it_was(cluster, folder):
+    """Some of them pandas has no type for, or none with gaps."""
+    names = ["time of day", "category", "int32", "bool", "date", "decimal"]
+    pq.write_table(typed_table(names), folder / "whole.parquet")
+    roles = ["--outcome", "y", "--protected", "z", "--favourable", "yes"]
+    asked = [*roles, "--scheduler", cluster.scheduler.address, "--seed", "1"]
+    for mode in ("weights", "rows"):
+        arguments = ["debias", "whole.parquet", *asked, "--mode", mode, "-o", mode]
+        result = CliRunner().invoke(group, arguments)
+        assert result.exit_code == 0, result.stderr
+    # texts come back for a dictionary of them, which pandas could not read
+    wanted = dict(pl.scan_parquet("whole.parquet").collect_schema())
+    wanted["category"] = pl.String
+    weighed = pl.scan_parquet("weights").collect_schema()
+    assert dict(weighed) == wanted | {"fair_weight": pl.Float64}
+    assert dict(pl.scan_parquet("rows").collect_schema()) == wanted
+    assert list(pd.read_parquet("rows").columns) == list(wanted)
 
 
 @pytest.mark.parametrize("fault", FAULTS)

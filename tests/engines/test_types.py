@@ -18,6 +18,7 @@ from fairmaxent.errors import FairMaxEntError
 
 # Dask's own call of pandas, when it reads Parquet
 pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword")
+ENGINES = ["polars", "duckdb", "dask", "dask with Arrow's types"]
 NESTED = ["list", "struct"]
 PLAIN = [name for name in TYPES if name not in NESTED]
 # what Spark does not read, and DuckDB's intervals, which are refused
@@ -34,6 +35,8 @@ def opened(engine, path):
     if engine == "duckdb":
         return pytest.importorskip("duckdb").connect().from_parquet(f"{path}/*.parquet")
     dask = pytest.importorskip("dask.dataframe", reason="Dask is not installed")
+    if engine == "dask with Arrow's types":  # as the command line reads
+        return dask.read_parquet(path, dtype_backend="pyarrow")
     return dask.read_parquet(path)
 
 
@@ -68,7 +71,7 @@ def assert_same_rows(there, here):
     assert str(drawn) == str(other)
 
 
-@pytest.mark.parametrize("engine", ["polars", "duckdb", "dask"])
+@pytest.mark.parametrize("engine", ENGINES)
 def test_types_with_gaps_are_those_of_the_table_in_memory(engine, tmp_path):
     names = [name for name in PLAIN if name not in NOT_IN.get(engine, ())]
     frame = opened(engine, written(typed_table(names), tmp_path))
@@ -79,7 +82,7 @@ def test_types_with_gaps_are_those_of_the_table_in_memory(engine, tmp_path):
 
 
 @pytest.mark.parametrize("name", NESTED)
-@pytest.mark.parametrize("engine", ["polars", "duckdb", "dask"])
+@pytest.mark.parametrize("engine", ENGINES)
 def test_what_is_no_value_is_refused_in_words(engine, name, tmp_path):
     frame = opened(engine, written(typed_table([name]), tmp_path))
     with pytest.raises(FairMaxEntError, match=f"column '{name}' holds "):
@@ -112,7 +115,7 @@ def fits_of(seed, engine, folder, read):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("engine", ["polars", "duckdb", "dask"])
+@pytest.mark.parametrize("engine", ENGINES)
 def test_random_tables_give_the_same_fit_rows_and_weights(engine, seed, tmp_path):
     read = partial(opened, engine)
     _, there, here = fits_of(seed, engine, tmp_path, read)

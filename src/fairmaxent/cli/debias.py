@@ -288,7 +288,15 @@ def _on_cluster(data: str) -> TableFile:
     dask = load_library("dask.dataframe")
     check_parts(data)
     try:
-        return TableFile(narwhals.from_native(dask.read_parquet(data)), ())
+        # pandas has no type of its own for some columns, nor one that it can read again
+        # for Arrow's dictionaries
+        frame = dask.read_parquet(data, dtype_backend="pyarrow")
+        values = {
+            name: f"{kind.pyarrow_dtype.value_type}[pyarrow]"
+            for name, kind in frame.dtypes.items()
+            if "dictionary" in str(kind)
+        }
+        return TableFile(narwhals.from_native(frame.astype(values)), ())
     except Exception as problem:  # whatever its readers raise
         reason = first_line(problem.__cause__ or problem)
         raise StorageError(

@@ -59,19 +59,17 @@ def open_lazy(frame: Any) -> Lazy | None:
     names = names_of(opened)
     if not names:
         raise InputError("the table has no columns; pass at least one")
-    engine = ""
+    engine = opened.implementation
     syntax = ""
-    if opened.implementation.is_spark_like():
-        engine = "Spark"
+    if engine.is_spark_like():
         syntax = ".`"
-    elif opened.implementation.is_duckdb():
-        engine = "DuckDB"
+    elif engine.is_duckdb():
         syntax = "."
     for name in names:
         if not set(syntax).isdisjoint(name):
             raise ColumnError(
-                f"{engine} takes a dot or backtick in a column name for syntax; rename"
-                f" the column {name!r}"
+                f"{engine.value} takes a dot or backtick in a column name for syntax;"
+                f" rename the column {name!r}"
             )
     return opened
 

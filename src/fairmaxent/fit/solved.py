@@ -266,8 +266,8 @@ def weigh_lazily(
     check_weight_name(name, names_of(lazy))
     weight = fit.request.weight
     scale = fit.weight_scale
-    is_dask = lazy.implementation.is_dask()
-    if weights is None and not is_dask:  # the distinct rows are on workers
+    # the distinct rows are on workers
+    if weights is None and not lazy.implementation.is_dask():
         raise InputError(
             "the rows of this fit stay on a Dask cluster; pass the Dask frame that was"
             " fitted, or for another kind of frame use fit.collect().weigh(frame)"
