@@ -253,7 +253,7 @@ def test_a_run_that_did_not_end_is_resumed_from_its_counts(folder, monkeypatch):
     [
         (
             ["data.csv", "-o", "f.csv"],
-            "data.csv is read into memory at once, because it",
+            "data.csv is read into memory at once, as",
         ),
         (
             ["parts", "-o", "f.csv", "--release"],

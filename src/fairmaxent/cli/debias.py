@@ -274,9 +274,9 @@ def _opened(
     with named_part(data):
         scanned = reading.scan(data, whole=whole)
     if wanted.resume and (whole or scanned is None):
-        why = "as these options need" if whole else "because it is not in Parquet"
         raise click.UsageError(
-            f"{data} is read into memory at once, {why}; leave out --resume"
+            f"{data} is read into memory at once, as these options need it, or as it is"
+            " not in Parquet; leave out --resume"
         )
     if scanned is not None:
         return scanned, not whole

@@ -91,7 +91,6 @@ def watched(client: Client, futures: list[Future], watch: Watch) -> list[Future]
     """Wait for results, which stay on the workers; tell which share of them is done."""
     from distributed import as_completed
 
-    check_running(client)
     with cluster_errors():
         for done, future in enumerate(as_completed(futures), start=1):
             if future.status != "finished":
