@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import compress
 from operator import attrgetter, methodcaller
 from typing import Any
 
@@ -82,10 +83,8 @@ class Partitions(Counted):
     ) -> Partitions:
         """Keep the partitions that have rows."""
         sizes = np.array(gathered(client, _sums, parts))
-        kept = np.flatnonzero(sizes[:, 0])
-        return cls(
-            client, blocks, tuple(parts[int(part)] for part in kept), sizes[kept]
-        )
+        kept = sizes[:, 0] > 0
+        return cls(client, blocks, tuple(compress(parts, kept)), sizes[kept])
 
     def regrouped(self, most: int) -> Partitions:
         """Merge neighbouring partitions until there are at most ``most``."""
@@ -425,8 +424,8 @@ def _tilted(
 def _mixed(weighed: list[Weighed]) -> Weighed:
     """Mix partitions: the tilted share of each is ∝ its partition function."""
     log_partition, shares = softmax(np.array([log_sum for log_sum, _ in weighed]))
-    parts = (share * values for share, (_, values) in zip(shares, weighed, strict=True))
-    return log_partition, np.asarray(sum(parts))
+    values = np.array([own for _, own in weighed])
+    return log_partition, np.tensordot(shares, values, axes=1)
 
 
 def _masses(tilted: Tilted, blocks: Blocks) -> Reals:
