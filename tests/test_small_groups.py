@@ -474,7 +474,7 @@ def test_an_unknown_reference_is_refused(reference, match):
 def test_a_reference_of_several_columns_names_each():
     table = random_table(0)
     both = ASKED | {"protected": ["sex", "race"]}
-    with pytest.raises(InputError, match="name a level of each"):
+    with pytest.raises(InputError, match="name its column"):
         statistical_rate(table, **both, reference="m")
     joint = both | {"groups": "joint"}
     with pytest.raises(InputError, match="no level of 'race', but groups are"):

@@ -231,14 +231,17 @@ def did_you_mean(name: object, known: Iterable[object]) -> str:
 
     >>> did_you_mean("incme", ["age", "income"])
     "did you mean 'income'?"
+    >>> did_you_mean("male", ["Female", "Male"])
+    "did you mean 'Male'?"
     >>> did_you_mean("zzz", ["age", "income"])
     "known: 'age', 'income'"
     """
     names = [str(item) for item in known]
+    folded = {name.casefold(): name for name in names}
     # comparing long texts takes long
-    near = difflib.get_close_matches(cut(str(name), 200), names, n=1)
+    near = difflib.get_close_matches(cut(str(name), 200).casefold(), folded, n=1)
     if near:
-        return f"did you mean {shown(near[0])}?"
+        return f"did you mean {shown(folded[near[0]])}?"
     return f"known: {first_of([*map(shown, names)], _MOST_LISTED)}"
 
 
@@ -247,10 +250,10 @@ def did_you_mean_level(value: object, levels: Iterable[object]) -> str:
 
     Those of many may be people.
 
-    >>> did_you_mean_level("f", ["F", "M"]), did_you_mean_level("Bo", range(1000))
+    >>> did_you_mean_level("x", ["F", "M"]), did_you_mean_level("Bo", range(1000))
     ("known: 'F', 'M'", 'there are 1,000 levels')
     """
-    names = [str(level) for level in levels]
+    names = list(levels)
     hint = did_you_mean(value, names)
     if len(names) > _MOST_LISTED and hint.startswith("known"):
         return f"there are {len(names):,} levels"

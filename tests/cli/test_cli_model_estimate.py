@@ -133,6 +133,8 @@ def test_rates_and_shares_of_decisions_are_shown(folder):
     decisions = json.loads(run(*asked, "--model", "logistic", "--json"))["certificate"][
         "decisions"
     ]
-    assert "decisions of LogisticRegression about people it has not seen" in shown
+    assert (
+        "decisions of LogisticRegression about people of the data it did not" in shown
+    )
     assert all(f"{share['share']:.4f}" in shown for share in decisions["shares"])
-    assert "it has not seen" not in run(*asked)
+    assert "of the data it did not" not in run(*asked)

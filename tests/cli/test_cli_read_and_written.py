@@ -80,7 +80,10 @@ def parameters(name, kind):
 
 def reads(name, call):
     """What a command reads, each with the words that name it, or a line of a config."""
-    if name not in NO_CONFIG:
+    # policies in a file take nothing that is typed, or in a config file
+    is_by_policies = name == "check" and CHECKED[0] not in call
+    takes_config = name not in NO_CONFIG and not is_by_policies
+    if takes_config:
         yield "config.toml", ["--config", "config.toml"], ""
     for parameter in parameters(name, FILE):
         path = READS.get(parameter.name)
@@ -93,14 +96,14 @@ def reads(name, call):
         if parameter.opts[-1] in call:
             yield path, [], ""
             continue
-        if parameter.name == "policies":
+        if parameter.name == "policies" or is_by_policies:
             continue
         yield path, [parameter.opts[-1], path], ""
         key = parameter.opts[-1].lstrip("-")
-        if name not in NO_CONFIG:
+        if takes_config:
             value = f'["{path}"]' if parameter.multiple else f'"{path}"'
             yield path, ["--config", "named.toml"], f"{key} = {value}\n"
-    if name == "check" and CHECKED[0] not in call:
+    if is_by_policies:
         for path in NAMED[:2]:
             yield path, [], ""
         yield "policies.toml" if "--policies" in call else "pyproject.toml", [], ""

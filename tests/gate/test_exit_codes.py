@@ -131,6 +131,19 @@ WRONG = [
     "--policies half.toml",
     "fair.csv --policies typo.toml",
     "gone.parquet --policies good.toml",
+    # what the policies would pass over
+    "fair.csv --policies good.toml --statistical-rate 0.9",
+    "fair.csv --policies good.toml --confident",
+    "fair.csv --policies good.toml --config limits.toml",
+    "fair.csv --policies good.toml --bins 3",
+    "--policies full.toml --confidence 0.95",
+    "--policies full.toml --delimiter ;",
+]
+# Right ones, which show that it is not the file that is wrong above.
+RIGHT = [
+    "fair.csv --policies good.toml --delimiter ,",
+    "fair.csv --policies good.toml --format json --max-memory 4GB",
+    "--policies full.toml",
 ]
 
 
@@ -215,6 +228,8 @@ def folder(tmp_path_factory):
     good = 'outcome = "hired"\nprotected = "sex"\nfavourable = "yes"\n'
     texts = {
         "good.toml": f"{good}statistical_rate = 0.8\n",
+        "full.toml": f'{good}data = "fair.csv"\nstatistical_rate = 0.8\n',
+        "limits.toml": "statistical_rate = 0.9\n",
         "typo.toml": f"{good}statistical_rat = 0.8\n",
         "half.toml": "".join(
             [
@@ -253,6 +268,29 @@ def test_a_bug_is_no_answer(there, monkeypatch):
     monkeypatch.setattr("fairmaxent.gate.checking.checked", lambda *_: 1 / 0)
     done = clifiles.run("check", "fair.csv", *LIMIT.split(), code=2)
     assert "bug" in done.stderr
+
+
+@pytest.mark.parametrize("typed", RIGHT)
+def test_a_right_call_of_policies_in_a_file(there, typed):
+    clifiles.run("check", *typed.split(), code=0)
+
+
+def test_an_outcome_is_named_as_it_can_be_typed(there, tmp_path):
+    """With gaps, 1 is read as 1.0."""
+    path = tmp_path / "numbers.csv"
+    path.write_text("sex,hired\nf,1.0\nm,0.0\nf,\n", encoding="utf-8")
+    words = "--outcome hired --favourable 1.0 --protected sex --statistical-rate 0.8"
+    done = clifiles.run("check", path, *words.split(), code=2)
+    assert "known: '0', '1', 'missing'" in done.stderr
+
+
+def test_limits_that_are_typed_are_not_those_of_the_project(there, monkeypatch):
+    """Without --protected, they are no reason to go by the file in the folder."""
+    monkeypatch.setattr("fairmaxent.cli.gate.PROJECT", "full.toml")
+    clifiles.run("check", code=0)
+    typed = "--outcome hired --statistical-rate 0.99"
+    done = clifiles.run("check", "fair.csv", *typed.split(), code=2)
+    assert "name --protected columns" in done.stderr
 
 
 @pytest.mark.parametrize(("name", "code"), [("fair.csv", 0), ("unfair.csv", 1)])

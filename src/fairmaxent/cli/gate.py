@@ -19,7 +19,6 @@ from fairmaxent.cli.reading import (
     reading_options,
 )
 from fairmaxent.errors import FairMaxEntError, StorageError
-from fairmaxent.files.reading import STANDARD
 from fairmaxent.files.write import Staging, write_whole
 from fairmaxent.gate import checking
 from fairmaxent.gate.audit import AuditRequest
@@ -102,11 +101,15 @@ def check_command(
     fairmaxent check hired.csv --outcome hired --favourable yes --protected sex --statistical-rate 0.8 --confident
     fairmaxent check --policies fairness.toml -o check.xml
     """  # noqa: E501 (a command, to be copied)
-    is_typed = bool(asked["protected"] or asked["likely"])
+    # what policies in a file would pass over
+    names = [*asked, *vars(columns_as)]
+    if data is None:
+        names += vars(reading)
+    is_typed = any(options.given_options(click.get_current_context(), names))
     if is_typed and (wanted["policies"] or data is None):
         raise click.UsageError(
-            "limits are typed for one table, or are in a file; name DATA, and leave"
-            " --policies out"
+            "limits, and how a table is read, are typed for one table, or are in a"
+            " file; name DATA, and leave --policies out"
         )
     policies = {}
     named = []
@@ -120,9 +123,7 @@ def check_command(
     def frame_of(path: str | None) -> Any:
         if path is None:
             return None
-        scanned = None
-        if path != STANDARD:
-            scanned = reading.scan(path)
+        scanned = reading.scan(path)
         return (scanned or reading.read(path, columns_as.declaration)).frame
 
     force = wanted["force"] or all(map(is_own, forms))
@@ -166,9 +167,8 @@ def _forms_of(paths: Sequence[str]) -> dict[str, str]:
 
 def _say(results: Sequence[CheckResult], form: str) -> None:
     """Print the answers, and on stderr what could not be checked."""
-    shown = [result for result in results if result.problem is None]
-    if form != "text":
-        shown = list(results)  # for programs, and for pages, which see no stderr
+    # programs and pages see no stderr
+    shown = [one for one in results if one.problem is None or form != "text"]
     if shown:
         terminal.echo(FORMS[form](shown).rstrip("\n"))
     for result in results:

@@ -268,10 +268,15 @@ def ratios(audit: Audit) -> Iterator[Table]:
         for columns in audit.groupings:
             counts = audit.counts(choice, columns)
             name = " × ".join(columns)
-            heads = ("Impact ratio", "Impact ratio without categories under 2 %")
             yield Table(
                 label=f"Impact ratios by {name}",
-                heads=(name, "People", *choice.heads, *heads),
+                heads=(
+                    name,
+                    "People",
+                    *choice.heads,
+                    "Impact ratio",
+                    "Impact ratio without categories under 2 %",
+                ),
                 rows=tuple(_rows(counts)),
             )
 
@@ -300,10 +305,13 @@ def unknown(audit: Audit) -> Iterator[Table]:
             is_named = np.array([MISSING not in label for label in labels])[group]
             counted = (is_named & choice.known, ~is_named, is_named & ~choice.known)
             rows.append((" × ".join(columns), *(f"{who.sum():,}" for who in counted)))
-        heads = (
-            "Categories",
-            "People in the rates",
-            "Category unknown",
-            f"Only the {choice.what} unknown",
+        yield Table(
+            f"Unknown {choice.what}s",
+            (
+                "Categories",
+                "People in the rates",
+                "Category unknown",
+                f"Only the {choice.what} unknown",
+            ),
+            tuple(rows),
         )
-        yield Table(f"Unknown {choice.what}s", heads, tuple(rows))

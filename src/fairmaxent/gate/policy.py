@@ -380,8 +380,12 @@ def _policies_in(path: Name) -> dict[str, FilePolicy]:
 
 def files_of(policies: Mapping[str, FilePolicy]) -> list[str]:
     """Every file that policies name."""
-    sections = [read.section for read in policies.values() if read.section is not None]
-    return [path for section in sections for path in section.files.values()]
+    return [
+        path
+        for read in policies.values()
+        if read.section is not None
+        for path in read.section.files.values()
+    ]
 
 
 @dataclasses.dataclass(frozen=True)

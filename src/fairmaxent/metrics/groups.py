@@ -391,8 +391,8 @@ def levels_of_reference(
             return {names[0]: asked}
         raise InputError(
             Option("reference"),
-            f" is {asked!r}, but several columns are compared; name a level of each,"
-            f" e.g. {dict.fromkeys(names[:2], asked)}",
+            f" is {asked!r}, but several columns are compared; name its column,"
+            f" too, e.g. {dict.fromkeys(names[:1], asked)}",
         )
     for name in asked:
         if name not in names:

@@ -446,7 +446,7 @@ def favourable_codes(outcomes: list[object], favourable: object) -> list[int]:
         level = MISSING if frames.is_missing(value) else value
         code = code_of(outcomes, level)
         if code is None:
-            known = did_you_mean_level(level, outcomes)
+            known = did_you_mean_level(level, map(value_text, outcomes))
             raise LevelError(f"no row has the outcome {level!r}; {known}")
         codes.add(code)
     return sorted(codes)
