@@ -120,6 +120,16 @@ def test_an_audit_equals_pandas(seed, columns):
             assert row == [" × ".join(grouping), *(f"{who.sum():,}" for who in counts)]
 
 
+def test_two_percent_themselves_are_not_small():
+    """Only a category below them may be left out (6 RCNY § 5-301)."""
+    sizes = {"A": 97, "B": 2, "C": 1}
+    race = [name for name, size in sizes.items() for _ in range(size)]
+    table = pd.DataFrame({"sex": "F", "race": race, "hired": "yes"})
+    text = audit(table, "hired", LAW, favourable="yes")
+    _, (_, rows), *_ = tables_in(text)
+    assert [row[-1] for row in rows] == ["1.000", "1.000", "under 2 %"]
+
+
 def test_a_third_column_leaves_the_pair_that_the_law_asks_for():
     text = audit(decisions(0), "hired", ["sex", "race", "veteran"], favourable="yes")
     heads = [head[0] for head, _ in tables_in(text)][:-1]

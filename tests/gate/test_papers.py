@@ -346,6 +346,23 @@ def test_only_the_words_of_people_in_their_places_may_differ(papers, tmp_path):
     assert compared(fit, twice, tmp_path).differences
 
 
+def test_no_filled_text_of_a_program_may_differ(papers, tmp_path):
+    """Each of them, not only those that a random change happens to meet."""
+    fit, text = papers["plain", "croissant"]
+    filled = {
+        name: value
+        for name, value in json.loads(text).items()
+        if isinstance(value, str) and not value.startswith("To be written by")
+    }
+    assert {"description", "rai:dataBiases", "rai:dataLimitations"} < {*filled}
+    for name, value in filled.items():
+        line = f'"{name}": {json.dumps(value, ensure_ascii=False)}'
+        assert text.count(line) == 1
+        other = text.replace(line, f'{line[:-1]} And all is well."')
+        found = compared(fit, other, tmp_path)
+        assert found is None or found.differences, name
+
+
 def test_a_document_belongs_to_one_model(papers, models, tmp_path):
     fit, text = papers["plain", "card"]
     path = tmp_path / "card.md"
