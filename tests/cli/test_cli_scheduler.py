@@ -15,7 +15,7 @@ from distributed.comm import CommClosedError
 from clifiles import ROLES, biased_table
 from fairmaxent import InputError
 from fairmaxent.cli.group import group
-from fairmaxent.engines.cluster_tasks import results
+from fairmaxent.engines.cluster_tasks import results, spread_out
 from fairmaxent.errors import StorageError
 
 LOST = "the Dask cluster failed or stopped answering"
@@ -61,3 +61,11 @@ def test_a_lost_cluster_is_an_error_of_ours_and_all_else_is_told_as_before(
 
     with pytest.raises(error, match=says):
         results(SimpleNamespace(status="running", gather=gather), [])
+
+
+def test_a_client_that_is_closed_is_said():
+    closed = SimpleNamespace(status="closed")
+    with pytest.raises(InputError, match="its client is closed; fit again"):
+        results(closed, [])
+    with pytest.raises(InputError, match="its client is closed; fit again"):
+        spread_out(closed, len, [])
