@@ -157,6 +157,8 @@ def test_a_hidden_column_need_not_be_there(parts):
     sees = FairClassifier(pipeline(), "sex").fit(X, y)
     with pytest.raises(ColumnError, match=r"missing:\n- sex\n[\s\S]*hide_protected=T"):
         sees.predict(others)
+    with pytest.raises(ColumnError, match=r"unseen at fit time:\n- more\n$"):
+        sees.predict(X.assign(more=1))
 
 
 def test_sample_weights_are_design_weights(table, parts):

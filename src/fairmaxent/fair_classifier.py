@@ -281,16 +281,19 @@ class FairClassifier(ClassifierMixin, DebiasingEstimator):  # type: ignore[misc]
             )
 
         opened = frames.open_frame(X)
-        needed = {name for name in self._x_form.names if name not in self._hidden}
-        if self._hidden and needed <= {*opened.columns}:
+        missing = {*self._x_form.names} - {*self._hidden, *opened.columns}
+        if self._hidden and not missing:
             return opened
         try:
             validate_data(self, X=X, reset=False, skip_check_array=True)
         except ValueError as problem:
-            raise ColumnError(
-                f"{problem}\nThe protected columns need not be there if the model is"
-                " fitted with hide_protected=True."
-            ) from problem
+            said = str(problem)
+            if missing:
+                said += (
+                    "\nThe protected columns need not be there if the model is fitted"
+                    " with hide_protected=True."
+                )
+            raise ColumnError(said) from problem
         return opened
 
 

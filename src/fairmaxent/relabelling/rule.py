@@ -258,9 +258,10 @@ class Response:
         beyond that, by what x tells of groups.
         """
         mass = self.weight @ self.moves
-        now = (self.weight * self.decided(np.zeros(self.task.groups))) @ self.moves
+        nowhere = np.zeros(self.task.groups)
+        now = (self.weight * self.decided(nowhere)) @ self.moves
         wanted = now + missing * mass
-        point = self.at(np.zeros(self.task.groups), wanted)
+        point = self.at(nowhere, wanted)
         for _ in range(_STEPS):
             if (np.abs(point.gradient) <= _CLOSE * mass).all():
                 break
@@ -313,7 +314,7 @@ def first_response(task: Task, known: Known) -> Response:
     """The same of the rule itself, before a student was taught."""
     if tilts(task, known):
         return response(task, known, known.chances)
-    scores = SHARP * gain(known, np.zeros(task.groups), task.threshold)
+    scores = SHARP * (known.chances - task.threshold)
     return Response(task, scores, SHARP * known.moves)
 
 
