@@ -275,13 +275,14 @@ def test_a_right_call_of_policies_in_a_file(there, typed):
     clifiles.run("check", *typed.split(), code=0)
 
 
-def test_an_outcome_is_named_as_it_can_be_typed(there, tmp_path):
-    """With gaps, 1 is read as 1.0."""
+@pytest.mark.parametrize("one", ["1", "1.0"])
+def test_a_number_is_named_as_its_file_has_it_or_as_it_is_shown(one, tmp_path):
     path = tmp_path / "numbers.csv"
-    path.write_text("sex,hired\nf,1.0\nm,0.0\nf,\n", encoding="utf-8")
-    words = "--outcome hired --favourable 1.0 --protected sex --statistical-rate 0.8"
-    done = clifiles.run("check", path, *words.split(), code=2)
-    assert "known: '0', '1', 'missing'" in done.stderr
+    rows = ["1.0,1.0", "1.0,0.0", "2.0,1.0", "2.0,0.0"] * 20
+    path.write_text("\n".join(["sex,hired", *rows, ",1.0"]), encoding="utf-8")
+    words = f"--outcome hired --favourable {one} --protected sex --reference {one}"
+    done = clifiles.run("check", path, *words.split(), "--statistical-rate", 0.8)
+    assert "all groups equal for outcome 1: 40 and 40 people" in done.stdout
 
 
 def test_limits_that_are_typed_are_not_those_of_the_project(there, monkeypatch):

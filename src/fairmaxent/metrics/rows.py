@@ -446,7 +446,7 @@ def favourable_codes(outcomes: list[object], favourable: object) -> list[int]:
         level = MISSING if frames.is_missing(value) else value
         code = code_of(outcomes, level)
         if code is None:
-            known = did_you_mean_level(level, map(value_text, outcomes))
+            known = did_you_mean_level(level, outcomes)
             raise LevelError(f"no row has the outcome {level!r}; {known}")
         codes.add(code)
     return sorted(codes)
@@ -465,7 +465,8 @@ def code_of(levels: list[object], value: object) -> int | None:
     if equal:  # True and 1 are equal, but two levels if a column has both
         is_bool = isinstance(value, bool | np.bool_)
         return min(equal, key=lambda code: isinstance(levels[code], bool) != is_bool)
-    texts = [value_text(level) for level in levels]
-    if value_text(value) in texts:
-        return texts.index(value_text(value))
+    for text in (value_text, str):  # 1.0 is "1", or "1.0" as its file has it
+        texts = [text(level) for level in levels]
+        if text(value) in texts:
+            return texts.index(text(value))
     return None
