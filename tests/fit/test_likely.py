@@ -213,7 +213,7 @@ def test_probabilities_are_compared_with_the_groups_that_are_known():
     assert found.observed == tuple(known)
     shares = frame[list(COLUMNS.values())][pd.notna(truth)].sum()
     assert found.expected == pytest.approx(tuple(shares))
-    assert "people is known. That it is as far from the" in str(right)
+    assert "people is known. That it is as far from" in str(right)
     assert "contradict the probabilities" not in str(right)
     swapped = frame.rename(columns={"p_a": "p_b", "p_b": "p_a"})
     fit = debias(swapped.assign(truth=truth), "paid", told)

@@ -129,3 +129,20 @@ def test_a_lazy_frame_and_a_file_are_read(tmp_path):
 def test_two_of_them_are_refused():
     with pytest.raises(InputError, match="only one can be probabilities"):
         check(loans(), "paid", [told(), told()], statistical_rate=0.8)
+
+
+def test_known_groups_that_contradict_the_probabilities_are_no_pass():
+    frame = loans(gap=0.0)
+    rng = np.random.default_rng(3)
+    drawn = np.where(rng.random(len(frame)) < frame["p_a"], "a", "b")
+    truth = np.where(rng.random(len(frame)) < 0.3, drawn, None)
+    swapped = {"a": "p_b", "b": "p_a"}
+    for columns in (COLUMNS, swapped):
+        likely = Likely("race", columns, told_by="names", known_groups="truth")
+        asked = (frame.assign(truth=truth), "paid", likely)
+        if columns is COLUMNS:
+            result = check(*asked, favourable="yes", statistical_rate=0.8)
+            assert result.answer == "pass"
+        else:
+            with pytest.raises(InputError, match="look whether columns are swapped"):
+                check(*asked, favourable="yes", statistical_rate=0.8)

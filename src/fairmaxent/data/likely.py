@@ -53,7 +53,7 @@ _SLACK = 1e-6
 _LEAST = 1e-12  # a probability in place of 0, where its logarithm is taken
 _STEPS = 30  # of Newton's method
 _FEWEST_EXPECTED = 5.0  # people of a group, to compare how many there are
-_REFUTED = 1e-4  # p-value at which probabilities cannot be corrected
+_REFUTED = 1e-4  # p-value at which nobody believes probabilities
 _OPTION = Option("likely")
 TOLD_BY = {
     "names": (
@@ -398,6 +398,17 @@ class ReadShares:
 
     shares: Reals
     reliability: Reliability | None  # None: no group is known
+
+    @property
+    def believed(self) -> Reals:
+        """P(g), refused if the groups that are known contradict it."""
+        if self.reliability is not None and self.reliability.chance < _REFUTED:
+            raise InputError(
+                Option("known_groups"),
+                " contradict the probabilities: look whether columns are swapped, or"
+                " correct them (recalibrated)",
+            )
+        return self.shares
 
 
 @dataclass(frozen=True, eq=False)

@@ -479,8 +479,7 @@ def _similar(chances: Reals, people: Reals, most: int) -> list[Indices]:
             continue
         mean = people[cell] @ chances[cell] / count
         beyond = chances[cell] - mean
-        widest = (people[cell] @ beyond**2).argmax()
-        below = beyond[:, widest] < 0
+        below = beyond[:, (people[cell] @ beyond**2).argmax()] < 0
         if below.all() or not below.any():
             done.append(cell)
         else:

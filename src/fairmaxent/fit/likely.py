@@ -259,8 +259,9 @@ class Weighed:
         self, measure: Measure, grouping: Grouping, confidence: float
     ) -> Reals:
         """Both ends of the rates that the true groups of the data may have."""
-        tables = self.before.true_tables
-        rates = [measure.rates_compared(table, grouping) for table in tables]
+        rates = [
+            measure.rates_compared(table, grouping) for table in self.before.true_tables
+        ]
         tail = (1 - confidence) / 2
         return np.quantile(rates, [tail, 1 - tail], axis=0)
 
@@ -430,10 +431,9 @@ def likely_blocks(facts: LikelyFacts | None) -> Iterator[Block]:
 
 def _reliability_blocks(found: Reliability) -> Iterator[Block]:
     """Whether the probabilities agree with the groups that are known."""
-    known = sum(found.observed)
     yield Paragraph(
-        f"The group of {known:,} people is known. That it is as far from the"
-        f" probabilities by chance has p = {found.chance:.2g}."
+        f"The group of {sum(found.observed):,} people is known. That it is as far from"
+        f" the probabilities by chance has p = {found.chance:.2g}."
     )
     rows = [
         (group, f"{expected:,.0f}", f"{observed:,}")
@@ -441,8 +441,11 @@ def _reliability_blocks(found: Reliability) -> Iterator[Block]:
             found.groups, found.expected, found.observed, strict=True
         )
     ]
-    heads = ("people of", "by the probabilities", "in truth")
-    yield Table("Groups that are known", heads, tuple(rows))
+    yield Table(
+        "Groups that are known",
+        ("people of", "by the probabilities", "in truth"),
+        tuple(rows),
+    )
 
 
 def _verdict(facts: LikelyFacts) -> str:

@@ -259,7 +259,7 @@ class Comparison:
         shares = None
         if likely is not None and likely.name in columns:
             shares = LikelyRows(
-                likely, likely.read(rows.frame).shares, group, len(labels)
+                likely, likely.read(rows.frame).believed, group, len(labels)
             )
             own = [*likely.columns, MISSING][: shares.shares.shape[1]]
             labels = [(*label, one) for label in labels for one in own]

@@ -100,8 +100,9 @@ class LikelyRows:
             own,
             own**2,
         )
-        learned = Learned.of(people)
-        return SharedRows(self.likely.told_by, people, learned, present, outcomes)
+        return SharedRows(
+            self.likely.told_by, people, Learned.of(people), present, outcomes
+        )
 
 
 @dataclass(frozen=True, eq=False)
