@@ -20,7 +20,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
 from benchmarks import results
-from benchmarks.fair_models import METHODS, WISHES
+from benchmarks.fair_models import METHODS, OURS, WISHES
 from benchmarks.field_exact import exact_rates
 from benchmarks.field_page import write_page
 from benchmarks.field_tables import scenarios
@@ -30,6 +30,7 @@ from benchmarks.process import JobFailedError, fresh
 FILE = "field.json"
 SIZES = ModelSizes(learn=2000, splits=3)
 PROCESSES = 2
+PARTS = "exact", "cells", "again"
 _LEARNERS = "logistic regression", "decision tree"
 _ASKED_OF_MODELS = tuple(
     name for name, wish in WISHES.items() if wish.parity == "decisions"
@@ -50,13 +51,9 @@ def measure_exact(tables: Sequence[str], done: Sequence[Cell]) -> Iterator[list[
 
 def keep(folder: Path, record: dict[str, Any]) -> None:
     """Write the record, one cell a line."""
-    heads = {
-        name: value for name, value in record.items() if name not in ("exact", "cells")
-    }
+    heads = {name: value for name, value in record.items() if name not in PARTS}
     text = json.dumps(heads, indent=1, ensure_ascii=False).removesuffix("\n}")
-    parts = [
-        f' "{part}": [\n{cell_lines(record[part])}\n]' for part in ("exact", "cells")
-    ]
+    parts = [f' "{part}": [\n{cell_lines(record[part])}\n]' for part in PARTS]
     (folder / FILE).write_text(",\n".join([text, *parts]) + "\n}\n", encoding="utf-8")
 
 
@@ -75,8 +72,12 @@ def main() -> None:
         default=SIZES.splits,
         help="into people to learn from and to judge on",
     )
-    parser.add_argument(
-        "--again", action="store_true", help="also what is there already"
+    anew = parser.add_mutually_exclusive_group()
+    anew.add_argument("--again", action="store_true", help="also what is there already")
+    anew.add_argument(
+        "--beside",
+        action="store_true",
+        help="only our models, with the code as it is, beside what is there already",
     )
     parser.add_argument("--out", type=Path, default=HERE, help="folder of the results")
     asked = parser.parse_args()
@@ -102,8 +103,16 @@ def main() -> None:
     # What failed may have been for want of a library.
     record |= {
         part: [cell for cell in known.get(part, ()) if "failed" not in cell]
-        for part in ("exact", "cells")
+        for part in PARTS
     }
+    if asked.beside:
+        record["setting"] = known["setting"]
+        how = sizes, _LEARNERS, [OURS], _ASKED_OF_MODELS, PROCESSES
+        for found in measure_models(tables, record["again"], *how):
+            record["again"] += found
+            keep(asked.out, record)
+        write_page(asked.out, record)
+        return
     for found in measure_exact(tables, record["exact"]):
         record["exact"] += [cell | {"code": code} for cell in found]
         keep(asked.out, record)
