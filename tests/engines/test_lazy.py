@@ -289,6 +289,8 @@ def test_columns_of_too_many_values_are_thinned(engine_of, at_once, monkeypatch)
     assert amount.size == whole.size
     assert amount.labels[0] == whole.labels[0] == "0"
     assert amount.missing == whole.missing
+    # a value that was kept counts for those that were not
+    assert amount.counts.sum() == pytest.approx(whole.counts.sum(), rel=0.02)
     shares = (
         fit.table.counts
         @ (fit.table.codes[:, [1]] == np.arange(amount.size))
@@ -312,6 +314,28 @@ def test_columns_of_too_many_values_are_thinned(engine_of, at_once, monkeypatch)
     drawn = nw.from_native(fit.sample(500))
     assert {*drawn["name"].to_list()} <= {*frame["name"].to_list()}
     assert {*drawn["amount"].drop_nulls().to_list()} <= {*frame["amount"].to_list()}
+
+
+@pytest.mark.parametrize(
+    "engine_of",
+    [
+        pl.DataFrame.lazy,
+        lambda frame: duckdb.from_arrow(frame.to_arrow()),
+        lambda frame: dask.from_pandas(frame.to_pandas(), npartitions=2),
+    ],
+)
+def test_what_is_known_of_the_weights_of_equal_rows(engine_of):
+    """In a table so narrow that hundreds of rows are equal."""
+    narrow = table().select("sex", "income", "weight")
+    ours, twin = (
+        debias(frame, "income", "sex", weight="weight").table
+        for frame in (engine_of(narrow), narrow)
+    )
+    assert ours.distinct < 10
+    for known in ("codes", "counts", "rows", "squares", "peaks"):
+        np.testing.assert_allclose(
+            getattr(ours, known), getattr(twin, known), rtol=1e-12, err_msg=known
+        )
 
 
 # workers of Dask have tests of their own

@@ -58,7 +58,10 @@ def assert_same(there, here):
         )
     ours, twin = there.table.collect(), here.table.collect()
     np.testing.assert_array_equal(ours.codes, twin.codes)
-    np.testing.assert_allclose(ours.counts, twin.counts, rtol=1e-12)
+    for name in ("counts", "rows", "squares"):
+        np.testing.assert_allclose(
+            getattr(ours, name), getattr(twin, name), rtol=1e-12, err_msg=name
+        )
     np.testing.assert_allclose(
         there.optimum.solution.multipliers,
         here.optimum.solution.multipliers,
