@@ -319,8 +319,8 @@ def _changes_to_the_table(facts: Facts) -> Iterator[Remark]:
     yield from ((note,) for note in facts.notes)
     if facts.redrawn is not None and facts.redrawn.reason is not None:
         what = (
-            f"values of {', '.join(map(repr, facts.redrawn.columns))} are redrawn"
-            " within their bins ("
+            f"in new rows, values of {', '.join(map(repr, facts.redrawn.columns))} are"
+            " redrawn within their bins ("
         )
         yield (what, Option("detail", "bins"), f"), because {facts.redrawn.reason}")
     for name, bins in facts.binned_columns.items():
