@@ -465,6 +465,15 @@ def test_parts_are_written_by_the_workers(both, tmp_path):
     assert (len(women), set(women["z"])) == (500, {"f"})
 
 
+def test_workers_draw_from_the_base_as_often_as_the_model_does(cluster, tmp_path):
+    """Each partition has its share of the base, in which columns do not depend."""
+    fit = debias(parted(frame()[["y", "z", "a", "b"]]), **ROLES, base="product")
+    fit.write_sample(20_000, tmp_path / "parts", random_state=1)
+    rows = pd.read_parquet(tmp_path / "parts")
+    exact = fit.distribution.marginal(["a", "b"]).probability.to_numpy().reshape(3, 3)
+    np.testing.assert_allclose(pair_table(rows, "a", "b"), exact, atol=0.015)
+
+
 def test_weights_come_without_a_join_and_so_do_top_up_and_a_saved_model(both, tmp_path):
     there, here = both
     weighed = there.weigh(parted(frame()), weight_name="fair").compute()
