@@ -64,9 +64,9 @@ accurate by 0.005 and fairer by 0.01}, another method was more accurate by 0.005
     ),
     "large": (
         """
-On paper, 500 GB of nearly distinct rows keep ten machines of 32 cores busy for {large|nearly all rows distinct, Dask, two
-workers|hours} hours with Dask, {large|nearly all rows distinct, Spark local[2]|hours} with Spark: CPU time per byte of a
-small table, without the network.
+Extrapolated from small tables, not run: 500 GB of nearly distinct rows take ten machines of 32 cores {large|nearly all rows
+distinct, Dask, two workers|hours} hours with Dask, {large|nearly all rows distinct, Spark local[2]|hours} with Spark, without
+the network.
 """
     ),
     "memory": (
@@ -78,8 +78,7 @@ distinct row|bytes}} bytes for each additional distinct row.
 
 It ran with {THREADS} threads and an address space limited to {ADDRESS_SPACE:,.0f} MB. That is enough for any table with
 as many columns and distinct rows, however many rows it has. In the shell, set these limits with
-`ulimit -v {ADDRESS_SPACE * 1000:.0f}` and `export POLARS_MAX_THREADS={THREADS}`: each thread reserves address space of
-its own, even if it does not use it.
+`ulimit -v {ADDRESS_SPACE * 1000:.0f}` and `export POLARS_MAX_THREADS={THREADS}`.
 """
     ),
 }

@@ -319,7 +319,7 @@ def test_three_people_are_named_if_their_share_is_raised(share, times):
     warning = (
         f"sex = X: {100 * share:.1f}% of the total weight rests on 3 rows, {times}"
         " times as much as before. To avoid this, merge the level with another one, or"
-        " limit how much weights may change with bounds."
+        " let its margin be missed, with bounds and relax."
     )
     assert certificate.warnings == (() if times is None else (warning,))
     assert (warning in str(certificate)) == (times is not None)

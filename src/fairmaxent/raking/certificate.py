@@ -124,8 +124,10 @@ class RakingCertificate:
             if number == 0:  # the way out is said once
                 yield (
                     f"{raising} To avoid this, merge the level with another one, or"
-                    " limit how much weights may change with ",
+                    " let its margin be missed, with ",
                     Option("bounds"),
+                    " and ",
+                    Option("relax"),
                     ".",
                 )
             else:
