@@ -56,9 +56,9 @@ takes {alternatives|AIF360 Reweighing|× ours} times as much. On the paper's dat
     ),
     "field": (
         """
-We measured an earlier search on public tables, with two classifiers, the group seen or hidden: `model=` missed the rate by
-more than a standard error in {field|The rate is missed by more than a standard error} cells. In {field|Another method is more
-accurate by 0.005 and fairer by 0.01}, another method was more accurate by 0.005 and fairer by 0.01.
+On public tables, with a logistic regression or a tree that sees the group or not, `model=` missed the rate by more than a
+standard error in {field|The rate is missed by more than a standard error} cells. In {field|Another method is more accurate
+by 0.005 and fairer by 0.01}, another method was more accurate by 0.005 and fairer by 0.01.
 `benchmarks/field.md` names them first.
 """
     ),
