@@ -8,7 +8,8 @@ export const percent = (value) =>
   (value === null ? "–" : `${(100 * value).toFixed(1)}\u00a0%`);
 
 // Ticks of shares as percentages, in the digits that tell them apart.
-export function ticksOf([first, second]) {
+export function ticksOf(ticks) {
+  const [first, second] = ticks;
   const digits = Math.max(0, Math.ceil(-Math.log10(100 * (second - first)) - 1e-9));
   return (share) => `${(100 * share).toFixed(digits)}\u00a0%`;
 }
