@@ -123,7 +123,7 @@ def test_a_group_of_three_is_named_before_the_table():
     assert result.output.startswith(
         "Warning: sex = X: 20.0% of the total weight rests on 3 rows"
     )
-    assert "with --bounds." in " ".join(result.output.split())
+    assert "with --bounds and --relax." in " ".join(result.output.split())
 
 
 def test_a_conflict_ends_with_4_and_leaves_nothing(folder):

@@ -647,6 +647,7 @@ def test_the_part_that_workers_cannot_read_is_named(cluster, folder, fault):
     assert not (folder / "fair").exists()
 
 
+@pytest.mark.filterwarnings("ignore:The inplace keyword")  # of Dask, with new pandas
 @pytest.mark.parametrize("fault", FAULTS)
 def test_parts_that_cannot_be_read_are_an_error_of_ours(folder, fault):
     """In Python, where Dask knows the files; it mixes types as pandas does."""

@@ -137,7 +137,7 @@ def test_equal_opportunity_is_about_those_with_the_good_outcome():
     chosen, good = decided(fit, people), (people["hired"] == "yes").to_numpy()
     assert rate(chosen[good], people[good]) > 0.88
     assert rate(chosen, people) < 0.8  # which is something else
-    assert "people whose outcome is good" in str(fit.certificate)
+    assert "people of the data whose outcome is good" in str(fit.certificate)
     assert "may be too favourable" not in str(fit.certificate)
     known = fitted(frame, Model(by_heart(), parity="opportunity")).certificate
     # boosting learned from the people who are compared

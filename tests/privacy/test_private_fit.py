@@ -512,7 +512,7 @@ def test_noise_that_hides_the_groups_is_said_so(noise):
         f"the noise of ε = 0.05 hides which levels of '{name}' there are"
         for name in ("hired", "sex")
     }
-    assert {reason.partition(" (")[0] for reason in reasons} == expected
+    assert {reason.partition("; ")[0] for reason in reasons} == expected
 
 
 def test_ranges_are_those_of_the_noise(noise):

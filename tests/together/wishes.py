@@ -761,7 +761,7 @@ WISHES = (
         {"model": {"decided": "best"}},
         is_a_promise,
         needs=A_MODEL,
-        says=("it is most accurate",),
+        says=("is as accurate as it can be",),
         names=("model",),
     ),
     Wish(
