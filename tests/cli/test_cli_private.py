@@ -58,7 +58,10 @@ def test_a_private_fit_from_file_to_file(files):
     said = run("debias", "data.csv", *ROLES, "--epsilon", 2, "--domain", "domain.toml", "-o", "new.csv",
                "--save", "m.fme", "--report", "r.md")  # fmt: skip
     assert "Private with ε = 2, δ = 1e-09" in said
-    assert "at most e^2 times (e is 2.7) more or less likely" in said
+    assert (
+        "at most e^2 times (e is 2.7) more or less likely, up to a probability of δ"
+        in said
+    )
     assert "it holds no row of the data" in said
     rows = polars.read_csv(files / "new.csv")
     assert rows.columns == people().columns

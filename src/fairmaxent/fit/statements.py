@@ -414,7 +414,8 @@ def promise(ledger: Ledger) -> str:
     return (
         f"private with {ledger.privacy}: if any one person had not been in the table,"
         " whatever anybody learns from this result would have been at most"
-        f" e^{ledger.privacy.epsilon:g} times (e is 2.7) more or less likely"
+        f" e^{ledger.privacy.epsilon:g} times (e is 2.7) more or less likely, up to a"
+        " probability of δ"
     )
 
 

@@ -196,7 +196,7 @@ class GroupedTable:
         return -np.ptp(compared - self.surpluses.expected[number, groups], axis=-1)
 
     def if_told_by(self, told_by: str) -> "GroupedTable":
-        """The same rates if groups that are only likely were told by that."""
+        """The same rates, if names or columns say which group people belong to."""
         if self.likely is None:
             return self
         return replace(self, rates=self.likely.assumed[told_by])

@@ -7,8 +7,8 @@ The most accurate of all rules with equal decisions decides for x where
     η(x) − τ + Σ_g λ_g·P(g, y = 1 | x)    if it may not, for equal opportunity
 
 is positive (Menon and Williamson 2018). η is the chance of the good outcome. It and P(g
-| x) are told by models that have not seen the person: by students, or by our own
-model if that predicts outcomes better than they do.
+| x) are predicted by models that have not seen the person: by students, or by our own
+model if it predicts outcomes better than they do.
 
 A table teaches the offsets λ in one of two ways:
 
@@ -58,12 +58,12 @@ _TINY = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """What models tell of everybody, who have not seen them."""
+    """What models that have not seen people predict about them."""
 
     chances: Reals  # η
     # (people, groups): what each offset adds to the gain
     moves: Reals
-    is_own: bool  # told by students, not by our own model
+    is_own: bool  # predicted by students, not by our own model
     shares: Reals  # of each group that students of the data decide for
     trainings: float  # of students, or of our own models, on everybody
     # of the first round, if that is about the same people: `tellers_of`

@@ -181,10 +181,10 @@ def _groups(report: Report) -> tuple[str, tuple[Block, ...]]:
     label = f"How often each group has {short_name(outcome)}"
     shown = [change for change in groups if change in kept]
     outcomes = {change.about for change in report.groups}
-    people = _in_people(by_column[column, outcome])
+    known_from = "in the data"
     if report.certificate.privacy is not None:
-        people = people.replace("in the data", "by noisy counts")
-    return people, (
+        known_from = "by noisy counts"
+    return _in_people(by_column[column, outcome], known_from), (
         outcome_table(label, shown, _about_groups(report)),
         *_hidden(len(groups), len(shown), "group"),
         *_hidden(len(outcomes), 1, "outcome"),
@@ -200,7 +200,7 @@ def _about_groups(report: Report) -> str:
     return f"Before: in the data. After: in the {rows}. {sure}"
 
 
-def _in_people(groups: Changes) -> str:
+def _in_people(groups: Changes, known_from: str) -> str:
     """Say how many of a hundred people of the two largest groups have the outcome.
 
     Say it of a thousand people, or of more, if that is less than one.
@@ -224,8 +224,8 @@ def _in_people(groups: Changes) -> str:
         before = f"{rounded(people * group.rate_before, 0):,.0f}"
         after = f"{rounded(people * group.rate_after, 0):,.0f}"
         parts.append(
-            f"of {people:,} people with {short_name(group.name)}, {before}{have} in the"
-            f" data and {after} in the result"
+            f"of {people:,} people with {short_name(group.name)}, {before}{have}"
+            f" {known_from} and {after} in the result"
         )
         have = ""  # what they have is said once
     if parts:
