@@ -359,3 +359,6 @@ def test_inspect_says_of_a_folder_what_a_fit_takes(folder):
     small = run("inspect", "parts", *ROLES, "--max-memory", "1kB", code=3).stderr
     assert "reading parts would take about" in small
     assert "let a Dask cluster do it (--scheduler)" in small
+    asked = ("debias", "parts", *ROLES, "-o", "fair.csv", "--release")
+    refused = run(*asked, "--max-memory", "1kB", code=3).stderr
+    assert "reading parts whole (for rows to share, declare the domain" in refused

@@ -82,7 +82,11 @@ class ReadingOptions(FileReading):
             return None
         formats.refuse_options(path, self, "parquet")
         if whole:
-            lazy = loaded(lazy, path)
+            lazy = loaded(
+                lazy,
+                f"{path} whole (for rows to share, declare the domain, and it is"
+                " scanned instead)",
+            )
         return self.without_dropped(TableFile(self.renamed(lazy)))
 
     def without_dropped(self, table: TableFile, *, beside: NameList = ()) -> TableFile:
