@@ -28,6 +28,7 @@ from fairmaxent import InputError, debias
 from fairmaxent.cli import debias as command
 from fairmaxent.cli.group import group
 from fairmaxent.data.table import Table, match_rows
+from fairmaxent.engines import cluster_partitions
 from fairmaxent.engines.cluster_partitions import PartitionedRows, Partitions
 from fairmaxent.errors import StorageError
 from fairmaxent.maxent import optimum as maxent
@@ -73,7 +74,9 @@ def cluster(tmp_path_factory):
     with (
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, **here) as started,
         distributed.Client(started) as client,
+        pytest.MonkeyPatch.context() as patch,
     ):
+        patch.setattr(cluster_partitions, "_ROWS", 50)  # so that there are several
         yield client
 
 
@@ -223,11 +226,12 @@ def test_rows_alone_base_alone_and_another_base(cluster, options):
     )
 
 
-def test_small_partitions_are_merged(both):
+def test_small_partitions_are_merged(both, monkeypatch):
     there, here = both
-    fewer = there.table.regrouped(2)
+    assert there.table.regrouped() is there.table
+    monkeypatch.setattr(cluster_partitions, "_ROWS", there.table.distinct - 1)
+    fewer = there.table.regrouped()
     assert (len(there.table.parts), len(fewer.parts)) == (3, 2)
-    assert there.table.regrouped(3) is there.table
     for table in (fewer, there.table):
         taken = table.collect()
         np.testing.assert_array_equal(taken.codes, here.table.codes)
@@ -242,6 +246,18 @@ def test_tables_are_added_up_once(both, monkeypatch):
     (again,) = there.table.tables([(0,)], sizes, "squares")
     (wanted,) = here.table.tables([(0,)], sizes, "squares")
     np.testing.assert_allclose([first, again], [wanted, wanted], rtol=1e-12)
+
+
+def test_rows_are_tilted_by_the_same_potentials_once(both, monkeypatch):
+    there, here = both
+    rows = PartitionedRows.of(there.distribution.blocks, there.weighted)
+    twin = Rows.of(here.distribution.blocks, here.weighted)
+    potentials = np.linspace(-1, 1, rows.blocks.width)
+    wanted = [twin.tilt(steps * potentials).levels for steps in (1, 2, 1)]
+    found = [rows.tilt(steps * potentials).levels for steps in (1, 2)]
+    monkeypatch.setattr(cluster_partitions, "merged", None)
+    found.append(rows.tilt(potentials).levels)
+    np.testing.assert_allclose(found, wanted, rtol=1e-12)
 
 
 def test_a_table_without_rows_is_refused(cluster):

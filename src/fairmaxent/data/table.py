@@ -96,7 +96,9 @@ class Blocks:
         """Turn attribute codes, one column each, into block codes, one column each."""
         pooled = empty_codes(len(codes), self.levels)
         for number, block in enumerate(self.members):
-            pooled[:, number] = ravel(codes[:, list(block)], self.shape(number))
+            pooled[:, number] = codes[:, block[0]]
+            if len(block) > 1:
+                pooled[:, number] = ravel(codes[:, list(block)], self.shape(number))
         return pooled
 
     def unpool(self, pooled: Codes) -> Codes:

@@ -113,8 +113,7 @@ def write_on_workers(
         for share in divided(own, size, rng)
         if share.any()
     ]
-    parts = [part for part, _ in tasks]
-    wanted = [share for _, share in tasks]
+    parts, wanted = zip(*tasks, strict=True)
     seeds = rng.integers(2**63, size=len(tasks)).tolist()
     paths = [str(folder / part_name(number)) for number in range(len(tasks))]
     written = spread_out(

@@ -57,7 +57,6 @@ from fairmaxent.progress import Progress
 
 _ROWS = 1 << 16  # distinct rows that are worth a task of their own in each iteration
 _CELLS = 1 << 20  # of the tables that are added up together
-_FEWEST = 8  # partitions, a number that is always fine
 # log Σ of a partition, and probabilities given this partition
 Weighed = tuple[float, Reals]
 
@@ -86,8 +85,9 @@ class Partitions(Counted):
         kept = sizes[:, 0] > 0
         return cls(client, blocks, tuple(compress(parts, kept)), sizes[kept])
 
-    def regrouped(self, most: int) -> Partitions:
-        """Merge neighbouring partitions until there are at most ``most``."""
+    def regrouped(self) -> Partitions:
+        """Merge neighbouring partitions that are too small."""
+        most = -(-self.distinct // _ROWS)
         if len(self.parts) <= most:
             return self
         groups = np.array_split(np.array(self.parts, dtype=object), most)
@@ -120,7 +120,7 @@ class Partitions(Counted):
                 Table.tables,
                 _added,
                 self.parts,
-                then=partial(_each, then),
+                then=then,
                 wanted=group,
                 sizes=list(sizes),
                 of=of,
@@ -143,21 +143,20 @@ class Partitions(Counted):
         """
         if self.distinct <= rows:
             return self
-        wanted = np.ceil(self.sizes[:, 2] * (rows / self.total)).astype(int)
-        shares = np.maximum(wanted, 1).tolist()
-        return self._made(Table.thinned, self.parts, beside=[shares])
+        shares = (1 + self.sizes[:, 2] * rows // self.total).astype(int).tolist()
+        return self._made(Table.thinned, self.parts, beside=[shares]).regrouped()
 
     def _made(
         self, function: Callable[..., Table], parts: Sequence[Future], **how: Any
     ) -> Partitions:
         """What a function makes of partitions, which stays on the workers."""
-        made = spread_out(self.client, function, parts, **how)
-        return Partitions.of(self.client, self.blocks, made)
+        return Partitions.of(
+            self.client, self.blocks, spread_out(self.client, function, parts, **how)
+        )
 
     def collect(self) -> Table:
         """Bring all rows into memory, in the order of a table in memory."""
-        tables = results(self.client, self.parts)
-        return Table.joined(tables, self.blocks.levels)
+        return Table.joined(results(self.client, self.parts), self.blocks.levels)
 
     def each_piece(
         self, do: Callable[[Table, str], None], name: Callable[[int], str]
@@ -200,10 +199,6 @@ def _in_groups(wanted: Sequence[Axes], sizes: Sizes) -> Iterator[list[Axes]]:
         yield [wanted[int(place)] for place in np.flatnonzero(groups == number)]
 
 
-def _each(then: Callable[[Reals], Any], tables: list[Reals]) -> list[Any]:
-    return [then(table) for table in tables]
-
-
 def count_on_workers(
     client: Client,
     lazy: Lazy,
@@ -224,9 +219,8 @@ def count_on_workers(
     done = watched(client, counted, partial(progress, "count"))
     empty = coding.counted(lazy.to_native()._meta)
     rows = from_delayed(done, meta=empty).shuffle(coding.keys, shuffle_method="tasks")
-    parts = by_part(rows, partial(_as_table, coding=coding))
-    partitions = Partitions.of(client, coding.blocks, client.compute(parts))
-    return partitions.regrouped(max(_FEWEST, -(-partitions.distinct // _ROWS)))
+    parts = by_part(rows, coding.distinct)
+    return Partitions.of(client, coding.blocks, client.compute(parts)).regrouped()
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,7 +234,8 @@ class PartitionedRows:
     weighted: Partitions
     # each the Rows of one partition, in the order of `weighted.parts`; may be empty
     parts: tuple[Future, ...]
-    floor: float
+    # by potentials that were asked for, as the same are more than once
+    known: dict[bytes, Weighed] = field(default_factory=dict)
     full_support = False  # rows rarely cover the domain, and no bound relies on it
 
     @classmethod
@@ -253,8 +248,7 @@ class PartitionedRows:
             blocks=blocks,
             total=weighted.total,
         )
-        floors = gathered(weighted.client, Rows.log_floor, parts)
-        return cls(blocks, weighted, tuple(parts), min(floors))
+        return cls(blocks, weighted, tuple(parts))
 
     @property
     def rows(self) -> int:
@@ -263,19 +257,20 @@ class PartitionedRows:
 
     def tilt(self, potentials: Reals) -> TiltedPartitions:
         """Tilt by one potential per level."""
-        return TiltedPartitions(
-            self, potentials, *self.tilted(potentials, attrgetter("levels"))
-        )
+        asked = potentials.tobytes()
+        if asked not in self.known:
+            self.known[asked] = self.tilted(potentials, attrgetter("levels"))
+        return TiltedPartitions(self, potentials, *self.known[asked])
 
     def tilted(self, potentials: Reals, take: Callable[[TiltedRows], Reals]) -> Weighed:
         """Apply ``take`` to each tilted partition, and mix the results by shares."""
+        parts = len(self.parts)
         return merged(
             self.weighted.client,
             _tilted,
             _mixed,
             self.parts,
-            potentials=potentials,
-            take=take,
+            beside=[[potentials] * parts, [take] * parts],
         )
 
     def log_probability(self, codes: Codes) -> Reals:
@@ -296,7 +291,7 @@ class PartitionedRows:
 
     def log_floor(self) -> float:
         """Return the smallest log w(α)."""
-        return self.floor
+        return min(gathered(self.weighted.client, Rows.log_floor, self.parts))
 
 
 @dataclass(frozen=True, eq=False)
@@ -395,10 +390,6 @@ def collected(prior: Prior, weighted: Table) -> Prior:
 
 
 # ---------------------------------------------------------------- on the workers
-
-
-def _as_table(frame: Any, coding: Coding) -> Table:
-    return coding.table(coding.joined([frame]))
 
 
 def _with_own_rows(

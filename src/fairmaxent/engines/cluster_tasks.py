@@ -111,21 +111,16 @@ def spread_out(
 
     The results stay there. Each sequence in ``beside`` has one value for each
     partition. What all share is sent once, as the result of a task, which Dask can
-    repeat; scattered data would be lost with its worker.
+    repeat; scattered data would be lost with its worker. Such a task costs more than to
+    send a few numbers with each.
     """
     check_running(client)
-    sent = client.submit(dict, shared, pure=False)
     name = f"fairmaxent-{function.__name__.strip('_')}"  # that Dask shows for the tasks
-    return list(
-        client.map(
-            partial(_call, function),
-            parts,
-            *beside,
-            [sent] * len(parts),
-            pure=False,
-            key=name,
-        )
-    )
+    if shared:
+        sent = client.submit(dict, shared, pure=False)
+        beside = (*beside, [sent] * len(parts))
+        function = partial(_call, function)
+    return client.map(function, parts, *beside, pure=False, key=name)
 
 
 def _call(function: Function, *values: Any) -> Any:
@@ -144,7 +139,7 @@ def merged(
 ) -> Any:
     """Merge the results of `spread_out` on the workers, and bring the final one here.
 
-    Or what is made of it ``then``.
+    Or what is made of each of its items ``then``.
     """
     return _merged(client, merge, spread_out(client, function, parts, **how), then)
 
@@ -162,8 +157,12 @@ def _merged(
         ]
         futures = [client.submit(merge, group, pure=False) for group in groups]
     if then is not None:
-        futures = [client.submit(then, futures[0], pure=False)]
+        futures = [client.submit(_each, then, futures[0], pure=False)]
     return results(client, futures)[0]
+
+
+def _each(then: Function, items: list[Any]) -> list[Any]:
+    return [then(item) for item in items]
 
 
 def gathered(
@@ -180,7 +179,7 @@ def results(client: Client, futures: Sequence[Future]) -> list[Any]:
     check_running(client)
     with cluster_errors():
         try:
-            return list(client.gather(list(futures)))
+            return client.gather(list(futures))
         except KilledWorker as problem:
             raise InputError(
                 "several workers of the cluster died one after the other on the same"

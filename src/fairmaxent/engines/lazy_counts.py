@@ -336,6 +336,10 @@ class Coding:
         opened = [nw.from_native(part, eager_only=True) for part in parts]
         return summed(nw.concat(opened), self.keys, self.sums)
 
+    def distinct(self, part: Any) -> Table:
+        """The distinct rows of a part that was counted."""
+        return self.table(self.joined([part]))
+
     def table(self, counts: Frame) -> Table:
         """The distinct rows, in order."""
         ordered = counts.sort(*self.keys)

@@ -200,7 +200,7 @@ def among(rows: Counted, codes: Codes, sizes: Sizes) -> Mask:
     if isinstance(rows, Table):
         return match_rows(rows.codes, codes.astype(rows.codes.dtype), sizes) >= 0
     parts = cast(Partitions, rows)
-    found: Mask = merged(
+    return merged(
         parts.client,
         among,
         partial(np.any, axis=0),
@@ -208,7 +208,6 @@ def among(rows: Counted, codes: Codes, sizes: Sizes) -> Mask:
         codes=codes,
         sizes=sizes,
     )
-    return found
 
 
 def mass_on(rows: Counted, density: Density) -> float:
@@ -239,14 +238,15 @@ def row_spread(table: Counted, tilted: Tilted) -> Spread:
         return Spread.of(rows, tilted.on(rows.codes), tilted.rows.blocks.levels[0])
     there = cast(TiltedPartitions, tilted)
     density = Density(there.rows, there.potentials, there.log_partition)
-    united: Spread = cast(Partitions, table).over(_spread, _united, density)
-    return united
+    return cast(Partitions, table).over(_spread, _united, density)
 
 
-def _spread(rows: Table, density: Density) -> Spread:
-    """The same for a partition."""
-    mass = np.exp(density.log_probability(rows.codes))
-    return Spread.of(rows, mass, density.prior.blocks.levels[0])
+def _spread(rows: Table, density: Any) -> Spread:
+    """The same for a partition, which has a share of the partition function."""
+    (own,) = density.prior.parts
+    tilted = own.tilt(density.potentials)
+    share = np.exp(tilted.log_partition - density.log_partition)
+    return Spread.of(rows, tilted.on(rows.codes) * share, own.blocks.levels[0])
 
 
 def _united(spreads: list[Spread]) -> Spread:

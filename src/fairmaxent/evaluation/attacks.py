@@ -216,7 +216,11 @@ def near_copies(
     Of several sizes of a small step, the one counts that tells most, at a confidence
     for all of them together.
     """
-    numeric = _fine_columns(pooled)
+    numeric = [  # with so many values that a step can be small
+        index
+        for index, column in enumerate(pooled.columns)
+        if column.numbers is not None and column.size > _COARSE
+    ]
     if not numeric or "control" not in pooled.parts:
         return None
     people = [
@@ -233,15 +237,6 @@ def near_copies(
         limit=MOST_COPIES * min(len(of_people), pooled.rows("new")),
         risk=risk,
     )
-
-
-def _fine_columns(pooled: Pooled) -> list[int]:
-    """The columns of numbers with so many values that a step can be small."""
-    return [
-        index
-        for index, column in enumerate(pooled.columns)
-        if column.numbers is not None and column.size > _COARSE
-    ]
 
 
 def _nearly_found(

@@ -136,10 +136,6 @@ def _parts(rows: Rows) -> list[Rows]:
     ]
 
 
-def _are_texts(values: Mapping[int, Any]) -> bool:
-    return all(isinstance(value, str) for value in values.values())
-
-
 def _header(rows: Rows) -> int:
     """The first row with more than half of the cells of the longest."""
     longest = max(map(len, rows.values()))
@@ -152,9 +148,12 @@ def _belongs(part: Rows, table: Rows) -> bool:
     It may have gaps, such as a column of remarks.
     """
     header = _header(table)
-    if _header(part) != header or not _are_texts(part[header]):
+    if _header(part) != header:
         return False
-    if set(part[header].values()) & set(table[header].values()):
+    names = part[header].values()
+    if not all(isinstance(name, str) for name in names):
+        return False
+    if set(names) & set(table[header].values()):
         return False
     height = max(table) - header + 1
     reached = max(part) - header + 1

@@ -94,10 +94,7 @@ class Kind:
     @property
     def make(self) -> Callable[[Any], str]:
         """The function that writes a draft; imported late, as it takes a while."""
-        made: Callable[[Any], str] = pkgutil.resolve_name(
-            f"fairmaxent.gate.{self.made_by}"
-        )
-        return made
+        return pkgutil.resolve_name(f"fairmaxent.gate.{self.made_by}")
 
 
 KINDS = {

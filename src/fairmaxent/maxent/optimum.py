@@ -57,7 +57,7 @@ def default_solver(dual: Dual) -> Solver:
         return NewtonCG()
     blocks = len(dual.features.blocks.levels)
     rows = max(2 * _VISITS // blocks**2, _ROWS_PER_FEATURE * dual.size)
-    if dual.thinned(rows) is dual:
+    if dual.prior.rows <= rows:
         return Newton()
     # Blocks are visited in pairs for a Hessian, twice for a gradient: spend about as
     # much on the one as on the other.

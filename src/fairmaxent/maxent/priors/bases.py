@@ -267,8 +267,7 @@ def pack_base(base: Any) -> Arrays:
             "a fit with this base cannot be saved; give the prior a pack() that returns"
             " arrays, and register it with an unpack"
         )
-    arrays: Arrays = base.pack()
-    return arrays
+    return base.pack()
 
 
 def unpack_base(kind: str, blocks: Blocks, arrays: Arrays) -> Prior:
