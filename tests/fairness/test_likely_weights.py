@@ -8,19 +8,22 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from scipy.stats import beta
+from scipy.stats import beta, chi2
 
+from fairmaxent.data.likely import chance_beyond
 from fairmaxent.errors import SolverError
 from fairmaxent.fairness import likely
+from fairmaxent.fairness import people as people_module
 from fairmaxent.fairness.likely import (
     Learned,
-    People,
     bounds,
     contradiction,
+    ends_of,
     likely_factors,
     ratio_bounds,
     true_tables,
 )
+from fairmaxent.fairness.people import People
 
 SHARES = np.array([0.14, 0.05, 0.14, 0.67])
 RATES = np.array([0.49, 0.30, 0.24, 0.42])
@@ -219,11 +222,91 @@ def test_sums_that_are_equal_by_chance_bring_nobody_together(monkeypatch):
     assert people.chances[people.place] == pytest.approx(chances, abs=0)
 
 
+def test_a_few_people_at_a_time_add_up_to_all_of_them(monkeypatch):
+    rng = np.random.default_rng(6)
+    people = random_combinations(rng, 900)
+    factor = rng.uniform(0.5, 2.0, len(people.weight))
+
+    def everything():
+        learned = Learned.of(people)
+        memberships = learned.memberships["names"]
+        draws = learned.draws(20, np.random.default_rng(0))
+        grown = np.random.default_rng(0)
+        return [
+            learned.rates,
+            learned.chances,
+            likely_factors(people, memberships, people.table(memberships, factor)),
+            true_tables(people, memberships, factor, draws, grown),
+            np.array(contradiction(people, learned.rates)),
+        ]
+
+    at_once = everything()
+    monkeypatch.setattr(people_module, "_PRODUCTS", 1)
+    monkeypatch.setattr(people_module, "_FEWEST_AT_ONCE", 7)
+    for together, block_by_block in zip(at_once, everything(), strict=True):
+        assert block_by_block == pytest.approx(together, rel=1e-7, abs=1e-12)
+
+
+def test_the_order_of_the_data_changes_nothing(monkeypatch):
+    monkeypatch.setattr(likely, "DRAWN_FROM", 40)
+    monkeypatch.setattr(people_module, "DRAWN_FROM", 40)
+    rng = np.random.default_rng(7)
+    chances = rng.dirichlet(np.full(4, 0.5), 2000)
+    outcome = rng.integers(0, 2, 2000)
+    order = rng.permutation(2000)
+    one = plain(chances, outcome)
+    other = plain(chances[order], outcome[order])
+    assert (tables_of(one) == tables_of(other)).all()
+    assert (bounds_of(one)[1] == bounds_of(other)[1]).all()
+    assert (one.chances[one.place] == chances).all()
+    assert (other.chances[other.place] == chances[order]).all()
+
+
+def test_some_people_represent_all_of_them_in_draws(monkeypatch):
+    rng = np.random.default_rng(8)
+    _, outcome, chances = named(rng, 8000, TYPICAL)
+    weight = rng.uniform(0.5, 2.0, 8000)
+    people = plain(chances, outcome, weight=weight)
+    of_all = tables_of(people)
+    monkeypatch.setattr(likely, "DRAWN_FROM", 500)
+    of_some = tables_of(people)
+    assert of_some.mean(axis=0) == pytest.approx(of_all.mean(axis=0), rel=0.02)
+    assert of_some.std(axis=0) == pytest.approx(of_all.std(axis=0), rel=0.2)
+
+
+def test_cells_of_similar_people_are_halves_of_halves():
+    rng = np.random.default_rng(9)
+    chances = rng.dirichlet(np.full(3, 0.5), 5000)
+    people = plain(chances, rng.integers(0, 2, 5000))
+    cells = people.very_similar
+    assert set(people.similar) == set(range(people_module.CELLS_TESTED))
+    assert set(cells) == set(range(people_module.MOST_CELLS))
+    assert np.bincount(cells).max() < 1000
+    for cell in set(cells):
+        (whole,) = set(people.similar[cells == cell])
+        within = people.chances[cells == cell].std(axis=0).max()
+        assert within < people.chances[people.similar == whole].std(axis=0).max()
+    assert (
+        people.chances[cells == 0].std(axis=0).max() < 0.5 * chances.std(axis=0).max()
+    )
+
+
+def random_combinations(rng, count):
+    """People of two combinations with three outcomes, and weights."""
+    chances = rng.dirichlet(np.full(3, 0.5), count)
+    cells = rng.integers(0, 6, count)
+    weight = rng.uniform(0.5, 2.0, count)
+    return People.of(chances, cells, (2, 3), weight, weight**2)
+
+
 def tables_of(people, factor=1.0, count=2000):
     """Tables that the true groups may have."""
     rng = np.random.default_rng(0)
-    draws = Learned.of(people).draws(count, rng)
-    return true_tables(people, factor * np.ones(len(people.weight)), draws, rng)[:, 0]
+    learned = Learned.of(people)
+    draws = learned.draws(count, rng)
+    own = learned.memberships["names"]
+    factor = factor * np.ones(len(people.weight))
+    return true_tables(people, own, factor, draws, rng)[:, 0]
 
 
 # ---------------------------------------------------------------- weights
@@ -239,7 +322,7 @@ def test_weights_are_those_of_a_general_convex_solver(seed):
     # some table that can be reached
     moved = people.table(chances, weight * rng.uniform(0.4, 2.5, 40))
     wanted = moved * weight.sum() / moved.sum()
-    factor = likely_factors(people, chances, wanted)
+    factor = likely_factors(people, people.chances, wanted)[people.place]
 
     weights = cp.Variable(40)
     nearest = cp.sum(cp.kl_div(weights, weight))
@@ -257,7 +340,7 @@ def test_limited_weights_are_those_of_a_general_convex_solver(seed):
     people = plain(chances, np.zeros(40, dtype=int), 1)
     moved = people.table(chances, rng.uniform(0.5, 1.4, 40))
     wanted = moved * 40 / moved.sum()
-    factor = likely_factors(people, chances, wanted, 1.5)
+    factor = likely_factors(people, people.chances, wanted, 1.5)[people.place]
     assert factor.max() < 1.5 + 1e-9
 
     weights = cp.Variable(40)
@@ -279,11 +362,20 @@ def test_certain_groups_get_the_weights_of_their_cells():
     assert factor[people.place] == pytest.approx(expected, rel=1e-9)
 
 
+def test_weights_that_grow_a_hundredfold_are_found():
+    rng = np.random.default_rng(10)
+    people = plain(rng.dirichlet(np.full(3, 0.2), 500), np.zeros(500, dtype=int), 1)
+    grown = np.exp(people.chances @ np.array([4.6, 0.0, -4.6]))
+    wanted = people.table(people.chances, grown)
+    factor = likely_factors(people, people.chances, wanted)
+    assert factor == pytest.approx(grown, rel=1e-9)
+
+
 def test_what_cannot_be_reached_is_said():
     chances = np.array([[0.5, 0.5], [0.6, 0.4], [0.7, 0.3]])
     people = plain(chances, np.zeros(3, dtype=int), 1)
     with pytest.raises(SolverError):
-        likely_factors(people, chances, np.array([[[2.9, 0.1]]]))
+        likely_factors(people, people.chances, np.array([[[2.9, 0.1]]]))
 
 
 # ---------------------------------------------------------------- what it is good for
@@ -392,3 +484,25 @@ def test_bounds_are_tight_if_groups_are_certain():
     np.add.at(truth, (outcome, group), 1.0)
     assert least == pytest.approx(most)
     assert least[0] == pytest.approx(truth)
+
+
+def test_ends_of_draws_leave_out_as_much_as_they_say():
+    rng = np.random.default_rng(11)
+    low, high = ends_of(rng.random((400, 20_000)), 0.9)
+    assert low.mean() == pytest.approx(0.05, abs=3e-4)
+    assert high.mean() == pytest.approx(0.95, abs=3e-4)
+
+
+# ---------------------------------------------------------------- chance
+
+
+@pytest.mark.parametrize("free", [1, 2, 3, 4, 7, 30, 61])
+@pytest.mark.parametrize("statistic", [1e-9, 0.3, 4.0, 25.0, 120.0])
+def test_the_chance_of_a_larger_statistic_is_that_of_scipy(free, statistic):
+    expected = chi2.sf(statistic, free)
+    assert chance_beyond(statistic, free) == pytest.approx(expected, rel=1e-10)
+
+
+def test_nothing_is_surprising_without_anything_that_is_free():
+    assert chance_beyond(5.0, 0) == 1.0
+    assert chance_beyond(0.0, 3) == 1.0

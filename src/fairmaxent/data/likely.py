@@ -14,6 +14,7 @@ deviation 1 beforehand. Swapped columns are not mended by it; if enough people a
 to show that, they are refused.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, fields
 from functools import cached_property
@@ -200,7 +201,8 @@ class Likely:
         self._refuse(told, np.asarray(outside.any(axis=1)), "not from 0 to 1")
         off = np.abs(total - 1) > self.slack
         self._refuse(told, off, "they do not add up to 1; small misfits are scaled by ")
-        shares = np.where(absent[:, None], 0.0, told / total[:, None])
+        shares = told / total[:, None]
+        shares[absent] = 0.0
         truth = self.truth(frame)
         reliability = None
         checked = (truth >= 0) & ~absent
@@ -229,7 +231,7 @@ class Likely:
             values = column(frame, name)
             with column_errors(values):
                 numbers.append(to_numbers(values))
-        return np.column_stack(numbers)
+        return np.stack(numbers).T  # a group's lie one after the other
 
     def truth(self, frame: Frame) -> Indices:
         """The number of the true group of each row where it is known, and −1."""
@@ -277,6 +279,25 @@ def check_columns(name: object, columns: object) -> None:
     )
 
 
+def chance_beyond(statistic: float, free: int) -> float:
+    """The chance of a larger χ² with so many degrees of freedom; 1 of none.
+
+    Q(a + 1, x) = Q(a, x) + x^a·e^{−x} / Γ(a + 1), from Q(½, x) = erfc √x or Q(0, x) = 0
+    on. Written out because importing SciPy's would be paid at everybody's first fit.
+    """
+    half = statistic / 2
+    if not free or not half:
+        return 1.0
+    power = free % 2 / 2
+    chance = 0.0
+    if power:
+        chance = math.erfc(math.sqrt(half))
+    while power < free / 2:
+        chance += math.exp(power * math.log(half) - half - math.lgamma(power + 1))
+        power += 1
+    return chance
+
+
 @dataclass(frozen=True)
 class Reliability:
     """How far probabilities agree with the groups of people whose group is known."""
@@ -316,8 +337,6 @@ class KnownPeople:
         each group, beside how many there should be. Groups of which too few are
         expected there are left out, as χ² is no good approximation for them.
         """
-        from scipy.special import gammaincc  # slow to import
-
         statistic = 0.0
         free = 0
         likeliest = shares.argmax(axis=1)
@@ -334,7 +353,7 @@ class KnownPeople:
                 beyond = (observed - expected)[many]
                 statistic += float(beyond @ inverse @ beyond)
                 free += max(1, min(int(many.sum()), len(expected) - 1))
-        return float(gammaincc(free / 2, statistic / 2)) if free else 1.0
+        return chance_beyond(statistic, free)
 
     def corrected(self, shares: Reals) -> Reals:
         """p' of other people; refused if it does not agree with what is known."""

@@ -30,133 +30,59 @@ disparities when race is not observed, JASA.
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from itertools import pairwise, repeat
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from itertools import repeat
 
 import numpy as np
 
-from fairmaxent.data.table import Indices, Reals, ratio, tally
-from fairmaxent.fairness.projection import Conditions, project
+from fairmaxent.data.likely import chance_beyond
+from fairmaxent.data.table import Reals, ratio, tally
+from fairmaxent.errors import SolverError
+from fairmaxent.fairness.people import (
+    CELLS_TESTED,
+    DRAWN_FROM,
+    MOST_CELLS,
+    People,
+    Slopes,
+    blocks,
+    lowest,
+)
 
 # α, and its prior: logarithms are normal around this one, with this deviation. Chosen
 # by benchmarks/unrecorded.py: expected rates are unbiased, and intervals cover.
-_STRENGTHS = np.array([2.0, 4, 8, 16, 32, 64, 128, 256, 1024, 4096])
+_STRENGTHS = 2.0 ** np.arange(1, 9)
 _USUAL_STRENGTH = 16.0
 _SPREAD_OF_STRENGTHS = 1.25
 
 _LEAST_RATE = 1e-12  # of an outcome in a group; less is outside
-_STEPS = 100  # of Newton's method; nearly always five will do
 _DECREMENT = 1e-9  # of the log-likelihood, at which it ends
 _NOBODY = 0.5  # people, in place of none, who have an outcome
-_DRAWN_FROM = 20_000  # people; of more, as many represent them in draws
 _RANK = 1e-8  # of an eigenvalue, relative to the largest, that counts
 REFUTED = 0.05  # p-value below which data contradict that names say nothing else
 _FEWEST_TELLING = 30.0  # people that a test is made of, at least
-# People of similar p: how many cells at most, and how many people in each at least.
-_CELLS_TESTED = 8
-_MOST_CELLS = 32
-_FEWEST_IN_A_CELL = 100
+_EXACT = 1e-13  # relative error of a table that weights lead to
+_ACCEPTED = 1e-10  # if rounding allows no better
 _ALLOWANCE = 3.0  # standard errors by which true groups may differ from what p says
-
-
-@dataclass(frozen=True, eq=False)
-class People:
-    """People with the probabilities of their groups, one cell after the other.
-
-    A cell is a combination of all that is known of people, and an outcome. People of a
-    cell who have the same p stand together.
-    """
-
-    shape: tuple[int, int]  # combinations, outcomes
-    place: Indices  # of those that were given, where each one is
-    starts: Indices  # where each cell begins, and the end
-    chances: Reals  # (people, groups): p_i(g); a group's lie one after the other
-    weight: Reals  # Σd
-    squares: Reals  # Σd²
-
-    @classmethod
-    def of(
-        cls,
-        chances: Reals,
-        cells: Indices,
-        shape: tuple[int, int],
-        weight: Reals,
-        squares: Reals,
-    ) -> "People":
-        """Sort people by their cells, of which there are combinations × outcomes."""
-        first, alike = _alike(np.column_stack([chances, cells]))
-        order = np.lexsort((first, cells[first]))
-        place = np.argsort(order)[alike]
-        first = first[order]
-        return cls(
-            shape=shape,
-            place=place,
-            starts=np.searchsorted(cells[first], np.arange(math.prod(shape) + 1)),
-            chances=chances.T[:, first].T,
-            weight=tally(place, weight, len(first)),
-            squares=tally(place, squares, len(first)),
-        )
-
-    def parts(self, combination: int) -> list[slice]:
-        """Where the people of a combination are, by outcome."""
-        _, outcomes = self.shape
-        ends = self.starts[combination * outcomes :][: outcomes + 1].tolist()
-        return [slice(*pair) for pair in pairwise(ends)]
-
-    @property
-    def cells(self) -> Iterator[tuple[tuple[int, int], slice]]:
-        """Each cell that has people, and where they are."""
-        for combination in range(self.shape[0]):
-            for outcome, part in enumerate(self.parts(combination)):
-                if part.stop > part.start:
-                    yield (combination, outcome), part
-
-    @cached_property
-    def informative(self) -> Reals:
-        """Weights that add up to the number of equally weighted people (Kish)."""
-        return self.weight * ratio(self.weight.sum(), self.squares.sum())
-
-    def memberships(self, rates: Reals) -> Reals:
-        """q_i(g) = P(g | p_i, y_i), given π of each cell."""
-        joint = self.chances.copy(order="K")
-        for cell, part in self.cells:
-            joint[part] *= rates[cell]
-        return joint / joint.sum(axis=1, keepdims=True)
-
-    def table(self, memberships: Reals, values: Reals) -> Reals:
-        """Values of people, shared between their groups: cells × groups."""
-        result = np.zeros((*self.shape, memberships.shape[1]))
-        for cell, part in self.cells:
-            result[cell] = values[part] @ memberships[part]
-        return result
-
-
-def _alike(numbers: Reals) -> tuple[Indices, Indices]:
-    """The first of each kind of equal rows of numbers, and everybody's kind.
-
-    Equal rows have equal sums. If others do, too, everybody is one of a kind.
-    """
-    factors = np.random.default_rng(0).random(numbers.shape[1])
-    sums = (numbers * factors).sum(axis=1)
-    _, first, alike = np.unique(sums, return_index=True, return_inverse=True)
-    if (numbers[first[alike]] != numbers).any():
-        first = alike = np.arange(len(numbers))
-    return first, alike
-
 
 # ---------------------------------------------------------------- P(y | g)
 
 
-@dataclass(frozen=True, eq=False)
-class _Point:
-    """Minus the logarithm of likelihood times prior at some π, and its slopes."""
+def _surprise(chance: Reals) -> tuple[Reals, Reals, Reals]:
+    """Minus its logarithm, and derivatives."""
+    inverse = 1 / chance
+    return -np.log(chance), -inverse, inverse**2
 
-    multipliers: Reals  # π of each outcome but the last, which is what is left
-    value: float
-    gradient: Reals
-    hessian: Reals
+
+@dataclass(frozen=True, eq=False)
+class _Point(Slopes):
+    """Minus the logarithm of likelihood times prior at some π, and its slopes.
+
+    Slopes are those by π of each outcome but the last, which is what is left.
+    """
+
     rates: Reals  # π: outcomes × groups
+    told: Sequence[Slopes]  # minus the logarithmic likelihood of each outcome
 
     def draws(self, count: int, rng: np.random.Generator) -> Reals:
         """π as it may be (count, outcomes, groups): normal in logarithms of odds."""
@@ -195,53 +121,45 @@ class _Combination:
         return cls(chances, weights, total / total.sum())
 
     @property
-    def begin(self) -> Reals:
+    def begin(self) -> _Point:
         """All groups alike, as the prior has them on average."""
         groups = self.chances[0].shape[1]
-        return np.repeat(self.mean[:-1], groups)
+        return self.at(0.0, np.repeat(self.mean[:-1], groups))
 
-    def at(self, strength: float, multipliers: Reals) -> _Point:
+    def at(self, strength: float, free: Reals) -> _Point:
         """What there is to know about some π, if the prior has this strength."""
-        outcomes = len(self.mean)
-        free = multipliers.reshape(outcomes - 1, self.chances[0].shape[1])
-        rates = np.vstack([free, 1 - free.sum(axis=0)])
+        others = free.reshape(len(self.mean) - 1, self.chances[0].shape[1])
+        rates = np.vstack([others, 1 - others.sum(axis=0)])
+        inside = np.maximum(rates, _LEAST_RATE)
+        told = map(Slopes.of, self.chances, self.weights, inside, repeat(_surprise))
+        return self.with_prior(strength, free, rates, list(told))
+
+    def with_prior(
+        self, strength: float, free: Reals, rates: Reals, told: Sequence[Slopes]
+    ) -> _Point:
+        """Add the prior to what outcomes tell."""
+        outcomes, groups = rates.shape
         prior = strength * self.mean[:, None]
         inside = np.maximum(rates, _LEAST_RATE)
-        value = -float((prior * np.log(inside)).sum())
-        gradient = -prior / inside
-        hessian = [np.diag(row) for row in prior / inside**2]
-        for outcome, rate in enumerate(inside):
-            chances = self.chances[outcome]
-            weights = self.weights[outcome]
-            mixed = chances @ rate  # P(y | p)
-            relative = weights / mixed
-            value -= float(weights @ np.log(mixed))
-            gradient[outcome] -= relative @ chances
-            bent = chances * (relative / mixed)[:, None]
-            hessian[outcome] += chances.T @ bent
-        whole = np.tile(hessian[-1], (outcomes - 1, outcomes - 1))
-        groups = rates.shape[1]
-        for outcome, own in enumerate(hessian[:-1]):
+        value = sum(one.value for one in told) - float((prior * np.log(inside)).sum())
+        gradient = np.stack([one.gradient for one in told]) - prior / inside
+        *others, last = (
+            one.hessian + np.diag(row)
+            for one, row in zip(told, prior / inside**2, strict=True)
+        )
+        whole = np.tile(last, (outcomes - 1, outcomes - 1))
+        for outcome, own in enumerate(others):
             place = slice(outcome * groups, (outcome + 1) * groups)
             whole[place, place] += own
         if rates.min() < _LEAST_RATE:
             value = math.inf
         slopes = (gradient[:-1] - gradient[-1]).ravel()
-        return _Point(multipliers, value, slopes, whole, rates)
+        return _Point(free, value, slopes, whole, rates, told)
 
-    def mode(self, strength: float, multipliers: Reals) -> _Point:
-        """The most probable π, by Newton's method from some π."""
-        point = self.at(strength, multipliers)
-        for _ in range(_STEPS):
-            step = -np.linalg.solve(point.hessian, point.gradient)
-            if -point.gradient @ step < _DECREMENT:
-                break
-            following = self.at(strength, point.multipliers + step)
-            while following.value > point.value + 1e-12 * abs(point.value):
-                step = step / 2
-                following = self.at(strength, point.multipliers + step)
-            point = following
-        return point
+    def mode(self, strength: float, begin: _Point) -> _Point:
+        """The most probable π, from some π."""
+        point = self.with_prior(strength, begin.place, begin.rates, begin.told)
+        return lowest(partial(self.at, strength), point, _DECREMENT)
 
     def evidence(self, strength: float, mode: _Point) -> float:
         """log P(outcomes | α) but for a constant: Laplace, in logarithms of odds."""
@@ -264,12 +182,11 @@ class Learned:
     def of(cls, people: People) -> "Learned":
         """Learn π of every combination, for each strength of the prior."""
         combinations = [_Combination.of(people, one) for one in range(people.shape[0])]
-        begin = [one.begin for one in combinations]
+        found = [one.begin for one in combinations]
         modes = []
         evidence = []
         for strength in _STRENGTHS:
-            found = list(map(_Combination.mode, combinations, repeat(strength), begin))
-            begin = [mode.multipliers for mode in found]
+            found = list(map(_Combination.mode, combinations, repeat(strength), found))
             modes.append(found)
             evidence.append(
                 sum(map(_Combination.evidence, combinations, repeat(strength), found))
@@ -308,34 +225,51 @@ class Learned:
 
 
 def true_tables(
-    people: People, factor: Reals, draws: Reals, rng: np.random.Generator
+    people: People,
+    memberships: Reals,
+    factor: Reals,
+    draws: Reals,
+    rng: np.random.Generator,
 ) -> Reals:
     """Tables that the true groups may have, one for each draw of π.
 
-    People count d·factor. In what is left to chance, π is its mean.
+    People count d·factor. ``memberships``: q, by which they are left to chance.
     """
-    memberships = people.memberships(draws.mean(axis=0))
     weight = people.weight * factor
     squares = people.squares * factor**2  # Σw²
     table = people.table(memberships, weight)
     tables = np.repeat(table[None], len(draws), axis=0)
     for cell, part in people.cells:
-        own = memberships[part]
         index = (slice(None), *cell)
-        few = slice(part.start, part.stop, -(-len(own) // _DRAWN_FROM))
-        now = weight[few] @ memberships[few]
-        grown = _grown(people.chances[few], weight[few], draws[index])
+        count = part.stop - part.start
+        few = slice(part.start, part.stop, -(-count // DRAWN_FROM))
+        own = memberships[few].copy()
+        now = weight[few] @ own
+        grown = _grown(people.chances[few].copy(), weight[few], draws[index])
         tables[index] *= ratio(grown, np.broadcast_to(now, grown.shape), 1.0)
-        shared = own * squares[part, None]
+        represented = squares[part].sum() / max(squares[few].sum(), _LEAST_RATE)
+        shared = own * squares[few, None] * represented
         left = np.diag(shared.sum(axis=0)) - shared.T @ own  # Σw²·(diag q − q·qᵀ)
         tables[index] += rng.normal(size=(len(draws), len(left))) @ _root(left).T
     return np.maximum(tables, 0.0)
 
 
+def ends_of(drawn: Reals, confidence: float = 0.95) -> Reals:
+    """Where most of what is drawn (first axis) begins and ends.
+
+    Of n draws, the k-th lowest is above k / (n + 1) of what may be drawn.
+    """
+    tail = (1 - confidence) / 2
+    return np.quantile(drawn, [tail, 1 - tail], axis=0, method="weibull")
+
+
 def _grown(chances: Reals, weight: Reals, draws: Reals) -> Reals:
     """Σ w·q of each group for each draw of π, where q = p·π / Σ_h p(h)·π(h)."""
-    mixed = draws @ chances.T  # draws × people
-    return draws * ((weight / mixed) @ chances)
+    relative = np.zeros_like(draws)
+    for block in blocks(slice(0, len(weight)), draws.size):
+        mixed = draws @ chances[block].T  # draws × people
+        relative += (weight[block] / mixed) @ chances[block]
+    return draws * relative
 
 
 # ---------------------------------------------------------------- weights
@@ -350,24 +284,42 @@ def likely_factors(
     the weights d that people have (KL): f_i = e^{λ_y·q_i} where no limit is met.
     """
     factor = np.zeros_like(people.weight)
-    nothing = np.zeros((0, 1))
+    limit = math.log(most or math.inf)
     for cell, part in people.cells:
-        counts = people.weight[part] > 0
-        weight = people.weight[part][counts]
         wanted = table[cell] > 0
-        rows = memberships[part][counts][:, wanted].T / table[cell][wanted, None]
-        conditions = Conditions(
-            rows=rows,
-            values=np.ones(len(rows)),
-            rates=nothing.repeat(len(weight), axis=1),
-            block=np.zeros(0, dtype=np.intp),
-            least=np.zeros(0),
-            ceiling=None if most is None else most * weight,
-        )
-        found = np.zeros(len(counts))
-        found[counts] = project(weight, conditions).point / weight
-        factor[part] = found
+        shares = memberships[part]
+        if not wanted.all():
+            shares = shares.T[wanted].T
+        weight = people.weight[part]
+        multipliers = _multipliers(shares, weight, table[cell][wanted], limit)
+        factor[part] = np.exp(np.minimum(shares @ multipliers, limit))
     return factor
+
+
+def _multipliers(shares: Reals, weight: Reals, table: Reals, limit: float) -> Reals:
+    """λ of factors e^{λ·q} that give people a table t.
+
+    It minimises Σ d·ψ(λ·q) − λ·t, where ψ' = e^x up to a limit, and constant beyond.
+    """
+
+    def curve(exponent: Reals) -> tuple[Reals, Reals, Reals]:
+        below = np.minimum(exponent, limit)
+        factor = np.exp(below)
+        return factor * (1 + exponent - below), factor, factor * (exponent < limit)
+
+    def at(multipliers: Reals) -> Slopes:
+        point = Slopes.of(shares, weight, multipliers, curve)
+        return replace(
+            point,
+            value=point.value - float(multipliers @ table),
+            gradient=point.gradient - table,
+        )
+
+    with np.errstate(over="ignore"):
+        found = lowest(at, at(np.zeros_like(table)), _EXACT**2 * table.sum())
+    if (np.abs(found.gradient) > _ACCEPTED * table).any():
+        raise SolverError("no weights give people these shares of groups")
+    return found.place
 
 
 # ---------------------------------------------------------------- contradiction
@@ -380,42 +332,59 @@ def contradiction(people: People, rates: Reals) -> float | None:
     p? What is linear in p is taken off (Neyman's C(α)), so that it does not matter how
     exactly π is known. None: too few people tell anything.
     """
-    from scipy.special import gammaincc  # slow to import
-
-    scores = _scores(people, rates)
-    values, vectors = np.linalg.eigh(scores * people.squares @ scores.T)
+    _, outcomes = people.shape
+    terms = (outcomes - 1) * (people.chances.shape[1] + CELLS_TESTED)
+    evidence = np.zeros(terms)
+    covariance = np.zeros((terms, terms))
+    size = 0.0
+    concentration = 0.0
+    for block, scores in _scores(people, rates):
+        weight = people.weight[block]
+        squares = people.squares[block]
+        alike = ratio(weight**2, squares, 1.0)  # how many stand together
+        own = squares * (scores**2).sum(axis=0)
+        evidence += scores @ weight
+        covariance += scores * squares @ scores.T
+        size += own.sum()
+        concentration += (own**2 / alike).sum()
+    values, vectors = np.linalg.eigh(covariance)
     counts = values > _RANK * values.max(initial=0.0)
-    size = people.squares * (scores**2).sum(axis=0)
-    alike = ratio(people.weight**2, people.squares, 1.0)  # how many stand together
-    if not counts.any() or size.sum() ** 2 < _FEWEST_TELLING * (size**2 / alike).sum():
+    if not counts.any() or size**2 < _FEWEST_TELLING * concentration:
         return None
-    along = scores @ people.weight @ vectors[:, counts]
+    along = evidence @ vectors[:, counts]
     statistic = (along**2 / values[counts]).sum()
-    return float(gammaincc(counts.sum() / 2, statistic / 2))
+    return chance_beyond(float(statistic), int(counts.sum()))
 
 
-def _scores(people: People, rates: Reals) -> Reals:
+def _scores(people: People, rates: Reals) -> Iterator[tuple[slice, Reals]]:
     """How much people (axis 1) speak for each term, of each outcome but the last."""
-    combinations, outcomes = people.shape
+    outcomes = np.eye(people.shape[1])[:, :-1, None]
     groups = people.chances.shape[1]
-    scores = np.zeros((outcomes - 1, groups + _CELLS_TESTED, len(people.weight)))
-    for number in range(combinations):
-        parts = people.parts(number)
-        everybody = slice(parts[0].start, parts[-1].stop)
-        chances = people.chances[everybody].T
-        weight = people.informative[everybody]
-        terms = np.zeros((scores.shape[1], len(weight)))
-        terms[:groups] = chances * (1 - chances)
-        for cell, similar in enumerate(_similar(chances.T, weight, _CELLS_TESTED)):
-            terms[groups + cell, similar] = 1.0
-        weighted = chances * weight
-        slopes, *_ = np.linalg.lstsq(weighted @ chances.T, weighted @ terms.T, _RANK)
-        beyond = terms - slopes.T @ chances
-        for level, part in enumerate(parts[:-1]):
-            surprise = -rates[number, level] @ chances
-            surprise[part.start - everybody.start : part.stop - everybody.start] += 1
-            scores[level, :, everybody] = beyond * surprise
-    return scores.reshape(math.prod(scores.shape[:2]), len(people.weight))
+    kinds = np.arange(CELLS_TESTED)[:, None]
+    products = (outcomes.shape[1] * (groups + CELLS_TESTED)) ** 2
+
+    def terms(block: slice) -> tuple[Reals, Reals]:
+        """Of people: p, and what may say anything beyond it."""
+        chances = people.chances[block].T
+        return chances, np.vstack(
+            [chances * (1 - chances), people.similar[block] == kinds]
+        )
+
+    for number in range(people.shape[0]):
+        linear = np.zeros((groups, groups))
+        beyond = np.zeros((groups, groups + CELLS_TESTED))
+        for block in blocks(people.everybody(number), beyond.size):
+            chances, own = terms(block)
+            weighted = chances * people.informative[block]
+            linear += weighted @ chances.T
+            beyond += weighted @ own.T
+        slopes, *_ = np.linalg.lstsq(linear, beyond, _RANK)
+        for outcome, part in zip(outcomes, people.parts(number), strict=True):
+            for block in blocks(part, products):
+                chances, own = terms(block)
+                surprise = outcome - rates[number, :-1] @ chances
+                scores = surprise[:, None] * (own - slopes.T @ chances)
+                yield block, scores.reshape(-1, scores.shape[-1])
 
 
 # ---------------------------------------------------------------- bounds
@@ -430,23 +399,29 @@ def bounds(people: People, factor: Reals) -> tuple[Reals, Reals]:
     squares = people.squares * factor**2
     least = np.zeros((*people.shape, people.chances.shape[1]))
     most = np.zeros_like(least)
+    similar = people.very_similar
     for number in range(people.shape[0]):
-        parts = people.parts(number)
-        everybody = slice(parts[0].start, parts[-1].stop)
-        chances = people.chances[everybody]
-        own = weight[everybody]
-        ends = [part.stop - everybody.start for part in parts]
-        for cell in _similar(chances, people.informative[everybody], _MOST_CELLS):
-            size = own[cell].sum()
-            group = own[cell] @ chances[cell]
-            outcome = np.searchsorted(ends, cell, side="right")
-            having = np.bincount(outcome, own[cell], len(ends))[:, None]
-            least[number] += np.maximum(having + group - size, 0.0)
-            most[number] += np.minimum(having, group)
-        varied = squares[everybody] @ (chances * (1 - chances))
+        everybody = people.everybody(number)
+        chances = people.chances[everybody].T
+        having = np.stack(
+            [
+                tally(similar[part], weight[part], MOST_CELLS)[None]
+                for part in people.parts(number)
+            ]
+        )
+        group = np.stack(
+            [
+                tally(similar[everybody], weight[everybody] * own, MOST_CELLS)
+                for own in chances
+            ]
+        )
+        size = having.sum(axis=0)
+        sure = np.maximum(having + group - size, 0.0).sum(axis=-1)
+        possible = np.minimum(having, group).sum(axis=-1)
+        varied = np.array([squares[everybody] @ (own * (1 - own)) for own in chances])
         allowance = _ALLOWANCE * np.sqrt(varied)
-        least[number] -= allowance
-        most[number] += allowance
+        least[number] = sure - allowance
+        most[number] = possible + allowance
     return np.maximum(least, 0.0), most
 
 
@@ -461,27 +436,3 @@ def ratio_bounds(low: Reals, high: Reals) -> tuple[Reals, Reals]:
     highest_start = np.fmax.reduce(low, axis=-1)
     most = ratio(lowest_end, highest_start, math.inf)
     return least, np.minimum(most, 1.0)
-
-
-def _similar(chances: Reals, people: Reals, most: int) -> list[Indices]:
-    """People in cells of similar p: halves of halves, where p differs most.
-
-    ``people``: how many each one stands for.
-    """
-    cells = [np.flatnonzero(people > 0)]
-    done: list[Indices] = []
-    while cells and len(cells) + len(done) < most:
-        cells.sort(key=lambda cell: people[cell].sum())
-        cell = cells.pop()
-        count = people[cell].sum()
-        if count < 2 * _FEWEST_IN_A_CELL:
-            done.append(cell)
-            continue
-        mean = people[cell] @ chances[cell] / count
-        beyond = chances[cell] - mean
-        below = beyond[:, (people[cell] @ beyond**2).argmax()] < 0
-        if below.all() or not below.any():
-            done.append(cell)
-        else:
-            cells += [cell[below], cell[~below]]
-    return [*cells, *done]

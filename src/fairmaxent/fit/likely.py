@@ -1,7 +1,7 @@
 """Groups that are probabilities, in a fit: people split, weighed, promised about."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -25,23 +25,24 @@ from fairmaxent.errors import InfeasibleError, Option, SolverError
 from fairmaxent.fairness.likely import (
     REFUTED,
     Learned,
-    People,
     bounds,
     contradiction,
+    ends_of,
     likely_factors,
     ratio_bounds,
     true_tables,
 )
+from fairmaxent.fairness.people import People
 from fairmaxent.fairness.rates import (
     Grouping,
     Measure,
     Rates,
     by_stratum,
     group_table,
+    rates_of_many,
 )
 
 _DRAWS = 400
-_ENDS = (0.025, 0.975)
 _ENOUGH = 0.95  # of the rate that is wanted, which more people would lead to
 _HALVINGS = 12  # of the way to a table that limited weights cannot reach
 _BELOW = 1 - 1e-9  # of a limit: a factor that is less is free
@@ -96,8 +97,16 @@ class Split:
 
     def cells(self, of: Summed) -> Reals:
         """What people in each cell of a fairness table add up to."""
-        values = self.chances.weight if of == "counts" else getattr(self.chances, of)
-        return self.table_of(values)
+        return self._summed[of]
+
+    @cached_property
+    def _summed(self) -> Mapping[Summed, Reals]:
+        chances = self.chances
+        return {
+            "counts": self.table_of(chances.weight),
+            "rows": self.table_of(chances.rows),
+            "squares": self.table_of(chances.squares),
+        }
 
     def table_of(self, values: Reals, memberships: Reals | None = None) -> Reals:
         """Values of entries, shared between groups, as a fairness table."""
@@ -250,9 +259,10 @@ class Weighed:
     def true_tables(self) -> Reals:
         """Fairness tables that the true groups may have."""
         rng = np.random.default_rng(0)
-        draws = self.split.learned.draws(_DRAWS, rng, self.split.likely.told_by)
-        return self.split.as_root(
-            true_tables(self.split.people, self.factor, draws, rng)
+        split = self.split
+        draws = split.learned.draws(_DRAWS, rng, split.likely.told_by)
+        return split.as_root(
+            true_tables(split.people, split.memberships, self.factor, draws, rng)
         )
 
     def rate_ends(
@@ -262,8 +272,7 @@ class Weighed:
         rates = [
             measure.rates_compared(table, grouping) for table in self.before.true_tables
         ]
-        tail = (1 - confidence) / 2
-        return np.quantile(rates, [tail, 1 - tail], axis=0)
+        return ends_of(np.stack(rates), confidence)
 
 
 # ---------------------------------------------------------------- what is promised
@@ -339,13 +348,19 @@ def _rates(weighed: Weighed, measure: Measure) -> Iterator[LikelyRate]:
         for told_by, own in split.learned.memberships.items()
     }
     known = {name: measure.rates(table) for name, table in tables.items()}
-    drawn = [measure.rates(table) for table in weighed.true_tables]
     limits = [split.as_root(table) for table in bounds(split.people, weighed.factor)]
     for name, grouping in measure.named_groupings:
         if split.axis not in grouping:
             continue
-        rates = [one["statistical_rate"][name] or np.nan for one in drawn]
-        low, high = np.nanquantile(rates, _ENDS)
+        _, rates = rates_of_many(
+            measure.outcomes_compared(weighed.true_tables, grouping),
+            measure.outcomes_compared(tables["columns"], grouping),
+            grouping,
+            measure.favourable_of(grouping),
+            strata=measure.strata,
+            apart=measure.apart_of(grouping),
+        )
+        low, high = ends_of(rates[~np.isnan(rates)])
         yield LikelyRate(
             grouping=name,
             names=known["names"]["statistical_rate"][name],

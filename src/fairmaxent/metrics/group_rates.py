@@ -14,7 +14,7 @@ import numpy as np
 from fairmaxent.data.likely import TOLD_BY
 from fairmaxent.data.table import Codes, Mask, Reals, effective_rows, ratio, tally
 from fairmaxent.errors import LevelError, Option
-from fairmaxent.fairness.likely import ratio_bounds
+from fairmaxent.fairness.likely import ends_of, ratio_bounds
 from fairmaxent.fairness.rates import (
     first_largest,
     first_smallest,
@@ -330,7 +330,7 @@ class GroupedTable:
         ends = None
         if not rows.exact and (which & self.has_rate).any():
             if self.likely is not None:
-                drawn = np.quantile(self.likely.drawn, _tails(confidence), axis=0)
+                drawn = ends_of(self.likely.drawn, confidence)
                 ends = np.moveaxis(drawn, 0, -1)
             else:
                 known = self.known(confidence)
@@ -410,12 +410,6 @@ def _shares_of(tables: Reals) -> Reals:
     return tables / tables.sum(axis=-1, keepdims=True)
 
 
-def _tails(confidence: float) -> list[float]:
-    """Shares of draws at which an interval ends."""
-    outside = 1 - confidence
-    return [outside / 2, 1 - outside / 2]
-
-
 def _worst_ends(tables: Sequence[GroupedTable], confidence: float) -> intervals.Ends:
     """Ends of the worst rate; where groups are only likely, those of draws.
 
@@ -440,7 +434,8 @@ def _worst_ends(tables: Sequence[GroupedTable], confidence: float) -> intervals.
             ]
     if drawn:
         values = np.abs(np.nanmin(drawn, axis=0))
-        ends.append(np.nanquantile(values, _tails(confidence)))
+        lowest, highest = ends_of(values[~np.isnan(values)], confidence)
+        ends.append((lowest, highest))
     lows, highs = np.transpose(ends)
     if tables[0].surpluses is not None:
         return lows.max(), highs.max()

@@ -34,11 +34,11 @@ from fairmaxent.data.table import Codes, Mask, NameList, Reals, ratio, row_keys,
 from fairmaxent.errors import InputError, LevelError, Option, did_you_mean_level, unfit
 from fairmaxent.fairness.likely import (
     Learned,
-    People,
     bounds,
     contradiction,
     true_tables,
 )
+from fairmaxent.fairness.people import People
 from fairmaxent.fairness.small_groups import SmallGroups
 from fairmaxent.metrics.effective_counts import (
     Dependence,
@@ -147,7 +147,8 @@ class SharedRows:
         rng = np.random.default_rng(len(self.people.place))
         draws = self.learned.draws(_DRAWS, rng, self.told_by)
         everybody = np.ones_like(self.people.weight)
-        tables = self._laid_out(true_tables(self.people, everybody, draws, rng))
+        own = self.learned.memberships[self.told_by]
+        tables = self._laid_out(true_tables(self.people, own, everybody, draws, rng))
         sums = self.sums
         # what a row that counts alone weighs, and how many such rows there are
         usual = sums.squares.sum() / sums.weight.sum()

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from fairmaxent.errors import InfeasibleError
-from fairmaxent.relabelling import soft_labels as relabelling
-from fairmaxent.relabelling.soft_labels import tilt
+from fairmaxent.fit import relabel
+from fairmaxent.fit.relabel import tilt
 
 TIGHT = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-10)
 CASES = [(outcomes, groups) for outcomes in (2, 3, 5) for groups in (1, 2, 6)]
@@ -139,7 +139,7 @@ def test_what_nobody_may_have_cannot_be_wanted():
 @pytest.mark.parametrize("outcomes", [2, 3, 4])
 def test_the_dual_has_the_derivatives_it_says(outcomes):
     soft, mass, _, wanted = random_problem(5, outcomes, 1, profiles=25)
-    dual = relabelling._Means(np.log(soft), mass / mass.sum(), wanted[:, 0])
+    dual = relabel._Means(np.log(soft), mass / mass.sum(), wanted[:, 0])
     offsets, step = (
         np.random.default_rng(5).normal(size=outcomes),
         1e-5 * np.eye(outcomes),
