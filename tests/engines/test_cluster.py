@@ -238,6 +238,13 @@ def test_small_partitions_are_merged(both, monkeypatch):
         np.testing.assert_array_equal(taken.squares, here.table.squares)
 
 
+def test_each_partition_keeps_a_row_when_it_is_thinned(both):
+    there, _ = both
+    fewer = there.table.thinned(1)
+    assert fewer.distinct == len(there.table.parts)
+    assert fewer.total == pytest.approx(there.table.total)
+
+
 def test_tables_are_added_up_once(both, monkeypatch):
     there, here = both
     sizes = there.distribution.blocks.levels
