@@ -582,14 +582,16 @@ def said_beforehand(data: str) -> dict[str, float]:
 
     from fairmaxent.engines.lazy_counts import foresee
 
-    found = foresee(nw.from_native(polars.scan_parquet(data)))
+    table = polars.scan_parquet(data)
+    found = foresee(nw.from_native(table))
     size = sum(path.stat().st_size for path in Path(data).iterdir())
+    rows = min(PART, table.select(polars.len()).collect().item())
     return {
         "distinct": found.distinct,
         "memory": found.memory / 1e6,
         "bytes": found.passes * size / 1e6,
         "client": found.client / 1e6,
-        "worker": found.worker(2, PART) / 1e6,
+        "worker": found.worker(2, rows) / 1e6,
     }
 
 

@@ -289,7 +289,7 @@ def test_workers_share_the_distinct_rows_and_the_client_has_none():
     assert few.client == many.client < 300e6
     for workers in (2, 10):
         more = many.worker(workers, 250_000) - few.worker(workers, 250_000)
-        assert more == pytest.approx((many.memory - few.memory) / workers)
+        assert more == pytest.approx(90 * (many.distinct - few.distinct) / workers)
 
 
 def test_the_distinct_rows_of_a_fit_are_foreseen(wide):

@@ -69,6 +69,7 @@ _ONE_IN = 32  # distinct rows are counted where the number of all is estimated
 _EMPTY = 150e6
 _DASK = 200e6  # of a process of Dask
 _CELL = 75.0  # of a part that Dask reads
+_KEPT = 90.0  # of a distinct row on a worker
 _ROW = 150.0
 _LEVEL = 3.0
 _PAIR = 24.0
@@ -455,7 +456,8 @@ class Foreseen:
     @property
     def memory(self) -> float:
         """Bytes of the process that holds the distinct rows."""
-        return _EMPTY + self._of_rows + self._of_pairs
+        rows = (_ROW + _LEVEL * len(self.sizes)) * self.distinct
+        return _EMPTY + rows + self._of_pairs
 
     @property
     def client(self) -> float:
@@ -463,12 +465,8 @@ class Foreseen:
         return _DASK + self._of_pairs
 
     def worker(self, workers: int, rows: int) -> float:
-        """Bytes of each worker, which reads parts of so many rows, one at a time."""
-        return _DASK + _CELL * len(self.sizes) * rows + self._of_rows / workers
-
-    @property
-    def _of_rows(self) -> float:
-        return (_ROW + _LEVEL * len(self.sizes)) * self.distinct
+        """Bytes of each worker, which reads parts of so many rows, one by one."""
+        return _DASK + _CELL * len(self.sizes) * rows + _KEPT * self.distinct / workers
 
     @property
     def _of_pairs(self) -> float:
