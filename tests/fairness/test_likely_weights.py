@@ -371,6 +371,34 @@ def test_weights_that_grow_a_hundredfold_are_found():
     assert factor == pytest.approx(grown, rel=1e-9)
 
 
+@pytest.mark.parametrize("share", [1e-3, 1e-6, 1e-9, 1e-12])
+@pytest.mark.parametrize("most", [None, 3.0])
+def test_a_group_with_hardly_any_mass_gets_its_fair_share(share, most):
+    rng = np.random.default_rng(12)
+    chances = rng.dirichlet(np.full(3, 0.5), 400)
+    chances[:, 2] *= share
+    chances /= chances.sum(axis=1, keepdims=True)
+    people = plain(chances, (rng.random(400) < 0.3 + 0.3 * chances[:, 0]).astype(int))
+    table = fair(people.table(people.chances, people.weight)[0])
+    factor = likely_factors(people, people.chances, table[None], most)
+    reached = people.table(people.chances, people.weight * factor)[0]
+    assert reached == pytest.approx(table, rel=1e-9)
+
+
+@pytest.mark.parametrize("size", [1e-90, 1e90])
+def test_weights_do_not_depend_on_their_unit(size):
+    rng = np.random.default_rng(13)
+    chances = rng.dirichlet(np.full(3, 0.5), 200)
+    outcome = rng.integers(0, 2, 200)
+    weight = rng.uniform(0.5, 2.0, 200)
+    factors = []
+    for unit in (1.0, size):
+        people = plain(chances, outcome, weight=weight * unit)
+        table = fair(people.table(people.chances, people.weight)[0])
+        factors.append(likely_factors(people, people.chances, table[None]))
+    assert factors[1] == pytest.approx(factors[0], rel=1e-9)
+
+
 def test_what_cannot_be_reached_is_said():
     chances = np.array([[0.5, 0.5], [0.6, 0.4], [0.7, 0.3]])
     people = plain(chances, np.zeros(3, dtype=int), 1)

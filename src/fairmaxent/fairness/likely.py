@@ -33,6 +33,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import repeat
+from typing import Any
 
 import numpy as np
 
@@ -159,7 +160,11 @@ class _Combination:
     def mode(self, strength: float, begin: _Point) -> _Point:
         """The most probable π, from some π."""
         point = self.with_prior(strength, begin.place, begin.rates, begin.told)
-        return lowest(partial(self.at, strength), point, _DECREMENT)
+        return lowest(
+            partial(self.at, strength),
+            point,
+            lambda now, step: -now.gradient @ step < _DECREMENT,
+        )
 
     def evidence(self, strength: float, mode: _Point) -> float:
         """log P(outcomes | α) but for a constant: Laplace, in logarithms of odds."""
@@ -287,11 +292,10 @@ def likely_factors(
     limit = math.log(most or math.inf)
     for cell, part in people.cells:
         wanted = table[cell] > 0
-        shares = memberships[part]
-        if not wanted.all():
-            shares = shares.T[wanted].T
-        weight = people.weight[part]
-        multipliers = _multipliers(shares, weight, table[cell][wanted], limit)
+        shares = memberships[part].T[wanted].T
+        multipliers = _multipliers(
+            shares, people.weight[part], table[cell][wanted], limit
+        )
         factor[part] = np.exp(np.minimum(shares @ multipliers, limit))
     return factor
 
@@ -315,9 +319,14 @@ def _multipliers(shares: Reals, weight: Reals, table: Reals, limit: float) -> Re
             gradient=point.gradient - table,
         )
 
+    def is_off(point: Slopes, error: float) -> Any:
+        return (np.abs(point.gradient) > error * table).any()
+
     with np.errstate(over="ignore"):
-        found = lowest(at, at(np.zeros_like(table)), _EXACT**2 * table.sum())
-    if (np.abs(found.gradient) > _ACCEPTED * table).any():
+        found = lowest(
+            at, at(np.zeros_like(table)), lambda now, _: not is_off(now, _EXACT)
+        )
+    if is_off(found, _ACCEPTED):
         raise SolverError("no weights give people these shares of groups")
     return found.place
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -91,10 +91,9 @@ class People:
         return self._halved(self.similar, MOST_CELLS)
 
     def _halved(self, cells: Indices, most: int) -> Indices:
-        places = map(self.everybody, range(self.shape[0]))
         parts = [
             _halved(self.chances[one], self.informative[one], cells[one], most)
-            for one in places
+            for one in map(self.everybody, range(self.shape[0]))
         ]
         return np.concatenate(parts)
 
@@ -143,15 +142,18 @@ def _halved(chances: Reals, people: Reals, cells: Indices, most: int) -> Indices
     ``people``: how many each one stands for. Where a half ends is seen from some.
     """
     cell = cells.copy()
-    numbers = range(cell.max(initial=0) + 1)
-    members = [np.flatnonzero((cell == one) & (people > 0)) for one in numbers]
+    members = [
+        np.flatnonzero((cell == one) & (people > 0))
+        for one in range(cell.max(initial=0) + 1)
+    ]
     sizes = tally(cell, people, most)
     while len(members) < most and sizes.max() >= 2 * _FEWEST_IN_A_CELL:
         largest = int(sizes.argmax())
         own = members[largest]
         few = own[:: -(-len(own) // DRAWN_FROM)]
-        mean = people[few] @ chances[few] / people[few].sum()
-        widest = int((people[few] @ (chances[few] - mean) ** 2).argmax())
+        counts = people[few]
+        mean = counts @ chances[few] / counts.sum()
+        widest = int((counts @ (chances[few] - mean) ** 2).argmax())
         is_above = chances[:, widest][own] >= mean[widest]
         above = own[is_above]
         if 0 < len(above) < len(own):
@@ -199,18 +201,25 @@ class Slopes:
         return cls(multipliers, value, gradient, hessian)
 
 
-def lowest(at: Callable[[Reals], S], point: S, enough: float) -> S:
+def lowest(
+    at: Callable[[Reals], S], point: S, is_there: Callable[[S, Reals], Any]
+) -> S:
     """Where a convex function is lowest, from some point on, by Newton's method.
 
-    It ends where a step would lower the function by half of ``enough``.
+    ``is_there`` says of a point and the next step whether that is not worth it.
     """
     for _ in range(_STEPS):
-        step, *_ = np.linalg.lstsq(point.hessian, -point.gradient, _SINGULAR)
-        if -point.gradient @ step < enough:
+        # Groups may differ by orders of magnitude: scale the diagonal to one.
+        steepness = np.sqrt(point.hessian.diagonal())
+        scale = ratio(np.ones_like(steepness), steepness)
+        scaled = point.hessian * scale * scale[:, None]
+        solved, *_ = np.linalg.lstsq(scaled, -point.gradient * scale, _SINGULAR)
+        step: Reals = solved * scale
+        if is_there(point, step):
             break
         following = at(point.place + step)
         while following.value > point.value + _ROUNDING * abs(point.value):
-            step = step / 2
+            step /= 2
             following = at(point.place + step)
         point = following
     return point
