@@ -178,7 +178,7 @@ def _has_better(without: Mapping[str, Reals], numbers: list[float], which: int) 
     """Than which methods another one is surely better, by a number that both have."""
     parts = np.stack([one[which] for one in without.values()])
     higher = surely_higher(np.array(numbers), parts, _ERROR / 2)
-    return np.asarray(higher.any(axis=0))
+    return np.any(higher, axis=0)
 
 
 def surely_higher(numbers: Reals, without: Reals, error: float) -> Mask:

@@ -193,12 +193,11 @@ class Likely:
         stands for.
         """
         told = self.told(frame)
-        gaps: Mask = np.isnan(told)
-        absent: Mask = np.asarray(gaps.all(axis=1))
+        absent: Mask = np.all(np.isnan(told), axis=1)
         total = told.sum(axis=1)
-        self._refuse(told, np.asarray(gaps.any(axis=1)) & ~absent, "some are missing")
+        self._refuse(told, np.isnan(total) & ~absent, "some are missing")
         outside = (told < 0) | (told > 1)
-        self._refuse(told, np.asarray(outside.any(axis=1)), "not from 0 to 1")
+        self._refuse(told, np.any(outside, axis=1), "not from 0 to 1")
         off = np.abs(total - 1) > self.slack
         self._refuse(told, off, "they do not add up to 1; small misfits are scaled by ")
         shares = told / total[:, None]

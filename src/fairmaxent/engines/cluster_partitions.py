@@ -97,7 +97,7 @@ class Partitions(Counted):
     @property
     def sums(self) -> Reals:
         """Those of all partitions."""
-        return np.asarray(self.sizes.sum(axis=0))
+        return np.sum(self.sizes, axis=0)
 
     def tables(
         self,

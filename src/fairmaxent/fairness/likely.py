@@ -52,7 +52,7 @@ from fairmaxent.fairness.people import (
 
 # α, and its prior: logarithms are normal around this one, with this deviation. Chosen
 # by benchmarks/unrecorded.py: expected rates are unbiased, and intervals cover.
-_STRENGTHS = 2.0 ** np.arange(1, 9)
+_STRENGTHS = 4.0 ** np.arange(1, 5)
 _USUAL_STRENGTH = 16.0
 _SPREAD_OF_STRENGTHS = 1.25
 
@@ -129,7 +129,7 @@ class _Combination:
 
     def at(self, strength: float, free: Reals) -> _Point:
         """What there is to know about some π, if the prior has this strength."""
-        others = free.reshape(len(self.mean) - 1, self.chances[0].shape[1])
+        others = free.reshape(-1, self.chances[0].shape[1])
         rates = np.vstack([others, 1 - others.sum(axis=0)])
         inside = np.maximum(rates, _LEAST_RATE)
         told = map(Slopes.of, self.chances, self.weights, inside, repeat(_surprise))
@@ -246,15 +246,16 @@ def true_tables(
     tables = np.repeat(table[None], len(draws), axis=0)
     for cell, part in people.cells:
         index = (slice(None), *cell)
-        count = part.stop - part.start
-        few = slice(part.start, part.stop, -(-count // DRAWN_FROM))
-        own = memberships[few].copy()
+        step = 1 + (part.stop - part.start) // DRAWN_FROM
+        few = slice(part.start, part.stop, step)
+        own = memberships[few]
         now = weight[few] @ own
-        grown = _grown(people.chances[few].copy(), weight[few], draws[index])
+        grown = _grown(people.chances[few], weight[few], draws[index])
         tables[index] *= ratio(grown, np.broadcast_to(now, grown.shape), 1.0)
         represented = squares[part].sum() / max(squares[few].sum(), _LEAST_RATE)
         shared = own * squares[few, None] * represented
-        left = np.diag(shared.sum(axis=0)) - shared.T @ own  # Σw²·(diag q − q·qᵀ)
+        # Σw²·(diag q − q·qᵀ)
+        left = np.diag(shared.sum(axis=0)) - np.einsum("ig,ih->gh", shared, own)
         tables[index] += rng.normal(size=(len(draws), len(left))) @ _root(left).T
     return np.maximum(tables, 0.0)
 
@@ -296,7 +297,8 @@ def likely_factors(
         multipliers = _multipliers(
             shares, people.weight[part], table[cell][wanted], limit
         )
-        factor[part] = np.exp(np.minimum(shares @ multipliers, limit))
+        exponent = np.einsum("ig,g->i", shares, multipliers)
+        factor[part] = np.exp(np.minimum(exponent, limit))
     return factor
 
 
@@ -427,7 +429,7 @@ def bounds(people: People, factor: Reals) -> tuple[Reals, Reals]:
         size = having.sum(axis=0)
         sure = np.maximum(having + group - size, 0.0).sum(axis=-1)
         possible = np.minimum(having, group).sum(axis=-1)
-        varied = np.array([squares[everybody] @ (own * (1 - own)) for own in chances])
+        varied = np.einsum("i,gi->g", squares[everybody], chances * (1 - chances))
         allowance = _ALLOWANCE * np.sqrt(varied)
         least[number] = sure - allowance
         most[number] = possible + allowance

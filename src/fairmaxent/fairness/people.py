@@ -11,13 +11,17 @@ import numpy as np
 
 from fairmaxent.data.table import Indices, Reals, ratio, tally
 
-DRAWN_FROM = 20_000  # people; of more, as many represent them where they are drawn
+DRAWN_FROM = 10_000  # people; of more, as many represent them where they are drawn
 # People of similar p: how many cells at most, and how many people in each at least.
 CELLS_TESTED = 8
 MOST_CELLS = 32
 _FEWEST_IN_A_CELL = 100
-_PRODUCTS = 2**18  # at once: they fit into a cache, and more would go to threads
-_FEWEST_AT_ONCE = 64  # people
+# Products that are added up at once: they fit into a cache, and to more of them, or of
+# people, NumPy's `@` would send threads, which cost more than they help. Sums over all
+# people are made by `einsum`, which sends none.
+_PRODUCTS = 2**18
+_FEWEST = 32  # products of each, at which there are 2^13 people at once
+_MOST = 4096
 _STEPS = 100  # of Newton's method; nearly always five will do
 _SINGULAR = 1e-12  # of a singular value, relative to the largest, that is none
 _ROUNDING = 1e-12  # of a value, relative to it
@@ -110,6 +114,10 @@ class People:
         """Weights that add up to the number of equally weighted people (Kish)."""
         return self.weight * ratio(self.weight.sum(), self.squares.sum())
 
+    def summed(self, values: Reals) -> Reals:
+        """What values of those that were given add up to, for each of the people."""
+        return tally(self.place, values, len(self.weight))
+
     def memberships(self, rates: Reals) -> Reals:
         """q_i(g) = P(g | p_i, y_i), given π of each cell."""
         joint = self.chances.copy(order="K")
@@ -122,7 +130,7 @@ class People:
         """Values of people, shared between their groups: cells × groups."""
         result = np.zeros((*self.shape, memberships.shape[1]))
         for cell, part in self.cells:
-            result[cell] = values[part] @ memberships[part]
+            result[cell] = np.einsum("i,ig->g", values[part], memberships[part])
         return result
 
 
@@ -139,37 +147,36 @@ def _sorted(numbers: Reals) -> tuple[Indices, Indices]:
 def _halved(chances: Reals, people: Reals, cells: Indices, most: int) -> Indices:
     """Cells of similar p, up to so many: halves of halves, where p differs most.
 
-    ``people``: how many each one stands for. Where a half ends is seen from some.
+    ``people``: how many each one stands for. Some of them show where to halve.
     """
-    cell = cells.copy()
-    members = [
-        np.flatnonzero((cell == one) & (people > 0))
-        for one in range(cell.max(initial=0) + 1)
-    ]
-    sizes = tally(cell, people, most)
-    while len(members) < most and sizes.max() >= 2 * _FEWEST_IN_A_CELL:
+    cell = cells.astype(np.uint8)
+    found = cell.max(initial=0) + 1
+    counted = np.flatnonzero(people)
+    step = 1 + len(counted) // DRAWN_FROM
+    few = counted[::step]
+    seen = chances[few]
+    weight = people[few] * step
+    sizes = tally(cell[few], weight, most)
+    while found < most and sizes.max() >= 2 * _FEWEST_IN_A_CELL:
         largest = int(sizes.argmax())
-        own = members[largest]
-        few = own[:: -(-len(own) // DRAWN_FROM)]
-        counts = people[few]
-        mean = counts @ chances[few] / counts.sum()
-        widest = int((counts @ (chances[few] - mean) ** 2).argmax())
-        is_above = chances[:, widest][own] >= mean[widest]
-        above = own[is_above]
-        if 0 < len(above) < len(own):
-            cell[above] = len(members)
-            sizes[len(members)] = people[above].sum()
-            sizes[largest] -= sizes[len(members)]
-            members[largest] = own[~is_above]
-            members.append(above)
+        own = np.flatnonzero(cell[few] == largest)
+        mean = weight[own] @ seen[own] / sizes[largest]
+        widest = int((weight[own] @ (seen[own] - mean) ** 2).argmax())
+        is_above = (cell == largest) & (chances[:, widest] >= mean[widest])
+        above = is_above[few]
+        if 0 < np.count_nonzero(above) < len(own):
+            cell += is_above * np.uint8(found - largest)
+            sizes[found] = above @ weight
+            sizes[largest] -= sizes[found]
+            found += 1
         else:
             sizes[largest] = 0.0  # it stays as it is
-    return cell
+    return cell.astype(np.intp)
 
 
 def blocks(part: slice, products: int) -> Iterator[slice]:
     """People of a part, some at a time; so many products of each are added up."""
-    people = max(_PRODUCTS // max(products, 1), _FEWEST_AT_ONCE)
+    people = _PRODUCTS // np.clip(products, _FEWEST, _MOST)
     for first in range(part.start, part.stop, people):
         yield slice(first, min(first + people, part.stop))
 

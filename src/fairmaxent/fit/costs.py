@@ -176,7 +176,7 @@ def _spreads(solved: Solved, tilted: Tilted) -> tuple[Spread, Spread]:
     problem = solved.problem
     shape = solved.root_table.shape
     if solved.weighed is not None:
-        spread = solved.weighed.spread()
+        spread = solved.weighed.spread
         return spread, spread.over((0,))
     if solved.soft is None:
         cells = row_spread(problem.table, tilted).shaped(shape)

@@ -95,26 +95,19 @@ class Split:
         """q of each of the people, by what is assumed."""
         return self.learned.memberships[self.likely.told_by]
 
-    def cells(self, of: Summed) -> Reals:
-        """What people in each cell of a fairness table add up to."""
-        return self._summed[of]
-
     @cached_property
-    def _summed(self) -> Mapping[Summed, Reals]:
-        chances = self.chances
+    def cells(self) -> Mapping[Summed, Reals]:
+        """What people in each cell of a fairness table add up to."""
+        people = self.people
         return {
-            "counts": self.table_of(chances.weight),
-            "rows": self.table_of(chances.rows),
-            "squares": self.table_of(chances.squares),
+            "counts": self.table_of(people.weight),
+            "rows": self.table_of(people.summed(self.chances.rows)),
+            "squares": self.table_of(people.squares),
         }
 
-    def table_of(self, values: Reals, memberships: Reals | None = None) -> Reals:
-        """Values of entries, shared between groups, as a fairness table."""
-        if memberships is None:
-            memberships = self.memberships
-        people = self.people
-        summed = tally(people.place, values, len(people.weight))
-        return self.as_root(people.table(memberships, summed))
+    def table_of(self, values: Reals) -> Reals:
+        """Values of people, shared between groups, as a fairness table."""
+        return self.as_root(self.people.table(self.memberships, values))
 
     def as_root(self, tables: Reals) -> Reals:
         """Tables of combinations × outcomes × groups in the axes of fairness tables."""
@@ -134,7 +127,7 @@ class Split:
 
         If a limit on weights is in the way, a table that is on the way there.
         """
-        now = self.cells("counts")
+        now = self.cells["counts"]
         wanted = fair * now.sum()
         try:
             factor = self._factors(wanted, most)
@@ -191,10 +184,16 @@ class Weighed:
         return self.split.chances.weight * self.factor[self.split.people.place]
 
     @cached_property
+    def weight(self) -> Reals:
+        """w of each of the people."""
+        return self.split.people.weight * self.factor
+
+    @cached_property
     def table(self) -> Reals:
         """The fairness table of the fair weights, which sums to 1."""
-        return self.split.table_of(self.weights / self.weights.sum())
+        return self.split.table_of(self.weight / self.weight.sum())
 
+    @cached_property
     def spread(self) -> Spread:
         """How weights, which sum to 1, spread over people in each cell.
 
@@ -202,20 +201,19 @@ class Weighed:
         """
         people = self.split.people
         own = self.split.memberships
-        weight = people.weight * self.factor
         each = ratio(people.squares, people.weight) * self.factor  # of people alike
         largest = np.zeros((*people.shape, own.shape[1]))
         for cell, part in people.cells:
             largest[cell] = (own[part] * each[part, None]).max(axis=0)
         squares = people.table(own, people.squares * self.factor**2)
-        parts = (people.table(own, weight), squares, largest)
-        return Spread(*map(self.split.as_root, parts)).scaled(1 / weight.sum())
+        parts = (people.table(own, self.weight), squares, largest)
+        return Spread(*map(self.split.as_root, parts)).scaled(1 / self.weight.sum())
 
     def drawn(self, counts: Reals) -> Reals:
         """The fairness table of drawn rows: so many of each distinct row."""
         rows = self.split.chances.row
         each = ratio(counts, tally(rows, self.weights, len(counts)))
-        return self.split.table_of(self.weights * each[rows])
+        return self.split.table_of(self.split.people.summed(self.weights * each[rows]))
 
     def on(self, rows: DistinctRows) -> DistinctRows:
         """The distinct rows of the data, counting by the weights of their people."""
@@ -344,7 +342,7 @@ def _rates(weighed: Weighed, measure: Measure) -> Iterator[LikelyRate]:
     """The rates of each grouping that is about groups that are probabilities."""
     split = weighed.split
     tables = {
-        told_by: split.table_of(weighed.weights, own)
+        told_by: split.as_root(split.people.table(own, weighed.weight))
         for told_by, own in split.learned.memberships.items()
     }
     known = {name: measure.rates(table) for name, table in tables.items()}

@@ -250,7 +250,7 @@ class Problem:
 
     def _cells_of(self, rows: Counted, of: Summed = "counts") -> Reals:
         if self.split is not None:
-            return self.split.cells(of)
+            return self.split.cells[of]
         (cells,) = rows.tables([(0,)], self.blocks.levels, of=of)
         return cells.reshape(self.blocks.shape(0))
 

@@ -288,7 +288,7 @@ def _compared_rates(measure: Measure, axes: Grouping, tables: Reals) -> list[Rea
             for table in tables
         ]
     )
-    known = np.asarray(np.isfinite(rates).all(axis=0))
+    known = np.all(np.isfinite(rates), axis=0)
     return [
         rates[:, outcome, stratum, kept]
         for outcome in measure.favourable_of(axes)
