@@ -290,6 +290,17 @@ def test_cells_of_similar_people_are_halves_of_halves():
     )
 
 
+def test_where_some_people_show_where_to_halve_cells_are_as_many(monkeypatch):
+    monkeypatch.setattr(people_module, "DRAWN_FROM", 500)
+    rng = np.random.default_rng(9)
+    chances = rng.dirichlet(np.full(3, 0.5), 5000)
+    people = plain(chances, rng.integers(0, 2, 5000))
+    sizes = np.bincount(people.very_similar)
+    assert len(sizes) == people_module.MOST_CELLS
+    assert sizes.min() > 20
+    assert sizes.max() < 1000
+
+
 def random_combinations(rng, count):
     """People of two combinations with three outcomes, and weights."""
     chances = rng.dirichlet(np.full(3, 0.5), count)

@@ -172,6 +172,26 @@ def test_people_with_the_same_probabilities_count_each():
         assert costs.worst_cell.most_weight == pytest.approx(heaviest, rel=1e-6)
 
 
+@pytest.mark.parametrize("columns", [["sex"], ["sex", "age"]])
+def test_people_of_uneven_weights_count_each(columns):
+    frame, group, _ = population(rows=2000)
+    frame[list(COLUMNS.values())] = np.eye(4)[group]
+    frame["weight"] = np.where(np.arange(2000) % 5, 1.0, 20.0)
+    likely = frame[["paid", "weight", *columns, *COLUMNS.values()]]
+    known = likely.drop(columns=COLUMNS.values()).assign(race=np.array(GROUPS)[group])
+    column = debias(known, "paid", "race", weight="weight", base_share=0)
+    for table in (likely, pl.from_pandas(likely).lazy()):
+        fit = debias(table, "paid", RACE, weight="weight")
+        for of in ("counts", "rows", "squares"):
+            assert fit.problem.cells(of) == pytest.approx(column.problem.cells(of))
+        found = zip(
+            fit.certificate.costs.groups, column.certificate.costs.groups, strict=True
+        )
+        for own, of_a_column in found:
+            assert own.most_weight == pytest.approx(of_a_column.most_weight)
+            assert own.effective_rows == pytest.approx(of_a_column.effective_rows)
+
+
 def test_people_of_a_known_group_are_counted_whole():
     frame, _, _ = population(seed=2, rows=397)
     summary = debias(frame, "paid", [RACE, "sex"]).summary()

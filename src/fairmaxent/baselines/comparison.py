@@ -24,7 +24,7 @@ from fairmaxent.data.levels import cell_text, value_text
 from fairmaxent.data.roles import ColumnNames, listed
 from fairmaxent.data.table import Codes, Mask, Names, Reals
 from fairmaxent.document.text import table_lines
-from fairmaxent.document.words import percent
+from fairmaxent.document.words import percent, three_digits
 from fairmaxent.errors import InputError, Option, check_choice, unfit
 from fairmaxent.fit.option_values import rates_in
 from fairmaxent.fit.request import Request
@@ -401,7 +401,7 @@ def methods_table(results: Sequence[TriedMethod]) -> str:
             interval = "{:.2f}–{:.2f}".format(*scores.predicted_interval)
         last = f"{scores.seconds:,.2f}"
         if scores.true_accuracy is not None:
-            last = _rate(scores.true_accuracy)
+            last = three_digits(scores.true_accuracy)
             head = (*_HEAD[:-1], "truth")
         decided = "–"
         if scores.decided is not None:
@@ -409,11 +409,11 @@ def methods_table(results: Sequence[TriedMethod]) -> str:
         rows.append(
             [
                 tried.method,
-                _rate(scores.representation_rate),
-                _rate(scores.statistical_rate),
-                _rate(scores.accuracy),
+                three_digits(scores.representation_rate),
+                three_digits(scores.statistical_rate),
+                three_digits(scores.accuracy),
                 decided,
-                _rate(scores.predicted_rate),
+                three_digits(scores.predicted_rate),
                 interval,
                 last,
             ]
@@ -421,10 +421,6 @@ def methods_table(results: Sequence[TriedMethod]) -> str:
     if not rows:
         return ""
     return "\n".join(table_lines(head, rows))
-
-
-def _rate(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
 
 
 def _reading_aid(comparison: MethodComparison) -> Iterator[str]:

@@ -199,21 +199,23 @@ class Likely:
         outside = (told < 0) | (told > 1)
         self._refuse(told, np.any(outside, axis=1), "not from 0 to 1")
         off = np.abs(total - 1) > self.slack
-        self._refuse(told, off, "they do not add up to 1; small misfits are scaled by ")
+        scaled = "they do not add up to 1; small misfits are scaled by "
+        self._refuse(told, off, scaled, Option("slack", 0.01))
         shares = told / total[:, None]
         shares[absent] = 0.0
         truth = self.truth(frame)
         reliability = None
-        checked = (truth >= 0) & ~absent
+        known = truth >= 0
+        checked = known & ~absent
         if checked.any():
             people = np.ones(len(truth)) if rows is None else rows
-            known = KnownPeople(shares[checked], truth[checked], people[checked])
-            reliability = known.reliability(tuple(self.columns))
+            sample = KnownPeople(shares[checked], truth[checked], people[checked])
+            reliability = sample.reliability(tuple(self.columns))
             if self.recalibrated:
-                shares[~absent] = known.corrected(shares[~absent])
+                shares[~absent] = sample.corrected(shares[~absent])
         if absent.any():
             shares = np.column_stack([shares, absent])
-        shares[truth >= 0] = np.eye(shares.shape[1])[truth[truth >= 0]]
+        shares[known] = np.eye(shares.shape[1])[truth[known]]
         for group, mass in zip(self.columns, shares.sum(axis=0), strict=False):
             if not mass:
                 raise LevelError(
@@ -248,16 +250,15 @@ class Likely:
                 )
         return np.array([*map(groups.index, texts), -1])[codes]
 
-    def _refuse(self, told: Reals, wrong: Mask, why: str) -> None:
+    def _refuse(self, told: Reals, wrong: Mask, why: str, *how: str | Option) -> None:
         if wrong.any():
             row = int(np.argmax(wrong))
             shares = ", ".join(f"{share:g}" for share in told[row])
-            how = Option("slack", 0.01) if why.endswith(" ") else ""
             raise InputError(
                 _OPTION,
                 f": row {row} has {shares} (such rows in all: {int(wrong.sum()):,}):"
                 f" {why}",
-                how,
+                *how,
             )
 
 
@@ -375,7 +376,7 @@ class KnownPeople:
             score, information = self._slopes(theta)
             drawn_back = score - (theta - start)
             step = np.linalg.solve(information + np.eye(len(theta)), drawn_back)
-            theta = theta + step / max(1.0, float(np.abs(step).max()))
+            theta = theta + step / max(1.0, np.abs(step).max())
         return theta
 
     def _slopes(self, theta: Reals) -> tuple[Reals, Reals]:
@@ -438,6 +439,7 @@ class Chances:
     rows: Reals  # input rows
     weight: Reals  # design weights summed
     squares: Reals  # and squared
+    peaks: Reals  # the largest of them
     reliability: Reliability | None = None  # None: no group is known
 
     @classmethod
@@ -445,7 +447,7 @@ class Chances:
         """Those of input rows, each an entry; ``design`` are its design weights."""
         rows = np.ones(len(row))
         weight = rows if design is None else design
-        return cls(read.shares, row, rows, weight, weight**2, read.reliability)
+        return cls(read.shares, row, rows, weight, weight**2, weight, read.reliability)
 
 
 def are_of_rows(chances: Chances | None, likely: Likely | None, table: Table) -> bool:
@@ -458,6 +460,7 @@ def are_of_rows(chances: Chances | None, likely: Likely | None, table: Table) ->
     shares = masses(chances.shares, entries, max(groups, chances.shares.shape[1]))
     sound(chances.row, "i", (entries,), low=0, high=size - 1)
     masses(chances.squares, entries)
+    masses(chances.peaks, entries)
     fits = shares.shape[1] <= groups + 1 and np.allclose(shares.sum(axis=1), 1)
     for own, rows in ((chances.rows, table.rows), (chances.weight, table.counts)):
         summed = np.bincount(chances.row, masses(own, entries), size)

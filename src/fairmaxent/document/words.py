@@ -29,6 +29,11 @@ def percent(share: float | None) -> str:
     return f"{rounded(100 * share, digits):.{digits}f}%"
 
 
+def three_digits(rate: float | None) -> str:
+    """Write a rate; a dash if there is none."""
+    return "–" if rate is None else f"{rate:.3f}"
+
+
 def rounded(value: float, digits: int) -> float:
     """Round as people do, a half away from zero.
 

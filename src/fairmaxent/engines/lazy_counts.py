@@ -431,15 +431,15 @@ def count_likely(
     table = coding.table(summed(entries, coding.keys, coding.sums))
     keys = [entries.get_column(key).to_numpy() for key in coding.keys]
     rows, *design = (numbers(entries, name) for name in coding.sums)
-    mass = design[0] / scale if design else rows
-    squares = design[1] / scale**2 if design else rows
+    mass, squares, peaks, *_ = design or (rows, rows, np.ones_like(rows))
     read = likely.read(entries, rows)
     chances = Chances(
         shares=read.shares,
         row=match_rows(table.codes, unpacked(keys, blocks), blocks.levels),
         rows=rows,
-        weight=mass,
-        squares=squares,
+        weight=mass / scale,
+        squares=squares / scale**2,
+        peaks=peaks / scale,
         reliability=read.reliability,
     )
     return table, chances

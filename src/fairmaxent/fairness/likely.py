@@ -142,7 +142,7 @@ class _Combination:
         outcomes, groups = rates.shape
         prior = strength * self.mean[:, None]
         inside = np.maximum(rates, _LEAST_RATE)
-        value = sum(one.value for one in told) - float((prior * np.log(inside)).sum())
+        value = sum(one.value for one in told) - (prior * np.log(inside)).sum()
         gradient = np.stack([one.gradient for one in told]) - prior / inside
         *others, last = (
             one.hessian + np.diag(row)
@@ -364,7 +364,7 @@ def contradiction(people: People, rates: Reals) -> float | None:
         return None
     along = evidence @ vectors[:, counts]
     statistic = (along**2 / values[counts]).sum()
-    return chance_beyond(float(statistic), int(counts.sum()))
+    return chance_beyond(statistic, int(counts.sum()))
 
 
 def _scores(people: People, rates: Reals) -> Iterator[tuple[slice, Reals]]:

@@ -565,7 +565,7 @@ def _step_length(state: _State, step: _State, growth: Reals) -> float:
 
     No cell changes by more than a factor e³ at once.
     """
-    length = min(1.0, 3.0 / max(float(np.abs(growth).max(initial=0.0)), 1e-300))
+    length = min(1.0, 3.0 / max(np.abs(growth).max(initial=0.0), 1e-300))
     pairs = (
         (state.slacks, step.slacks),
         (state.slack_multipliers, step.slack_multipliers),

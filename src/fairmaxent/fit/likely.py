@@ -16,11 +16,13 @@ from fairmaxent.data.table import (
     Reals,
     Spread,
     Summed,
+    highest,
     ratio,
     tally,
 )
 from fairmaxent.data.table import Table as DistinctRows
 from fairmaxent.document import Block, Paragraph, Table
+from fairmaxent.document.words import three_digits
 from fairmaxent.errors import InfeasibleError, Option, SolverError
 from fairmaxent.fairness.likely import (
     REFUTED,
@@ -201,7 +203,9 @@ class Weighed:
         """
         people = self.split.people
         own = self.split.memberships
-        each = ratio(people.squares, people.weight) * self.factor  # of people alike
+        # of people who are alike, the one who weighs most
+        peaks = highest(people.place, self.split.chances.peaks, len(people.weight))
+        each = peaks * self.factor
         largest = np.zeros((*people.shape, own.shape[1]))
         for cell, part in people.cells:
             largest[cell] = (own[part] * each[part, None]).max(axis=0)
@@ -317,15 +321,15 @@ def likely_facts(weighed: Weighed, measure: Measure, wanted: Rates) -> LikelyFac
     after: tuple[LikelyRate, ...] = ()
     if wanted:
         after = tuple(_rates(weighed, measure))
-    factors = [1.0]
+    short = 0.0
     for rate in after:
         least = wanted["statistical_rate"][rate.grouping] or 0.0
-        short = 1 - rate.expected / max(least, rate.expected)
-        factors.append((short / (1 - _ENOUGH)) ** 2)  # it falls with √n
+        short = max(short, 1 - rate.expected / max(least, rate.expected))
     needed = None
     is_told = bool(np.ptp(split.chances.shares, axis=0).any())
-    if is_told and max(factors) > 1:
-        needed = math.ceil(max(factors) * split.chances.rows.sum())
+    if is_told and short > 1 - _ENOUGH:
+        # it falls with √n
+        needed = math.ceil((short / (1 - _ENOUGH)) ** 2 * split.chances.rows.sum())
     return LikelyFacts(
         name=split.likely.name,
         told_by=split.likely.told_by,
@@ -423,7 +427,7 @@ def likely_blocks(facts: LikelyFacts | None) -> Iterator[Block]:
         rows = [
             (
                 f"if {told_by} tell the group",
-                *(_digits(getattr(one, told_by)) for one in rates),
+                *(three_digits(getattr(one, told_by)) for one in rates),
             )
             for told_by in TOLD_BY
         ]
@@ -485,10 +489,6 @@ def _verdict(facts: LikelyFacts) -> str:
         " income band, a region), or if the probabilities were predicted from columns,"
         " say so."
     )
-
-
-def _digits(rate: float | None) -> str:
-    return "–" if rate is None else f"{rate:.3f}"
 
 
 def _between(ends: tuple[float, float]) -> str:

@@ -64,7 +64,7 @@ class Features:
         variance = self.variance(levels)
         alone = (self.lengths == 1) & (self.values[self.starts] == 1.0)
         share = np.where(alone, self.mean(levels), variance)
-        smallest = 1e-12 * max(float(share.max(initial=0.0)), 1e-300)
+        smallest = 1e-12 * max(share.max(initial=0.0), 1e-300)
         result = vector / np.maximum(share, smallest)
         ends = np.array([part.stop for part in self.blocks.slices])
         block = np.searchsorted(ends, self.levels[self.starts], side="right")

@@ -396,7 +396,7 @@ class NewtonCG:
         """Solve Hd = −g, preconditioned as if blocks were independent."""
 
         def product(vector: Reals) -> Reals:
-            step = 1e-5 / max(float(np.abs(vector).max()), 1e-300)
+            step = 1e-5 / max(np.abs(vector).max(), 1e-300)
             ahead, behind = (
                 dual.at(point.multipliers + move * vector).gradient
                 for move in (step, -step)

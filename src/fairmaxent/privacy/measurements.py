@@ -236,7 +236,7 @@ class NoisyCounter:
 
         None is to be off by more than the error.
         """
-        cells = self.levels[0] * math.exp(float(np.log(self.levels[1:]).mean()))
+        cells = self.levels[0] * math.exp(np.log(self.levels[1:]).mean())
         allowed = error * rows / expected_error(self.sensitivity, cells)
         return int(2 * rho * allowed**2)
 
@@ -258,7 +258,7 @@ class NoisyCounter:
         if len(sizes) < 2:
             return np.array([0.5, 0.5, 0.0, 0.0]) * len(sizes)
         # Of a pair: the geometric mean, because large ones are mostly empty.
-        cells = math.exp(2 * float(np.log(sizes).mean()))
+        cells = math.exp(2 * np.log(sizes).mean())
         scale = scale_of(rho * _MOST_FOR_PAIRS / (len(sizes) - 1), self.sensitivity)
         error = expected_error(scale, cells) / rows
         pairs = _MOST_FOR_PAIRS / (1 + error / _HALVING_ERROR)
