@@ -64,6 +64,17 @@ def test_weights_make_the_true_groups_equal_and_say_how_much():
     assert fit.certificate.likely.contradiction > 0.05
 
 
+def test_chance_is_the_same_for_the_same_data_and_other_for_others():
+    frame, _, _ = population(seed=1, rows=1000)
+    others, _, _ = population(seed=2, rows=1000)
+    tables = debias(frame, "paid", RACE).weighed.true_tables
+    again = debias(frame.sample(frac=1, random_state=0), "paid", RACE)
+    assert again.weighed.true_tables == pytest.approx(tables, rel=1e-9)
+    of_others = debias(others, "paid", RACE).weighed.true_tables
+    together = np.corrcoef(tables[:, 0, 0], of_others[:, 0, 0])[0, 1]
+    assert abs(together) < 0.3
+
+
 def test_known_groups_give_the_weights_of_a_column():
     frame, group, _ = population()
     for number, name in enumerate(COLUMNS.values()):

@@ -259,9 +259,13 @@ class Weighed:
 
     @cached_property
     def true_tables(self) -> Reals:
-        """Fairness tables that the true groups may have."""
-        rng = np.random.default_rng(0)
+        """Fairness tables that the true groups may have.
+
+        The same data have the same. Other data have other random numbers, as else what
+        is by chance too narrow would be so for everybody.
+        """
         split = self.split
+        rng = np.random.default_rng(split.people.starts)
         draws = split.learned.draws(_DRAWS, rng, split.likely.told_by)
         return split.as_root(
             true_tables(split.people, split.memberships, self.factor, draws, rng)
