@@ -234,8 +234,6 @@ def needs_of_code(source: str) -> Iterator[str]:
         modules += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
         for module in modules:
             top = module.partition(".")[0]
-            if module == "fairmaxent.aif360":
-                yield "aif360"
             if top != "fairmaxent" and top not in sys.stdlib_module_names:
                 yield DISTRIBUTIONS.get(top, top)
     yield from (

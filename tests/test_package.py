@@ -61,7 +61,7 @@ def run(code: str, hash_seed: str = "0") -> str:
     return done.stdout
 
 
-MODULES = {"aif360", "baselines", "datasets", "errors", "metrics", "paper", "report"}
+MODULES = {"baselines", "datasets", "errors", "metrics", "paper", "report"}
 FRONT_PAGE = {
     "debias",
     "rake",

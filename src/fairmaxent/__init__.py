@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from fairmaxent import aif360, baselines, datasets, errors, metrics, paper, report
+    from fairmaxent import baselines, datasets, errors, metrics, paper, report
     from fairmaxent.baselines.comparison import compare
     from fairmaxent.data.domain import Domain
     from fairmaxent.data.likely import Likely
@@ -38,21 +38,12 @@ __all__ = [
     "Model",
     "Privacy",
 ]
-__all__ += [
-    "aif360",
-    "baselines",
-    "check",
-    "compare",
-    "datasets",
-    "debias",
-    "errors",
-    "evaluate",
-]
+__all__ += ["baselines", "check", "compare", "datasets", "debias", "errors", "evaluate"]
 __all__ += ["inspect", "load", "metrics", "paper", "rake", "report", "verify"]
 
 # Loaded when first asked for, so that importing the package, or asking the command line
 # for help, costs nothing.
-_MODULES = ("aif360", "baselines", "datasets", "errors", "metrics", "paper", "report")
+_MODULES = ("baselines", "datasets", "errors", "metrics", "paper", "report")
 _NAMES = {
     "baselines.comparison": ("compare",),
     "data.domain": ("Domain",),

@@ -147,11 +147,6 @@ def test_front_doors_show_the_fields_as_keywords():
     # X comes back whole
     others = {"outcome", "progress", "keep_columns", "release"}
     assert set(own) - {"rows"} == set(names) - others
-    adapter = set(
-        inspect.signature(fairmaxent.aif360.FairMaxEntPreprocessing).parameters
-    )
-    assert {"representation_rate", "target", "estimate", "output"} < adapter
-    assert not adapter & {"favourable", "weight", "forbid", "keep_columns", "progress"}
 
 
 def test_unknown_and_missing_arguments_are_named_as_those_of_the_function():

@@ -11,7 +11,7 @@ from judging import RECORDS, asked_by
 
 pytest.importorskip("sklearn", reason="estimators are those of scikit-learn")
 
-from fairmaxent import aif360, estimator, fair_classifier
+from fairmaxent import estimator, fair_classifier
 
 # Why an estimator does not have an option.
 NOT_SAMPLED = {
@@ -90,20 +90,6 @@ def test_fair_classifier_passes_it_on(wish, tmp_path, monkeypatch):
     with pytest.raises(ReachedError) as caught:
         door.fit(X, y)
     assert_reached(wish, caught.value.args[0], options | {"model": of_model})
-
-
-@pytest.mark.parametrize("wish", WISHES, ids=lambda wish: wish.label)
-def test_a_data_set_of_aif360_refuses_no_option(wish, tmp_path):
-    """It has weights, and all of its columns come back."""
-    name = wish.option
-    if name not in aif360.FairMaxEntPreprocessing.__init__.options:
-        return
-    asked = asked_by((wish,), tmp_path).options
-    own = {"favourable": "good", "weight": "w", "keep_columns": ["skill"]}
-    value = asked[name]
-    if name in RECORDS:
-        value = RECORDS[name](**value)
-    Request("hired", "group", **(own | {name: value}))
 
 
 def test_no_other_option_is_missing():
