@@ -308,10 +308,10 @@ def test_codes_are_those_of_the_command_line():
 
 
 def test_every_policy_is_reported_and_every_file_is_written(there, tmp_path):
-    paths = [tmp_path / f"all.{suffix}" for suffix in ("xml", "sarif", "json", "md")]
+    paths = [tmp_path / f"all.{suffix}" for suffix in ("xml", "json", "md")]
     words = [word for path in paths for word in ("-o", path)]
     done = clifiles.run("check", "--policies", "half.toml", *words, code=2)
-    junit, sarif, found, page = (path.read_text("utf-8") for path in paths)
+    junit, found, page = (path.read_text("utf-8") for path in paths)
 
     answers = [one["answer"] for one in json.loads(found)["checks"]]
     assert answers == ["pass", "error", "fail", "cannot tell", "error"]
@@ -324,11 +324,7 @@ def test_every_policy_is_reported_and_every_file_is_written(there, tmp_path):
         ["error"],
         ["error"],
     ]
-    run = json.loads(sarif)["runs"][0]
-    assert run["invocations"] == [{"executionSuccessful": False}]
-    levels = [one["level"] for one in run["results"]]
-    assert levels == ["none", "error", "error", "none", "error"]
-    for text in (done.stderr, junit, sarif, found, page):
+    for text in (done.stderr, junit, found, page):
         assert "gone.parquet" in text
         assert "1.8" in text
     assert done.stderr.count("Error: ") == 2

@@ -1,6 +1,5 @@
 """What a check found: a line for each limit, the answer over all, documents, files."""
 
-import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -8,7 +7,6 @@ from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import quote
 from xml.etree import ElementTree
 
 import numpy as np
@@ -18,7 +16,7 @@ from fairmaxent.document import Block, Document, Listing, Paragraph, Section, Ta
 from fairmaxent.document.text import to_markdown, to_text
 from fairmaxent.document.words import first
 from fairmaxent.errors import FairMaxEntError, UnfairError
-from fairmaxent.gate.policy import LARGEST, PROJECT, SECTION, Policy
+from fairmaxent.gate.policy import LARGEST, SECTION, Policy
 from fairmaxent.metrics.intervals import interval_text
 from fairmaxent.metrics.rates import GroupRate, Rate, group_text
 from fairmaxent.metrics.rows import Columns, stratum_text
@@ -40,23 +38,15 @@ MEANINGS = (
 )
 _NAMES = {"calibration": "calibration gap"}
 _MOST_NEEDED = 4  # groups that are named
-_KINDS = {
-    "pass": "pass",
-    "fail": "fail",
-    "cannot tell": "open",
-    "error": "fail",
-}  # of SARIF
 _FOOTER = f"{MEANINGS} A rate is evidence, and no verdict on anybody's conduct."
 # how a file begins that one of the forms below wrote
 _OWN = re.compile(
     r"# Fairness check: "
     r"|[^\n]*: (?:(?:pass|fail|cannot tell) \(\d+ of \d|error, so nothing was checked)"
     r'|<testsuites><testsuite [^>]*package="tool\.fairmaxent\.check"'
-    r'|\{\s*"version": "2\.1\.0",\s*"runs": \[\s*\{\s*"tool": \{\s*"driver": \{'
-    r'\s*"name": "fairmaxent"'
     r'|\{\s*"answer": "[a-z ]+",\s*"checks": \['
 )
-_UNCHECKED = "policy"  # the case of JUnit, and the rule of SARIF, of one with an error
+_UNCHECKED = "policy"  # the case of JUnit of one with an error
 
 
 def now() -> datetime:
@@ -265,14 +255,14 @@ class CheckResult:
             )
 
     @property
-    def lines(self) -> list[tuple[str, str, Answer, str]]:
-        """Each limit: its name, its kind, its answer, and what was found.
+    def lines(self) -> list[tuple[str, Answer, str]]:
+        """Each limit: its name, its answer, and what was found.
 
         What could not be checked is one line, too.
         """
         if self.problem is not None:
-            return [(_UNCHECKED, _UNCHECKED, "error", str(self.problem))]
-        return [(one.name, one.kind, one.answer, one.sentence) for one in self.findings]
+            return [(_UNCHECKED, "error", str(self.problem))]
+        return [(one.name, one.answer, one.sentence) for one in self.findings]
 
     @property
     def document(self) -> Document:
@@ -350,7 +340,7 @@ def _junit(results: Sequence[CheckResult]) -> str:
     """
     suites = ElementTree.Element("testsuites")
     for number, result in enumerate(results):
-        answers = [answer for _, _, answer, _ in result.lines]
+        answers = [answer for _, answer, _ in result.lines]
         failures = answers.count("fail")
         name = result.name.strip() or SECTION
         suite = ElementTree.SubElement(
@@ -367,7 +357,7 @@ def _junit(results: Sequence[CheckResult]) -> str:
             errors=str(len(answers) - failures - answers.count("pass")),
         )
         ElementTree.SubElement(suite, "properties")
-        for case_name, _, answer, sentence in result.lines:
+        for case_name, answer, sentence in result.lines:
             case = ElementTree.SubElement(
                 suite,
                 "testcase",
@@ -388,40 +378,6 @@ def _junit(results: Sequence[CheckResult]) -> str:
     text = visible(ElementTree.tostring(suites, encoding="unicode"))
     # XML cannot hold these two.
     return text.translate(dict.fromkeys((0xFFFE, 0xFFFF))) + "\n"
-
-
-def _sarif(results: Sequence[CheckResult]) -> str:
-    """SARIF 2.1.0: a result for each limit, at the first line of its table."""
-    listed = []
-    rules = set()
-    for result in results:
-        if result.file in (None, "-"):
-            place = PROJECT
-        else:
-            place = str(result.file).replace(os.sep, "/")
-        location = {
-            "artifactLocation": {"uri": quote(place)},
-            "region": {"startLine": 1},
-        }
-        for _, rule, answer, sentence in result.lines:
-            kind = _KINDS[answer]
-            judged = {
-                "ruleId": rule,
-                "kind": kind,
-                "level": "error" if kind == "fail" else "none",
-                "message": {"text": visible(f"{result.name}: {sentence}")},
-                "locations": [{"physicalLocation": location}],
-            }
-            listed.append(judged)
-            rules.add(rule)
-    driver = {"name": "fairmaxent", "rules": [{"id": rule} for rule in sorted(rules)]}
-    was_checked = all(result.problem is None for result in results)
-    run = {
-        "tool": {"driver": driver},
-        "invocations": [{"executionSuccessful": was_checked}],
-        "results": listed,
-    }
-    return json_text({"version": "2.1.0", "runs": [run]}) + "\n"
 
 
 def _json(results: Sequence[CheckResult]) -> str:
@@ -447,7 +403,6 @@ FORMS: dict[str, Callable[[Sequence[CheckResult]], str]] = {
         to_markdown(result.document) for result in results
     ),
     "junit": _junit,
-    "sarif": _sarif,
     "json": _json,
 }
-SUFFIXES = dict(zip((".txt", ".md", ".xml", ".sarif", ".json"), FORMS, strict=True))
+SUFFIXES = dict(zip((".txt", ".md", ".xml", ".json"), FORMS, strict=True))
