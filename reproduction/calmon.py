@@ -16,9 +16,9 @@ from fairmaxent.baselines.data import CodedData, MethodOptions
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Codes, Reals, Table, match_rows, tally
+from fairmaxent.distribution import Distribution
 from fairmaxent.errors import InfeasibleError, InputError, SolverError, checked_number
 from fairmaxent.fairness.rates import outcome_rates, worst_ratio
-from fairmaxent.fit.distribution import Distribution
 from fairmaxent.maxent.priors.rows import Rows
 from reproduction.new_rows import NewRows
 

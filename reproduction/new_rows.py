@@ -11,9 +11,9 @@ from fairmaxent.data import frames
 from fairmaxent.data.draws import RandomState
 from fairmaxent.data.roles import ColumnNames
 from fairmaxent.data.table import Reals
+from fairmaxent.distribution import Distribution
 from fairmaxent.errors import InputError, Option
 from fairmaxent.fairness.fair_table import reweigh
-from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.option_values import check_share
 from fairmaxent.maxent.priors.bases import build_base
 from fairmaxent.maxent.priors.mixture import Mixture

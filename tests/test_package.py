@@ -122,6 +122,20 @@ def test_importing_loads_no_other_library():
 
 
 @pytest.mark.process
+def test_raking_loads_nothing_of_fits():
+    """The layers say the same of imports at the top of a module."""
+    loaded = run(
+        "import polars as pl, fairmaxent, sys\n"
+        "frame = pl.DataFrame({'sex': ['f', 'm', 'm', 'm']})\n"
+        "raking = fairmaxent.rake(frame, {'sex': {'f': .5, 'm': .5}})\n"
+        "raking.weigh(frame), raking.sample(10), print(raking.certificate)\n"
+        "wings = {name.split('.')[1] for name in sys.modules if name[:11] == 'fairmaxent.'}\n"
+        "print(sorted(wings & {'raking', 'fit', 'fairness', 'metrics', 'privacy'}))"
+    )
+    assert loaded.splitlines()[-1] == "['raking']"
+
+
+@pytest.mark.process
 def test_rows_are_the_same_without_pandas_and_pyarrow_and_with_any_hash_seed():
     assert run(WITHOUT_PANDAS.format(blocked=["pandas", "pyarrow"]), "1") == run(
         WITHOUT_PANDAS.format(blocked=[]), "2"

@@ -15,6 +15,7 @@ from typing import get_args
 from fairmaxent.plain_text import visible
 
 Spell = Callable[["Option"], str]  # how a front end writes an option
+Remark = tuple[object, ...]  # the parts of a sentence, some of which are options
 
 # Options that Python has somewhere else than in `debias`, and the outputs, which are
 # methods there.

@@ -15,6 +15,7 @@ from fairmaxent.data.columns import factorize
 from fairmaxent.data.draws import RandomState
 from fairmaxent.data.table import Reals
 from fairmaxent.debiasing import Fit, debias
+from fairmaxent.distribution import Evidence
 from fairmaxent.errors import (
     ColumnError,
     DependencyError,
@@ -22,7 +23,6 @@ from fairmaxent.errors import (
     InputError,
     LevelError,
 )
-from fairmaxent.fit.distribution import Evidence
 from fairmaxent.fit.request import Request
 from fairmaxent.options import storing_options_of
 

@@ -17,6 +17,7 @@ from fairmaxent.data.reading import encode_table
 from fairmaxent.data.roles import ColumnNames, Roles, read_columns
 from fairmaxent.data.table import Counted, Reals, marginal
 from fairmaxent.debiasing import Fit
+from fairmaxent.distribution import Distribution
 from fairmaxent.errors import (
     ColumnError,
     InfeasibleError,
@@ -30,11 +31,11 @@ from fairmaxent.errors import (
 from fairmaxent.fairness.fair_table import algorithm_1, reweigh
 from fairmaxent.fairness.rates import Measure, check_rate
 from fairmaxent.fit.certificate import certify
-from fairmaxent.fit.distribution import Distribution, level_means
 from fairmaxent.fit.facts import UnderivedFacts
 from fairmaxent.fit.option_values import PaperRequest, check_base, check_share
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.solved import Solved
+from fairmaxent.fit.target import level_means
 from fairmaxent.maxent.features import attribute_features
 from fairmaxent.maxent.optimum import maximise_entropy
 from fairmaxent.maxent.priors.bases import build_base, register_base

@@ -18,8 +18,8 @@ from fairmaxent.data.draws import (
 from fairmaxent.data.reading import encode_table
 from fairmaxent.data.roles import ColumnNames, Roles, check_roles, read_columns
 from fairmaxent.data.table import Blocks, Codes, Reals, Table, ratio, tally
+from fairmaxent.distribution import Distribution
 from fairmaxent.errors import InfeasibleError
-from fairmaxent.fit.distribution import Distribution
 from fairmaxent.maxent.priors.rows import Rows
 
 

@@ -295,6 +295,16 @@ def read_columns(option: str, names: str | NameList) -> list[str]:
     )
 
 
+def check_weight_name(name: str, columns: list[str]) -> None:
+    """Refuse what is no name, and that of a column that the table has."""
+    read_columns("weight_name", [name])
+    if name in columns:
+        raise ColumnError(
+            f"the table already has a column {name!r}; choose another name with ",
+            Option("weight_name"),
+        )
+
+
 def read_protected(
     protected: Protected, likely: Likely | None = None
 ) -> tuple[list[str], Likely | None]:

@@ -32,6 +32,8 @@ Sizes = Sequence[int]  # how many levels each column has
 Positions = Mapping[int, NDArray[np.unsignedinteger]]
 Summed = Literal["counts", "rows", "squares"]
 Broken = Callable[[Codes], Mask]  # which of some rows are not to count
+FEWEST_ROWS = 30  # effective rows that a group should rest on
+MOST_TIMES = 20  # how many times a person may count
 LARGEST_KEY = 2**62
 _NARROW = 2**31 - 1
 # Up to this many possible rows, counting every one of them is cheaper than sorting the

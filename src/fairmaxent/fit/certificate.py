@@ -15,13 +15,14 @@ import numpy as np
 from fairmaxent.data.draws import check_count
 from fairmaxent.data.levels import Notes
 from fairmaxent.data.quotas import quotas
+from fairmaxent.data.table import FEWEST_ROWS, MOST_TIMES
 from fairmaxent.document import Blocks, Paragraph
 from fairmaxent.document.text import to_text
 from fairmaxent.document.words import first, percent, times
-from fairmaxent.errors import KEEP_COLUMNS, Option, spelled
+from fairmaxent.errors import KEEP_COLUMNS, Option, Remark, spelled
 from fairmaxent.fairness.rates import rates_of_many
 from fairmaxent.fit import statements
-from fairmaxent.fit.costs import FEWEST_ROWS, MOST_TIMES, GroupCost
+from fairmaxent.fit.costs import GroupCost
 from fairmaxent.fit.facts import (
     Facts,
     OutcomeShare,
@@ -42,7 +43,6 @@ from fairmaxent.metrics.intervals import check_confidence
 from fairmaxent.plain_text import Values, plain_json
 
 Intervals = dict[str, dict[str, Range]]
-Remark = tuple[object, ...]
 
 # how far below the wanted rate a model's decisions may stay without a remark
 SLACK = 0.1

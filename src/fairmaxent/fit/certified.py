@@ -19,6 +19,7 @@ from fairmaxent.data.draws import (
 )
 from fairmaxent.data.quotas import divided, quota
 from fairmaxent.data.table import Indices, Reals, Table
+from fairmaxent.distribution import Distribution, Evidence
 from fairmaxent.document import Blocks, Heading, Listing, Paragraph
 from fairmaxent.document.html import to_html
 from fairmaxent.document.text import to_text
@@ -28,7 +29,6 @@ from fairmaxent.errors import InputError, Option, check_flag
 from fairmaxent.fairness.rates import Grouping
 from fairmaxent.fit import storage
 from fairmaxent.fit.certificate import Certificate
-from fairmaxent.fit.distribution import Distribution, Evidence
 from fairmaxent.fit.groups import Plotted, draw_groups, group_changes, summary_frame
 from fairmaxent.fit.solved import (
     Solved,

@@ -12,12 +12,20 @@ from itertools import permutations
 
 import numpy as np
 
-from fairmaxent.data.table import Axes, Reals, Spread, ratio, tally
+from fairmaxent.data.table import (
+    FEWEST_ROWS,
+    MOST_TIMES,
+    Axes,
+    Reals,
+    Spread,
+    ratio,
+    tally,
+)
 from fairmaxent.engines.rows import RowWeights, row_prior, row_spread, tilted_rows
 from fairmaxent.fairness.rates import group_shares, group_table
-from fairmaxent.fit.distribution import asked_of_rows
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.solved import Solved
+from fairmaxent.fit.target import asked_of_rows
 from fairmaxent.maxent.dual import Dual
 from fairmaxent.maxent.optimum import default_solver
 from fairmaxent.maxent.priors.protocol import Tilted
@@ -26,8 +34,6 @@ from fairmaxent.maxent.solvers import Status
 from fairmaxent.plain_text import Values
 from fairmaxent.relabelling.people import root_shape
 
-FEWEST_ROWS = 30  # effective rows that a group should rest on
-MOST_TIMES = 20  # how many times a person may count
 # cells whose largest weights differ by less, relatively, count equally much
 _TIE = 1e-9
 

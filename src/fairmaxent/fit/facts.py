@@ -9,6 +9,7 @@ import numpy as np
 from fairmaxent.data.levels import Notes
 from fairmaxent.data.reading import RedrawnValues
 from fairmaxent.data.table import Names, Reals, ratio
+from fairmaxent.distribution import Distribution
 from fairmaxent.engines.rows import divergence, tilted_rows
 from fairmaxent.fairness.rates import (
     ByGrouping,
@@ -20,7 +21,6 @@ from fairmaxent.fairness.rates import (
     worst_ratio,
 )
 from fairmaxent.fit.costs import Costs, measure_costs
-from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.groups import GroupChange, group_changes
 from fairmaxent.fit.likely import LikelyFacts
 from fairmaxent.fit.option_values import PaperRequest

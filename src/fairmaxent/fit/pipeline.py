@@ -12,6 +12,7 @@ from fairmaxent.data.draws import generator
 from fairmaxent.data.reading import Reading, ReadingRequest
 from fairmaxent.data.shareable import shareable
 from fairmaxent.data.table import Counted, Names, Reals, effective_rows
+from fairmaxent.distribution import Distribution
 from fairmaxent.engines.lazy_frame import open_lazy
 from fairmaxent.engines.rows import read_rows, row_prior
 from fairmaxent.errors import (
@@ -24,7 +25,6 @@ from fairmaxent.errors import (
 from fairmaxent.fairness.fair_table import FairTable, reweigh
 from fairmaxent.fit.certificate import certify
 from fairmaxent.fit.certified import Certified
-from fairmaxent.fit.distribution import Distribution, fair_levels, level_means
 from fairmaxent.fit.estimate import Tryout, estimate_model, represented
 from fairmaxent.fit.facts import UnderivedFacts, wanted_rates
 from fairmaxent.fit.likely import LikelyFacts, Weighed, likely_facts
@@ -35,6 +35,7 @@ from fairmaxent.fit.request import Request
 from fairmaxent.fit.solved import Solved
 from fairmaxent.fit.storage import KeptCounts
 from fairmaxent.fit.student import Taught, teach
+from fairmaxent.fit.target import fair_levels, level_means
 from fairmaxent.maxent.features import cell_features
 from fairmaxent.maxent.optimum import maximise_entropy
 from fairmaxent.maxent.priors.bases import BASES, build_base, rerooted

@@ -13,7 +13,7 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import read_weights
 from fairmaxent.data.likely import Chances
 from fairmaxent.data.quotas import Sums, held_counts
-from fairmaxent.data.roles import Roles, read_columns
+from fairmaxent.data.roles import Roles, check_weight_name
 from fairmaxent.data.table import (
     Blocks,
     Codes,
@@ -25,21 +25,21 @@ from fairmaxent.data.table import (
     ratio,
     tally,
 )
+from fairmaxent.distribution import Distribution
 from fairmaxent.engines.lazy_counts import Coding, join_weights, weigh_by_part
 from fairmaxent.engines.lazy_frame import Lazy, check_column, names_of
 from fairmaxent.engines.rows import row_prior
 from fairmaxent.errors import (
-    ColumnError,
     InfeasibleError,
     InputError,
     Option,
     WeightError,
 )
-from fairmaxent.fit.distribution import Distribution, asked_of_rows
 from fairmaxent.fit.likely import Weighed
 from fairmaxent.fit.option_values import PaperRequest
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.request import Request
+from fairmaxent.fit.target import asked_of_rows
 from fairmaxent.maxent.forbidden import Rules, break_any
 from fairmaxent.maxent.optimum import Optimum, maximise_entropy
 from fairmaxent.maxent.priors.mixture import rows_of
@@ -333,16 +333,6 @@ def with_design(weights: Reals, design: Reals | None) -> Reals:
     if design is None:
         return weights
     return (weights.T * design).T
-
-
-def check_weight_name(name: str, columns: list[str]) -> None:
-    """Refuse what is no name, and that of a column that the table has."""
-    read_columns("weight_name", [name])
-    if name in columns:
-        raise ColumnError(
-            f"the table already has a column {name!r}; choose another name with ",
-            Option("weight_name"),
-        )
 
 
 def _refuse_filled_cells(fit: Solved) -> None:

@@ -35,12 +35,12 @@ from fairmaxent.data.table import (
     match_rows,
     row_keys,
 )
+from fairmaxent.distribution import Distribution
 from fairmaxent.engines.rows import read_pieces
 from fairmaxent.errors import DependencyError, Option, StorageError, shown
 from fairmaxent.fairness.fair_table import reweigh
 from fairmaxent.files.write import Staging, remove
 from fairmaxent.fit.certificate import Certificate, certify
-from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.facts import UnderivedFacts
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.records import (

@@ -13,14 +13,13 @@ from typing import Any
 import numpy as np
 
 from fairmaxent.data.attribute import Attribute
-from fairmaxent.data.table import Codes, Reals
+from fairmaxent.data.table import FEWEST_ROWS, Codes, Reals
 from fairmaxent.document import Block, Table
 from fairmaxent.document.words import capital, counted, percent
 from fairmaxent.engines.rows import mass_on
 from fairmaxent.errors import FairMaxEntError
 from fairmaxent.fit import statements
 from fairmaxent.fit.certified import Certified
-from fairmaxent.fit.costs import FEWEST_ROWS
 from fairmaxent.fit.groups import changes_by_column
 from fairmaxent.fit.solved import missing_rows
 from fairmaxent.options.refusals import refuse

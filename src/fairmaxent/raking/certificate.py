@@ -9,16 +9,23 @@ from fairmaxent.data.levels import (
     Notes,
     cell_text,
 )
-from fairmaxent.data.table import Names, Reals, Table, effective_rows, tally
+from fairmaxent.data.table import (
+    FEWEST_ROWS,
+    MOST_TIMES,
+    Names,
+    Reals,
+    Table,
+    effective_rows,
+    tally,
+)
 from fairmaxent.document.text import table_lines
 from fairmaxent.document.words import percent, times
-from fairmaxent.errors import Option, spelled
-from fairmaxent.fit.certificate import Remark
-from fairmaxent.fit.costs import FEWEST_ROWS, MOST_TIMES
-from fairmaxent.metrics.intervals import Interval
+from fairmaxent.errors import Option, Remark, spelled
 from fairmaxent.plain_text import Values, visible
 from fairmaxent.raking.margins import Crossed, MarginTarget
 from fairmaxent.raking.problem import Bounds, RakingProblem, Survey
+
+Ends = tuple[float, float]  # the smallest and the largest
 
 _SHOWN = 3  # levels warned about one by one; the rest is counted
 _TABLE_LEVELS = 60  # that are printed
@@ -82,9 +89,9 @@ class RakingCertificate:
     effective_rows: float
     # the smallest and the largest factor by which the share of a row in the total
     # changed
-    factors: Interval
-    weights: Interval  # the smallest and the largest weight
-    bounds: Interval | None  # the factors that were allowed; None: all
+    factors: Ends
+    weights: Ends  # the smallest and the largest weight
+    bounds: Ends | None  # the factors that were allowed; None: all
     rows_at_bounds: int  # rows whose factor is a bound, up to rounding
     # why no weights, within the bounds if there are some, meet all margins
     conflict: str | None

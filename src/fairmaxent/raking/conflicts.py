@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from fairmaxent.data.table import Axes, Codes, Mask, Reals, tally
-from fairmaxent.errors import ConflictError, Option, first_of
-from fairmaxent.fit.certificate import Remark
+from fairmaxent.errors import ConflictError, Option, Remark, first_of
 from fairmaxent.raking.problem import Bounds, RakingProblem
 
 # Sum of the misses, as shares, below which margins are met: linear programs are solved

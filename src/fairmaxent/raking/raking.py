@@ -16,7 +16,7 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import RandomState, check_count, generator, is_whole
 from fairmaxent.data.limits import need_memory
 from fairmaxent.data.reading import encode_table
-from fairmaxent.data.roles import LARGEST_ROOT
+from fairmaxent.data.roles import LARGEST_ROOT, check_weight_name
 from fairmaxent.data.table import (
     Blocks,
     Names,
@@ -25,6 +25,7 @@ from fairmaxent.data.table import (
     match_rows,
     tally,
 )
+from fairmaxent.distribution import Distribution, Evidence
 from fairmaxent.engines.lazy_counts import Coding, count_rows, join_weights
 from fairmaxent.engines.lazy_frame import (
     check_column,
@@ -38,13 +39,11 @@ from fairmaxent.errors import (
     InfeasibleError,
     InputError,
     Option,
+    Remark,
     WeightError,
     did_you_mean,
     unfit,
 )
-from fairmaxent.fit.certificate import Remark
-from fairmaxent.fit.distribution import Distribution, Evidence
-from fairmaxent.fit.solved import check_weight_name
 from fairmaxent.maxent.priors.rows import Rows
 from fairmaxent.raking.certificate import RakingCertificate, certify
 from fairmaxent.raking.factors import Factors, find_factors

@@ -7,11 +7,11 @@ from operator import attrgetter
 import numpy as np
 
 from fairmaxent.data.table import Names, Reals, cramers_v
+from fairmaxent.distribution import Distribution
 from fairmaxent.document import Blocks, Heading, Paragraph, Table
 from fairmaxent.document.words import counted, more, percent, short_name
 from fairmaxent.errors import BASE_SHARE
 from fairmaxent.fit.certified import Certified
-from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.groups import Changes, GroupChange
 from fairmaxent.report.delivered import unless_nan
 from fairmaxent.report.source import FrontDoor

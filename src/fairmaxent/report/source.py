@@ -9,11 +9,10 @@ from fairmaxent.data.levels import Notes
 from fairmaxent.data.table import Names
 from fairmaxent.document import Listing, Section
 from fairmaxent.document.words import short_name, shortened
-from fairmaxent.errors import InputError, Spell, cut, spelled
+from fairmaxent.errors import InputError, Remark, Spell, cut, spelled
 from fairmaxent.files.content import file_sha256
 from fairmaxent.files.reading import Name
 from fairmaxent.files.write import time_of_writing
-from fairmaxent.fit.certificate import Remark
 from fairmaxent.fit.certified import Certified
 from fairmaxent.fit.request import Request
 from fairmaxent.options import python_lines
