@@ -12,7 +12,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import pytest
 
 import tables
-from fairmaxent.errors import DependencyError
+from browsers import find_browser
 from fairmaxent.fit import certificate
 from mixed import TABLES
 
@@ -165,18 +165,10 @@ def client(tmp_path_factory):
 @pytest.fixture(scope="module")
 def chromium():
     """A real browser."""
-    from fairmaxent.report.browser import find_browser
-
     playwright = pytest.importorskip(
         "playwright.sync_api", reason="playwright is not installed"
     )
-    try:
-        path = find_browser()
-    except DependencyError:
-        pytest.skip(
-            "the page is tried in Chromium, Chrome or Edge, and none of them is on the"
-            " PATH"
-        )
+    path = find_browser()
     with playwright.sync_playwright() as driver:
         chromium = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield chromium

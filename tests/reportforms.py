@@ -9,8 +9,8 @@ from fairmaxent.report.sections import report_document
 from fairmaxent.report.writer import save_report
 
 
-def html_report(report, paper=None):
-    return to_page(report_document(report), paper=paper)
+def html_report(report):
+    return to_page(report_document(report))
 
 
 def markdown_report(report):

@@ -26,8 +26,8 @@ class Fit(Certified):
     def report(self, path: str | PathLike[str], **options: Any) -> None:
         """Write a report for readers who did not run the fit.
 
-        The path ends in ``.html``, ``.md``, ``.json`` or ``.pdf``. The options are
-        those of :func:`fairmaxent.report.write_report`; pass ``data=`` the table that
+        The path ends in ``.html``, ``.md`` or ``.json``. The options are those of
+        :func:`fairmaxent.report.write_report`; pass ``data=`` the table that
         the fit was made from, so that copies of real rows can be counted.
         """
         from fairmaxent.report.writer import write_report  # takes a while to import

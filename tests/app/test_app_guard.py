@@ -403,7 +403,7 @@ NONSENSE = (
         {"release": True, "domain": "/etc/passwd"},
         {"save": "/tmp/x.fme"},
         {"scheduler": "tcp://127.0.0.1:1"},
-        {"pdf": "/tmp/x.pdf"},
+        {"report": "/tmp/x.html"},
     ),
     *(
         {"config": "/etc/passwd"},

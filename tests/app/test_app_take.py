@@ -6,11 +6,9 @@ import shlex
 
 import pytest
 
-import fairmaxent
 from appserver import DOMAIN, OPTIONS, downloaded, opened, people, staff
 from fairmaxent.app.page_options import as_labelled
 from fairmaxent.cli.group import group as commands
-from fairmaxent.report.browser import find_browser
 
 STAFF = 'levels.promoted = ["no", "yes"]\nlevels.level = [1, 2, 3]\n'
 READ = {
@@ -185,22 +183,6 @@ def test_a_download_is_never_a_page(client):
     client.fit(state, representation_rate=None, random_state=1)
     assert client.get("/api/state")[1]["files"] == []
     assert {status for status, *_ in downloaded(client, files).values()} == {409}
-
-
-@pytest.mark.process
-@pytest.mark.slow
-def test_the_report_is_also_a_pdf(client, tmp_path):
-    try:
-        find_browser()
-    except fairmaxent.errors.DependencyError as problem:
-        pytest.skip(str(problem))
-    state, _ = opened(client)
-    answer = client.fit(state, representation_rate=None, pdf=True)
-    assert "--pdf people-report.pdf" in answer["command"]
-    job = client.work("take")
-    assert job["state"] == "done", job
-    _, _, body = downloaded(client, job["result"]["files"])["people-report.pdf"]
-    assert body.startswith(b"%PDF")
 
 
 def test_a_name_that_cannot_be_typed_still_has_its_python(client):

@@ -136,7 +136,7 @@ OWN_TABLES |= OF_LIKELY
 PLAIN: dict[tuple[str, str], tuple[int, bytes, str]] = {}
 EACH_TIME = {  # never in a file
     *("max_memory", "readable_by_others", "resume", "scheduler"),
-    *("config", "output", "save", "report", "pdf", "force", "json"),
+    *("config", "output", "save", "report", "force", "json"),
 }
 ABOUT_REPORTS = {"title", "author", "purpose", "evaluate"}  # tried with a report
 # the rest is slow

@@ -210,9 +210,9 @@ def test_several_files_and_crossed_margins(folder):
         ),
         (["survey.csv", "--margins", "census.csv", "--like-input"], 2, "--like-input"),
         (
-            ["survey.csv", "--margins", "census.csv", "--pdf", "r.html"],
-            2,
-            "end the name with .pdf",
+            ["survey.csv", "--margins", "census.csv", "--report", "r.pdf"],
+            5,
+            "r.pdf: a report is not written as PDF; write an .html one",
         ),
         (
             [

@@ -45,7 +45,7 @@ READS = {
 }
 # What a policy names, and where policies stand if nobody says.
 NAMED = ["table.csv", "earlier.csv", "policies.toml", "pyproject.toml"]
-SUFFIXES = {"report": ".html", "pdf": ".pdf"}
+SUFFIXES = {"report": ".html"}
 OUTPUTS = {"report": ".html", "check": ".json", "document": ".md"}
 POLICY = """\
 data = "table.csv"

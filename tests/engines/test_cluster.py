@@ -685,7 +685,7 @@ def test_parts_that_cannot_be_read_are_an_error_of_ours(folder, fault):
 
 @pytest.mark.slow
 def test_a_report_from_the_cluster_says_what_one_in_memory_says(asking, folder):
-    asking("rows", "rows", "--report", "there.json", "--pdf", "there.pdf")
+    asking("rows", "rows", "--report", "there.json")
     asking("rows", "rows.parquet", "--report", "here.json")
     there, here = (
         json.loads((folder / f"{name}.json").read_text()) for name in ("there", "here")

@@ -117,7 +117,7 @@ ODD = (
 FLAGS = ("equal_means", "compare_missing", "iid", "like_input", "readable_by_others")
 FLAGS += ("force", "release", "hide_protected")
 # Those that start processes or servers, train models, or write elsewhere.
-LEFT_OUT = {"data", "model", "real", "new", "output", "report", "pdf", "scheduler"}
+LEFT_OUT = {"data", "model", "real", "new", "output", "report", "scheduler"}
 LEFT_OUT |= {"save", "estimate", "evaluate", "epsilon", "delta", "ledger", "budget"}
 LEFT_OUT |= {"config", "margins", "control", "sample", "write_config", "write_domain"}
 LEFT_OUT |= {"json", "trade_off", "mode", "output_format", "document"}

@@ -54,7 +54,7 @@ PYTHON = {
 FILES = {
     *(field.name for field in dataclasses.fields(fairmaxent.files.reading.FileReading)),
     *("drop", "max_memory", "output", "output_format", "like_input", "force", "config"),
-    *("readable_by_others", "save", "report", "pdf", "json", "policies", "format"),
+    *("readable_by_others", "save", "report", "json", "policies", "format"),
     *(
         "write_config",
         "write_domain",
@@ -207,6 +207,7 @@ def test_a_former_name_that_is_typed_is_answered_as_it_is_typed(capsys):
     cases = [
         (["--train", "logistic"], "it is called --model"),
         (["--missing", "NA"], "--missing-text lists the texts"),
+        (["--pdf", "r.pdf"], "an .html report, which prints well from any browser"),
         (["--model", "kept.fme"], "To save the fit to a file, use --save."),
     ]
     for words, said in cases:

@@ -109,7 +109,6 @@ TYPED = {
     "output": "-o fair",
     "output_format": "--output-format csv",
     "parity": "--model logistic --parity probabilities",
-    "pdf": "--pdf r.pdf",
     "privacy": "--epsilon 1 --save kept.fme",
     "purpose": "--purpose trial",
     "release": "--release",

@@ -243,6 +243,15 @@ def test_a_path_of_no_known_form_is_refused_before_any_work(write, path):
         write(None, path)
 
 
+@pytest.mark.parametrize(
+    "write", [write_report, write_raking_report, write_inspection_report]
+)
+def test_a_pdf_is_refused_with_the_way_to_one(write):
+    expected = r"not written as PDF; write an \.html one, which prints well"
+    with pytest.raises(fairmaxent.errors.StorageError, match=expected):
+        write(None, "report.PDF")
+
+
 def test_a_place_that_cannot_be_written_is_refused_and_a_command_of_bytes_that_are_no_text_shown(
     fit, tmp_path
 ):

@@ -72,7 +72,7 @@ _FORMS = {
         "undeclared",
     ),
     "take": ("mode", "rows", "iid", "weight_name", "evaluate"),
-    "report": (*FILING_NAMES, "pdf"),
+    "report": FILING_NAMES,
 }
 
 

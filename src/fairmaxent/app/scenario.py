@@ -46,14 +46,12 @@ _SLICES = 20  # from all over the file
 ROLE_NAMES = tuple(field.name for field in fields(RoleOptions))
 COLUMN_NAMES = ("bins", "kinds", "order", "max_levels")
 _TAKEN_NAMES = ("mode", "rows", "iid", "weight_name", "evaluate", *FILING_NAMES)
-# What the page may set beside the domain and the PDF; the ledger is a path.
+# What the page may set beside the domain; the ledger is a path.
 _NAMES = {*ROLE_NAMES, *REQUEST_NAMES, *_TAKEN_NAMES, *COLUMN_NAMES, "drop"} - {
     "ledger"
 }
 RATES = ("statistical_rate", "representation_rate")
-# on the page a text and a tick; on the command line both are files
-_DOMAIN = "domain"
-_PDF = "pdf"
+_DOMAIN = "domain"  # on the page a text, on the command line a file
 _UNSPENT = (
     "A private result looks at the table once, which spends its budget. Press “Spend"
     " the budget” under Privacy; after that, the rates can be moved freely, and you can"
@@ -288,7 +286,6 @@ class Scenario:
     columns_as: DomainOptions
     domain_text: str | None
     declaration: Declaration | None  # which that is
-    pdf: bool  # whether the report is printed, too
 
     @classmethod
     def from_json(cls, values: Values, table: OpenedTable) -> "Scenario":
@@ -300,8 +297,7 @@ class Scenario:
             )
         given = {**values}
         text = given.pop(_DOMAIN, None)
-        pdf = given.pop(_PDF, None)
-        if not isinstance(text, str | None) or not isinstance(pdf, bool | None):
+        if not isinstance(text, str | None):
             raise InputError("the page sent a domain that is not a text; reload it")
         options = page_options({"random_state": 0, **given}, names=_NAMES)
         roles = options.record(RoleOptions)
@@ -325,7 +321,6 @@ class Scenario:
             columns_as=options.record(DomainOptions),
             domain_text=text or None,
             declaration=declaration,
-            pdf=bool(pdf),
         )
 
     def fits_like(self, other: "Scenario") -> bool:
@@ -338,7 +333,7 @@ class Scenario:
 
     @property
     def _fitted_options(self) -> Values:
-        names = self.given.keys() - {*_TAKEN_NAMES, _PDF}
+        names = self.given.keys() - {*_TAKEN_NAMES}
         return {name: self.given[name] for name in names}
 
     @property

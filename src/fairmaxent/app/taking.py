@@ -14,7 +14,6 @@ from fairmaxent.files.write import Staging
 from fairmaxent.options import python_lines
 from fairmaxent.plain_text import Values
 from fairmaxent.progress import Progress
-from fairmaxent.report.browser import find_browser
 from fairmaxent.report.source import Source, reading_lines
 
 # What can be taken: what the page calls it, and the end of its file's name.
@@ -43,8 +42,6 @@ def named(fitted: Fitted) -> OutputOptions:
         save=table.named("fit.fme"),
         report=table.named("report.html"),
     )
-    if scenario.pdf:
-        wanted = replace(wanted, pdf=table.named("report.pdf"))
     if fitted.output in fitted.estimates:
         wanted = replace(wanted, estimate=fitted.output)
     return wanted
@@ -69,7 +66,6 @@ def command_text(fitted: Fitted) -> str:
         "-o": wanted.output,
         "--save": wanted.save,
         "--report": wanted.report,
-        "--pdf": wanted.pdf,
     }
     for flag, value in files.items():
         if value is not None:
@@ -186,12 +182,10 @@ def take(fitted: Fitted, folder: Path, progress: Progress) -> list[Values]:
     """
     scenario = fitted.scenario
     wanted = named(fitted)
-    if scenario.pdf:
-        find_browser()  # refuses, before any work, if there is none
     source = scenario.file
     paths: Values = {
         what: str(folder / getattr(wanted, what))
-        for what in ("output", "save", "report", "pdf")
+        for what in ("output", "save", "report")
         if getattr(wanted, what) is not None
     }
     wanted = replace(wanted, **paths, force=True).in_form(source)
@@ -215,7 +209,6 @@ def take(fitted: Fitted, folder: Path, progress: Progress) -> list[Values]:
         wanted.output: _WHATS[wanted.mode][0],
         wanted.save: "Saved fit",
         wanted.report: "Report",
-        wanted.pdf: "Report as PDF",
     }
     domain = _domain_file(fitted)
     if domain is not None:

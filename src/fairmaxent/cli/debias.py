@@ -78,7 +78,7 @@ _NO_LEDGER = (
     taking(OutputOptions, "wanted"),
     cls=SectionedCommand,
     epilog=(
-        "Without -o, --save, --report and --pdf nothing is written; the rates before"
+        "Without -o, --save and --report nothing is written; the rates before"
         " and after are shown."
     ),
 )
@@ -113,7 +113,7 @@ def debias_command(
         wanted.staging() as staging,
         _connected(wanted.scheduler),
     ):
-        origin = source_of(data, columns_as, repeat) if wanted.reports else None
+        origin = source_of(data, columns_as, repeat) if wanted.report else None
         with bar(f"reading {data}"):
             source, is_scanned = _opened(data, asked, wanted, columns_as, reading)
         with unchanged(data) if is_scanned else contextlib.nullcontext():

@@ -19,7 +19,7 @@ from fairmaxent.cli.options import (
     resolved,
     taking,
 )
-from fairmaxent.cli.output import FORCE, JSON, REPORT, TARGET, check_reports, source_of
+from fairmaxent.cli.output import FORCE, JSON, REPORT, TARGET, check_report, source_of
 from fairmaxent.cli.reading import (
     DomainOptions,
     ReadingOptions,
@@ -173,7 +173,7 @@ def inspect_command(
     """  # noqa: E501 (a command, to be copied)
     written = wanted.targets
     check_files(written)
-    check_reports(wanted.report, None)
+    check_report(wanted.report)
     with Staging(written, force=wanted.force, readable=written) as staging:
         with bar(f"reading {data}"):
             table, foreseen = _read(data, roles.weight, columns_as, reading)

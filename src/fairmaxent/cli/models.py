@@ -230,14 +230,11 @@ class ReportOptions(shared.FilingOptions):
         Refused("result", "mode", "weights are not drawn", beside=("weights",)),
     )
 
-    output: str | None = option(
-        None,
+    output: str = option(
+        "report.html",
         flags=("-o", "--output"),
         text="target",
-        help=(
-            "Where to write the report: .html, .md, .json or .pdf; report.html by"
-            " default, unless --pdf is given."
-        ),
+        help="Where to write the report: .html, .md or .json.",
     )
     data: str | None = option(
         None,
@@ -270,12 +267,6 @@ class ReportOptions(shared.FilingOptions):
     )
     evaluate: bool = option(False, **shared.EVALUATE)
 
-    @property
-    def targets(self) -> list[str]:
-        """The files that the report is written to."""
-        paths = [path for path in (self.output, self.pdf) if path is not None]
-        return paths or ["report.html"]
-
 
 @click.command()
 @fit_argument
@@ -291,10 +282,10 @@ def report_command(saved: str, wanted: ReportOptions, reading: ReadingOptions) -
     from fairmaxent.report import build_report, source, writer
 
     data = wanted.data
-    targets = wanted.targets
+    targets = [wanted.output]
     refuse(wanted)
     check_files(targets)
-    shared.check_reports(wanted.output, wanted.pdf)
+    shared.check_report(wanted.output)
     with Staging(targets, force=wanted.force, readable=targets) as staging:
         with bar(f"reading {saved}"):
             fit = load(saved)
@@ -328,7 +319,6 @@ def report_command(saved: str, wanted: ReportOptions, reading: ReadingOptions) -
                 evaluate=wanted.evaluate,
                 **wanted.filing,
             )
-            for path in targets:
-                writer.save_report(report, staging.path_for(path))
-    echo("\n".join(f"wrote {on_one_line(path)}" for path in targets))
-    echo(f"\n{after_report(targets[0])}")
+            writer.save_report(report, staging.path_for(wanted.output))
+    echo(f"wrote {on_one_line(wanted.output)}")
+    echo(f"\n{after_report(wanted.output)}")

@@ -75,7 +75,7 @@ JSON: Settings = {
 }
 REPORT: Settings = {
     **TARGET,
-    "help": "Write a report to this file (.html, .md, .json or .pdf).",
+    "help": "Write a report to this file (.html, .md or .json).",
 }
 _REPORT = "The report"
 _IN_MEMORY = "that needs the rows in memory, but they stay on the cluster"
@@ -93,15 +93,15 @@ _FORMULA = r"^[=+\-@\t\r]."  # a lone sign is none
 _NUMBER = r"^[+\-]?[\d\s.,]+(?:[eE][+\-]?\d+)?\s*%?$"
 
 
-def _is_typed(name: str, files: FileOptions) -> bool:
-    """Unless there is a PDF, or a config file says it, for other runs."""
+def _is_typed(name: str, _: FileOptions) -> bool:
+    """Unless a config file says it, for other runs."""
     source = click.get_current_context().get_parameter_source(name)
-    return files.pdf is None and source is click.core.ParameterSource.COMMANDLINE
+    return source is click.core.ParameterSource.COMMANDLINE
 
 
 @dataclass(frozen=True)
 class FilingOptions:
-    """What a report is filed under, and its PDF."""
+    """What a report is filed under."""
 
     title: str | None = option(
         None,
@@ -120,16 +120,6 @@ class FilingOptions:
         label="Purpose",
         heading=_REPORT,
         help="What the result is for. The documentation has a page on the law.",
-    )
-    pdf: str | None = option(
-        None,
-        **TARGET,
-        label="Also as PDF",
-        help=(
-            "Print the report (of a fit, its first page) to this PDF, if Chromium,"
-            " Chrome or Edge is installed."
-        ),
-        page_help="If Chromium, Chrome or Edge is installed.",
     )
     force: bool = option(False, **FORCE)
 
@@ -197,13 +187,8 @@ class FileOptions(FilingOptions):
     @property
     def targets(self) -> list[str]:
         """Every file to be written."""
-        paths = (self.output, getattr(self, "save", None), *self.reports)
+        paths = (self.output, getattr(self, "save", None), self.report)
         return [path for path in paths if path is not None]
-
-    @property
-    def reports(self) -> list[str]:
-        """The files that the report is written to."""
-        return [path for path in (self.report, self.pdf) if path is not None]
 
     @property
     def readable(self) -> list[str]:
@@ -213,7 +198,7 @@ class FileOptions(FilingOptions):
         """
         if self.readable_by_others:
             return self.targets
-        return self.reports
+        return [] if self.report is None else [self.report]
 
     def written(self, rows: int | None, contents: str = "") -> list[str]:
         """Say which files were written, with how many rows, and what a fit holds."""
@@ -266,21 +251,17 @@ class FileOptions(FilingOptions):
             output_format(self.output, self.output_format)
         if STANDARD in self.targets[self.output is not None :]:
             raise click.UsageError(
-                "only the table goes to stdout; name a file for --save, --report and"
-                " --pdf"
+                "only the table goes to stdout; name a file for --save and --report"
             )
-        check_reports(self.report, self.pdf)
+        check_report(self.report)
 
 
-def check_reports(*paths: str | None) -> None:
-    """Refuse, before any work, reports that cannot be written; the last is a PDF."""
+def check_report(path: str | None) -> None:
+    """Refuse, before any work, a report that cannot be written."""
     from fairmaxent.report.writer import check_path
 
-    if paths[-1] is not None and not paths[-1].lower().endswith(".pdf"):
-        raise click.UsageError(f"--pdf is {paths[-1]}; end the name with .pdf")
-    for path in paths:
-        if path is not None:
-            check_path(path)
+    if path is not None:
+        check_path(path)
 
 
 def source_of(
@@ -443,7 +424,7 @@ class OutputOptions(FileOptions):
         """
         if self.save is not None:
             return self
-        for beside in (self.output, *self.reports):
+        for beside in (self.output, self.report):
             if beside not in (None, STANDARD):
                 stem = os.path.splitext(beside)[0].removesuffix(".csv")
                 return replace(self, save=f"{stem}.fme")

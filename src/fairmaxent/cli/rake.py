@@ -129,7 +129,7 @@ class RakeOptions(FileOptions):
     taking(RakeOptions, "wanted"),
     cls=SectionedCommand,
     epilog=(
-        "Without -o, --report and --pdf nothing is written; the margins before and"
+        "Without -o and --report nothing is written; the margins before and"
         " after are always shown."
     ),
 )
@@ -181,7 +181,7 @@ def rake_command(
                 name = wanted.weight_name
                 weighed = raking.weigh(source.complete, weight_name=name)
                 notes += wanted.write(weighed, source, staging)
-            if wanted.reports:
+            if wanted.report is not None:
                 origin = source_of(data, columns_as, repeat)
                 make_report(raking, wanted, staging, origin, source)
     if wanted.json:
@@ -227,13 +227,12 @@ def make_report(
         dropped=table.dropped,
         reading=notes,
     )
-    for path in wanted.reports:
-        write_raking_report(
-            raking,
-            staging.path_for(path),
-            source=origin,
-            **wanted.filing,
-        )
+    write_raking_report(
+        raking,
+        staging.path_for(wanted.report or ""),
+        source=origin,
+        **wanted.filing,
+    )
 
 
 def _text(certificate: RakingCertificate, wanted: RakeOptions, notes: list[str]) -> str:

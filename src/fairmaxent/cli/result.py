@@ -320,8 +320,7 @@ def make_report(
         seed=result.fit.request.random_state,
         **wanted.filing,
     )
-    for path in wanted.reports:
-        save_report(report, staging.path_for(path))
+    save_report(report, staging.path_for(wanted.report or ""))
 
 
 # ---------------------------------------------------------------- for people

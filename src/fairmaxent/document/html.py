@@ -31,12 +31,10 @@ _KEY = (
 )
 
 
-def to_page(document: Document, *, paper: str | None = None) -> str:
-    """Write a document as one file, for paper of any size if none is named."""
+def to_page(document: Document) -> str:
+    """Write a document as one file."""
     folder = files("fairmaxent.document")
     style = folder.joinpath("page.css").read_text(encoding="utf-8")
-    if paper is not None:
-        style += f"@page {{ size: {paper}; }}\n"
     name = escaped(f"{document.kind}: {document.title}")
     kind = escaped(document.kind)
     title = escaped(document.title)

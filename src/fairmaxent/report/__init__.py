@@ -1,5 +1,5 @@
 """A report on a fit, a raking or an inspection, for readers who did not run it: one
-HTML, Markdown, JSON or PDF file.
+HTML, Markdown or JSON file.
 
 `report` collects the numbers, which the files beside it compute; `first_page` and
 `sections` make a document of them.

@@ -1,7 +1,6 @@
 """Writing a report on a fit, a raking or an inspection, in the form a suffix names."""
 
 import os
-import re
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from importlib.metadata import version
@@ -25,23 +24,18 @@ from fairmaxent.inspection.findings import (
 from fairmaxent.plain_text import Values, json_text
 from fairmaxent.raking.certificate import MarginResult, RakingCertificate
 from fairmaxent.raking.raking import Raking
-from fairmaxent.report.browser import find_browser, print_pdf
 from fairmaxent.report.report import Report, build_report
 from fairmaxent.report.sections import report_document
 from fairmaxent.report.source import Source, filed
 
-_PAGE = re.compile(rb"/Type\s*/Page\b")
-# print sizes of a PDF that are tried: a first page has to fit on one sheet
-_SIZES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)
 _LEVELS = 33  # characters of a column's levels that a line on a sheet has room for
 _MARGIN_HEADS = ("Level", "Rows", "Before", "Wanted", "After", "Effective rows")
 # By the suffix of a path: what is written, given a document and the numbers that it is
 # made from, at full precision.
-_FORMS: dict[str, Callable[[Document, Values], str | bytes]] = {
+_FORMS: dict[str, Callable[[Document, Values], str]] = {
     ".html": lambda document, _: to_page(document),
     ".md": lambda document, _: to_markdown(document),
     ".json": lambda _, numbers: json_text(numbers) + "\n",
-    ".pdf": lambda document, _: _printed(document),
 }
 
 
@@ -50,10 +44,10 @@ def write_report(fit: Certified, path: str | os.PathLike[str], **options: Any) -
 
     It is for readers who did not run the fit. The first page answers what most of them
     ask; an appendix has the details. The same arguments and the same date give the same
-    bytes, except in a PDF, in which the browser notes when it was printed.
+    bytes.
 
-    The path ends in ``.html`` (one file), ``.pdf`` (the first page; needs Chromium,
-    Chrome or Edge), ``.md`` or ``.json``; an existing file is replaced. The options are
+    The path ends in ``.html`` (one file, which any browser prints, with the first page
+    on one sheet), ``.md`` or ``.json``; an existing file is replaced. The options are
     those of :class:`fairmaxent.report.ReportRequest`.
     """
     check_path(path)
@@ -130,20 +124,23 @@ def write_inspection_report(
 
 
 def check_path(path: Name) -> None:
-    """Refuse, before any work, a path that names no form, and a PDF without browser."""
+    """Refuse, before any work, a path that names no form of a report."""
     if not isinstance(path, str | os.PathLike):
         raise StorageError(
             f"path is a {type(path).__name__}; pass the name of a file, e.g."
             " 'report.html'"
         )
     suffix = Path(path).suffix.lower()
+    if suffix == ".pdf":
+        raise StorageError(
+            f"{path}: a report is not written as PDF; write an .html one, which prints"
+            " well from any browser"
+        )
     if suffix not in _FORMS:
         raise StorageError(
             f"{path}: a report can be {', '.join(_FORMS)}; end the name with one of"
             " these"
         )
-    if suffix == ".pdf":
-        find_browser()
 
 
 def _save_page(
@@ -186,29 +183,7 @@ def _save_page(
 
 def _save(path: Name, document: Document, numbers: Values) -> None:
     content = _FORMS[Path(path).suffix.lower()](document, numbers)
-    if isinstance(content, str):
-        content = content.encode()
-    write_whole(Path(path), content, readable=True)
-
-
-def _printed(document: Document) -> bytes:
-    """A PDF: of a document with an appendix, one sheet with the first page."""
-    smallest = 0.9  # what has no appendix may take more sheets
-    footer = document.footer
-    if document.appendix:
-        smallest = _SIZES[-1]
-        footer += " The appendix is in the other forms of this report, such as HTML."
-    for size in _SIZES:
-        sheet = replace(
-            document,
-            appendix=(),
-            footer=footer,
-            print_size=size,
-        )
-        content = print_pdf(to_page(sheet, paper="A4"))
-        if len(_PAGE.findall(content)) <= 1 or size <= smallest:
-            break
-    return content
+    write_whole(Path(path), content.encode(), readable=True)
 
 
 def _raking_summary(certificate: RakingCertificate) -> str:

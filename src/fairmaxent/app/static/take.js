@@ -75,7 +75,6 @@ const FOR = {
     weigh: "weigh them in every table" },
   "Saved fit": "more rows and reports, whenever you want",
   Report: "explains it to others",
-  "Report as PDF": "explains it on paper",
   "Public values": "what you declared",
 };
 
@@ -124,7 +123,7 @@ export function againPart() {
 export function takePart() {
   const { state: { forms }, options, answer } = store;
   return answer && section("take", "The files", form(forms.take, options, change),
-    folded("The report", options.pdf, form(forms.report, options, change)));
+    folded("The report", false, form(forms.report, options, change)));
 }
 
 class Snippet extends Component {
