@@ -795,7 +795,7 @@ WISHES = (
         {"likely": {}},
         is_a_promise,
         needs=A_LIKELY,
-        says=("Nobody's origin is known for certain",),
+        says=("have it equally often",),  # what is assumed
     ),
     Wish(
         "likely.told_by",

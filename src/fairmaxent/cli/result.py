@@ -13,7 +13,7 @@ from fairmaxent.cli.output import OutputOptions, write_drawn
 from fairmaxent.cli.values import as_typed
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.draws import generator
-from fairmaxent.data.frames import load_library
+from fairmaxent.data.frames import load_library, open_frame
 from fairmaxent.data.levels import Notes, value_text
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Reals
@@ -114,7 +114,8 @@ def _leaks(result: Result) -> Iterator[str]:
         return
     outcome, *protected = fit.roles.names
     roles = Roles.of(fit.domain, outcome, protected)
-    codes = fit.domain.encode(result.source.frame)
+    frame = open_frame(result.source.frame)
+    codes = fit.domain.encode(fit.with_groups(frame))
     for hint in leak_hints(roles, codes, None):
         yield spelled(hint.parts, as_typed)
     decisions = fit.certificate.decisions
@@ -385,7 +386,7 @@ def _not_estimated(result: Result, wanted: OutputOptions) -> Iterator[str]:
         and not result.fit.roles.others
         and not result.private
         and result.fit.certificate.decisions is None
-        and result.fit.weighed is None
+        and not result.fit.has_chances
     )
     if wanted.estimate is None and is_possible:
         yield statements.not_estimated(wanted.mode, as_typed)

@@ -16,14 +16,17 @@ to show that, they are refused.
 
 import math
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, fields
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Literal, Self, get_args
 
+import narwhals as nw
 import numpy as np
 
 from fairmaxent.data.attribute import Attribute, learn_column
 from fairmaxent.data.columns import factorize
+from fairmaxent.data.declaration import Declaration
+from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import (
     Frame,
     column,
@@ -52,6 +55,7 @@ from fairmaxent.options.refusals import MISSING, NEEDED, Refused
 ToldBy = Literal["names", "columns"]
 _SLACK = 1e-6
 _LEAST = 1e-12  # a probability in place of 0, where its logarithm is taken
+_MOST_OF_IT = 0.5  # of a probability that is 0 or 1, up to slack
 _STEPS = 30  # of Newton's method
 _FEWEST_EXPECTED = 5.0  # people of a group, to compare how many there are
 _REFUTED = 1e-4  # p-value at which nobody believes probabilities
@@ -74,7 +78,8 @@ class Likely:
     """A protected column that nobody has: the probability of each group, for each row.
 
     Such as from surname and address (BISG), from a first name, or from a model. Known
-    groups are rows with 1 and 0; a row without any probability is a missing group.
+    groups are rows with 1 and 0; a row without any probability is a missing group. If
+    all are known, they are the column that they would be.
     """
 
     name: str = option(
@@ -179,9 +184,9 @@ class Likely:
         known = () if self.known_groups is None else (self.known_groups,)
         return (*self.columns.values(), *known)
 
-    def attribute(self, library: str, *, has_missing: bool) -> Attribute:
-        """The groups as the levels of a column of a library."""
-        groups = [*self.columns, *[None] * has_missing]
+    def attribute(self, library: str, shares: Reals) -> Attribute:
+        """The groups as the levels of a column of a library; a missing one is last."""
+        groups = [*self.columns, None][: shares.shape[1]]
         listed = open_frame(new_frame({self.name: groups}, library))
         options = ColumnOptions([self.name], order={self.name: list(self.columns)})
         return learn_column(listed.get_column(self.name), options, None).attribute
@@ -224,6 +229,37 @@ class Likely:
                     f" {self.columns[group]!r} is 0 in every row",
                 )
         return ReadShares(shares, reliability)
+
+    def are_known(self, shares: Reals) -> bool:
+        """Whether all are certain: then groups are a column like any other.
+
+        Of people whose group is known besides, the others may still be only likely.
+        """
+        is_certain = bool(((shares == 0) | (shares == 1)).all())
+        return is_certain and self.known_groups is None
+
+    @property
+    def known(self) -> nw.Expr:
+        """That column."""
+        groups = nw.lit(None, dtype=nw.String)
+        for group, name in self.columns.items():
+            is_own = nw.col(name).cast(nw.Float64) > _MOST_OF_IT
+            groups = nw.when(is_own).then(nw.lit(group)).otherwise(groups)
+        return groups.alias(self.name)
+
+    def described(
+        self, domain: Domain | Declaration | None, known: Any
+    ) -> Domain | Declaration | None:
+        """A domain with that column of a table, too; None if there is no domain."""
+        if domain is None:
+            return None
+        if isinstance(domain, Declaration):
+            levels = {**domain.levels, self.name: list(self.columns)}
+            missing = (*domain.missing, self.name)
+            return replace(domain, levels=levels, missing=missing)
+        column = known.select(self.name).lazy().collect().get_column(self.name)
+        groups = learn_column(column, ColumnOptions([self.name]), None).attribute
+        return replace(domain, attributes=(*domain.attributes, groups))
 
     def told(self, frame: Frame) -> Reals:
         """The columns as they are."""
@@ -453,7 +489,7 @@ class Chances:
 def are_of_rows(chances: Chances | None, likely: Likely | None, table: Table) -> bool:
     """Whether what a file holds are the probabilities of the people of a table."""
     if chances is None or likely is None:
-        return chances is None and likely is None
+        return chances is None
     entries = len(chances.row)
     size = len(table.codes)
     groups = len(likely.columns)

@@ -159,6 +159,18 @@ class ReadingRequest:
             )
         return read
 
+    def with_known(self, frame: Any, likely: Likely) -> "tuple[Any, ReadingRequest]":
+        """A table whose groups are certain, with them as a column; how that is read."""
+        others = self.without_chances(frame.collect_schema().names())
+        known = frame.with_columns(likely.known).select(*others, likely.name)
+        asked = replace(
+            self,
+            protected=(*self.protected, likely.name),
+            likely=None,
+            domain=likely.described(self.own_domain, known),
+        )
+        return known, asked
+
 
 def read_table(frame: Any, request: ReadingRequest) -> Reading:
     """Read a table that is in memory: encode its rows, and merge equal ones."""
@@ -171,8 +183,11 @@ def read_table(frame: Any, request: ReadingRequest) -> Reading:
     request.progress("read", 0.0)
     weights = read_weights(frame, request.weight)
     shares = None
-    if request.likely is not None:
-        shares = request.likely.read(frame)
+    likely = request.likely
+    if likely is not None:
+        shares = likely.read(frame)
+        if likely.are_known(shares.shares):
+            return read_table(*request.with_known(frame, likely))
         frame = frame.select(request.without_chances(frame.columns))
     encoded = encode_table(
         frame,

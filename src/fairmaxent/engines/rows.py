@@ -102,6 +102,8 @@ def _read_lazily(lazy: lazy_frame.Lazy, request: ReadingRequest) -> Reading:
         rows, chances = count_likely(
             whole, roles.domain, roles.blocks, request.weight, likely, scale
         )
+        if likely.are_known(chances.shares):
+            return _read_lazily(*request.with_known(whole, likely))
     if request.weight is not None:
         first = lazy_frame.collect(lazy.select(request.weight).head(1))
         weight_column = one_like(first.get_column(request.weight))

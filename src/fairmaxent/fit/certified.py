@@ -83,7 +83,7 @@ class Certified(Solved):
         calls = list(_NEXT)
         if self.certificate.privacy is not None:
             del calls[_NEXT_WITH_ROWS]
-        elif self.weighed is not None:
+        elif self.has_chances:
             calls.remove(_TOP_UP)
         yield Listing(tuple(calls))
 
@@ -178,7 +178,7 @@ class Certified(Solved):
         """
         refuse(self.request, mode="weights")
         lazy = open_lazy(frame)
-        if lazy is not None and self.weighed is not None:
+        if lazy is not None and self.has_chances:
             raise InputError(
                 "weights depend on the probabilities of each row, so rows are weighed"
                 " in memory only; pass the collected table"

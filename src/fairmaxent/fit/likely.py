@@ -66,8 +66,7 @@ class Split:
         """Learn what outcomes tell about groups."""
         chances = data.chances
         assert chances is not None
-        missing = chances.shares.shape[1] > len(likely.columns)
-        groups = likely.attribute(data.roles.domain.library, has_missing=missing)
+        groups = likely.attribute(data.roles.domain.library, chances.shares)
         outcomes, *others = data.roles.blocks.shape(0)
         combinations = math.prod(others)
         roots = data.table.collect().codes[chances.row, 0].astype(np.intp)

@@ -525,8 +525,8 @@ def likely_words(likely: Likely) -> str:
     """What is known of groups, and what that is taken for."""
     columns = ", ".join(f"{group} by {name}" for group, name in likely.columns.items())
     return (
-        f"Nobody's {likely.name} is known for certain; its probabilities are columns"
-        f" ({columns}). Assumed: {TOLD_BY[likely.told_by]}."
+        f"The groups of {likely.name} are told by probabilities, which are columns"
+        f" ({columns}). Assumed where they are not certain: {TOLD_BY[likely.told_by]}."
     )
 
 

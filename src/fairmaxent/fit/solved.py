@@ -125,6 +125,28 @@ class Solved:
         return cells.reshape(self.root_table.shape)
 
     @property
+    def has_chances(self) -> bool:
+        """Whether its table tells groups by probabilities, certain ones or not."""
+        return self.request.likely is not None
+
+    def with_groups(self, frame: Any) -> Any:
+        """A table with the column of groups that its probabilities, all certain, are.
+
+        New rows have that column.
+        """
+        likely = self.request.likely
+        if likely is None or likely.name not in self.domain.names:
+            return frame
+        if likely.name in frame.collect_schema().names():
+            return frame
+        return frame.with_columns(likely.known)
+
+    def encoded(self, frame: Any) -> Codes:
+        """Rows as block codes."""
+        opened = self.with_groups(frames.open_frame(frame))
+        return self.blocks.pool(self.domain.encode(opened))
+
+    @property
     def filled(self) -> list[tuple[int, ...]]:
         """Cells that should have a share, but that no row has."""
         if isinstance(self.request, PaperRequest) or self.weighed is not None:
@@ -236,7 +258,7 @@ def _own_weights(fit: Solved, weights: Reals, frame: nw.DataFrame[Any]) -> Reals
     """
     if fit.weighed is not None:
         return fit.weighed.weigh(frame, fit.domain)
-    codes = fit.blocks.pool(fit.domain.encode(frame))
+    codes = fit.encoded(frame)
     distinct_row = match_rows(fit.table.collect().codes, codes, fit.blocks.levels)
     if (distinct_row < 0).any():
         row = int(np.argmax(distinct_row < 0))

@@ -311,13 +311,14 @@ def _restored_reading(stored: _Model) -> Reading:
     request = stored.request
     domain = stored.domain
     check_domain(domain)
+    is_likely = stored.chances is not None
     roles = Roles.of(
         domain,
         request.outcome,
-        request.recorded_names,
+        request.recorded_names if is_likely else request.protected_names,
         request.within_names,
         request.also_names,
-        likely=request.likely is not None,
+        likely=is_likely,
     )
     named = [*domain.names]
     if request.weight is not None:

@@ -106,24 +106,26 @@ def checked_data(fit: Certified, data: Any) -> Any:
         return None
     lazy = open_lazy(data)
     if lazy is not None:  # its rows are counted, and not compared
+        known = fit.with_groups(lazy)
         for name in fit.columns:
-            check_column(lazy, name)
+            check_column(known, name)
         _check_rows(fit, int(collect(lazy.select(nw.len())).item()))
         return data
+    data = fit.with_groups(frames.open_frame(data)).to_native()
     try:
-        encoded = fit.domain.encode(data)
+        encoded = fit.encoded(data)
     except LevelError:
         if not fit.request.release:
             raise
         opened = frames.open_frame(data)
         shared, _ = shareable(opened, fit.roles.names, fit.request.weight)
         data = shared.to_native()
-        encoded = fit.domain.encode(data)
+        encoded = fit.encoded(data)
     _check_rows(fit, len(encoded))
     if not fit.table.keeps_rows:
         return data
     fitted = fit.distinct_rows
-    is_other = fit.blocks.pool(encoded) != fitted.codes[fitted.inverse]
+    is_other = encoded != fitted.codes[fitted.inverse]
     others = np.flatnonzero(is_other.any(axis=1))
     if len(others):
         raise InputError(

@@ -168,7 +168,7 @@ def _measured(fit: Certified, path: Name) -> str:
     A table with other columns or levels than those of the fit is refused.
     """
     frame = frames.open_frame(read_table(path).frame)
-    cells = fit.cells_of(fit.blocks.pool(fit.domain.encode(frame.to_native())))
+    cells = fit.cells_of(fit.encoded(frame))
     rates = [
         f"{kind.replace('_', ' ')} of {name} {rate_text(rate)}"
         for kind, found in fit.problem.judged.rates(cells).items()

@@ -112,13 +112,13 @@ def inspect(
     ('hired', ('yes',), ('sex',))
     """
     given, likely = read_protected(protected or (), likely)
-    own = [] if likely is None else [likely.name, *likely.used]
     _check_foreseen(privacy, domain)
     asked: Any = {"cluster": cluster, "within": within, "reference": reference}
     asked |= {"outcome": outcome, "protected": protected, "weight": weight}
     refuse_pairs(_REFUSED, asked | {"likely": likely, "privacy": privacy})
     check_roles("" if outcome is None else outcome, given, weight)
-    opened = frames.open_frame(frame)
+    opened, domain, given, likely = _with_known(frame, domain, given, likely)
+    own = [] if likely is None else [likely.name, *likely.used]
     strata = tuple(read_within(within))
     others = own + _existing(opened, [*strata, cluster])
     design = _design(opened, weight)
@@ -128,9 +128,7 @@ def inspect(
     known = (outcome, favourable, given or own, others)
     proposals = _proposals(domain, len(opened), *known)
     outcome = outcome or next(map(str, _chosen(proposals, "outcome")), None)
-    good = favourable
-    if good is None:
-        good = [*_chosen(proposals, "favourable")] or None
+    good = _favourable(favourable, proposals)
     names = given or [*map(str, _chosen(proposals, "protected"))]
     taken = [name for name in (outcome, *names) if name is not None]
     identifiers = {*domain.identifiers} - {*taken}
@@ -151,16 +149,31 @@ def inspect(
     how: Any = {"groups": groups, "weight": weight, "favourable": good}
     how |= {"within": within, "domain": domain, "smallest_group": smallest_group}
     if likely:
-        facts = likely_rates(frame, outcome, [*names, likely], **how)
+        facts = likely_rates(opened, outcome, [*names, likely], **how)
         found = replace(found, likely=facts)
     if not names:
         return found
     roles = Roles.of(domain, outcome, names)
     how |= {"outcome": outcome, "reference": reference, "cluster": cluster}
     compared = Comparison(names, **how, compare_missing=False)
-    found = replace(found, groupings=_groupings(frame, compared, confidence))
+    found = replace(found, groupings=_groupings(opened, compared, confidence))
     worth = _worth(roles, strata, privacy, found.rows, confidence)
     return _with_roles(replace(found, private=worth), roles, encoded.codes, design)
+
+
+def _with_known(
+    frame: Any,
+    domain: Domain | Declaration | None,
+    given: list[str],
+    likely: Likely | None,
+) -> tuple[frames.Frame, Domain | Declaration | None, list[str], Likely | None]:
+    """The table, its domain and what is protected; groups that are certain a column."""
+    opened = frames.open_frame(frame)
+    if likely is None or not likely.are_known(likely.read(opened).shares):
+        return opened, domain, given, likely
+    known = opened.with_columns(likely.known).drop(likely.columns.values())
+    others = domain and domain.without(likely.columns.values())
+    return known, likely.described(others, known), [*given, likely.name], None
 
 
 def _existing(frame: frames.Frame, names: Sequence[str | None]) -> list[str]:
@@ -237,6 +250,13 @@ def _chosen(proposals: Sequence[Proposal], role: Role) -> Iterator[object]:
         for proposal in proposals
         if proposal.role == role and proposal.confidence != "candidate"
     )
+
+
+def _favourable(named: object, proposals: Sequence[Proposal]) -> object:
+    """The favourable outcome: what is named, or else what is proposed, if anything."""
+    if named is None:
+        return [*_chosen(proposals, "favourable")] or None
+    return named
 
 
 def _summaries(

@@ -253,14 +253,21 @@ class Comparison:
         Those of a missing group count only if that is compared.
         """
         likely = self.likely
-        known = [name for name in columns if likely is None or name != likely.name]
-        group, labels = groups_of(rows.frame, known, self.domain)
+        frame = rows.frame
+        known = list(columns)
+        believed = None
+        if likely is not None and likely.name in columns:
+            believed = likely.read(frame).believed
+            if likely.are_known(believed):
+                frame = frame.with_columns(likely.known)
+                believed = None
+            else:
+                known.remove(likely.name)
+        group, labels = groups_of(frame, known, self.domain)
         weights = rows.weights
         shares = None
-        if likely is not None and likely.name in columns:
-            shares = LikelyRows(
-                likely, likely.read(rows.frame).believed, group, len(labels)
-            )
+        if likely is not None and believed is not None:
+            shares = LikelyRows(likely, believed, group, len(labels))
             own = [*likely.columns, MISSING][: shares.shares.shape[1]]
             labels = [(*label, one) for label in labels for one in own]
             group = shares.places
@@ -268,7 +275,7 @@ class Comparison:
             named = [all(level is not MISSING for level in label) for label in labels]
             weights = np.where(np.array(named, dtype=bool)[group], weights, 0.0)
         return GroupedRows(
-            frame=rows.frame,
+            frame=frame,
             weights=weights,
             levels=rows.levels,
             exact=rows.exact,

@@ -147,7 +147,7 @@ def _encoded(fit: Certified, frame: Any) -> Codes:
     """Rows as block codes; a table that is fair already needs no row added."""
     if frame is None or not len(frame):
         return np.empty((0, len(fit.blocks.levels)), dtype=int)
-    return fit.blocks.pool(fit.domain.encode(frame))
+    return fit.encoded(frame)
 
 
 # --------------------------------------------------- tables of outcome and groups
