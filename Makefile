@@ -1,7 +1,8 @@
 # make demo installs what it needs and runs the main job. make test installs the tools of contributors beside that, and
-# runs every check in its own process; make test-process runs those that start others: interpreters, terminals, clusters,
-# browsers. What needs an engine of its own (Spark, AIF360, the documentation's builder) is skipped unless `make engines`
-# has installed it. make test-all installs all of it, and runs everything, the exhaustive checks too.
+# proves every part once, in a few minutes; make test-more runs second proofs and pages of the documentation; make
+# test-process runs what starts others: interpreters, terminals, clusters, browsers. What needs an engine of its own (Spark,
+# AIF360, the documentation's builder) is skipped unless `make engines` has installed it. make test-all installs all of it,
+# and runs everything, the exhaustive checks too. make quick WING=fairness runs the quick tests of one wing within a minute.
 # make test-lowest runs the core of the suite with the oldest libraries that pyproject.toml allows, and on each newer
 # Python that is there with the newest; make fuzz tries many more generated calls and mutated files than make test does
 # (others with FUZZ_SEED=1 and so on). make recipes runs docs/recipes.md with the tools that it is about. make dist
@@ -24,10 +25,13 @@ NEWER_PYTHONS := 3.12 3.13 3.14
 # How much make fuzz tries; each test tries some of it in make test, too.
 FUZZ := FUZZ_CALLS=100000 FUZZ_FILES=20000 FUZZ_MODELS=100000 FUZZ_CONFIGS=5000
 
+# What make test runs.
+QUICK := not more and not slow and not process
+
 # Checkers of the page's JavaScript, which nobody needs to use or to build the package.
 JAVASCRIPT := npx --yes --package typescript@7.0.2 --package oxlint@1.93.0
 
-.PHONY: test test-process test-all test-lowest recipes fuzz lint demo engines bench reproduce reproduce-all docs dist coverage audit clean
+.PHONY: test test-more test-process quick test-all test-lowest recipes fuzz lint demo engines bench reproduce reproduce-all docs dist coverage audit clean
 
 # Each environment builds on the one before.
 $(VENV)/users: pyproject.toml constraints.txt
@@ -69,7 +73,20 @@ lint: $(VENV)/contributors
 	$(JAVASCRIPT) -- oxlint --quiet --deny-warnings src/fairmaxent/app/static --ignore-pattern '**/preact.js'; fi
 
 test: lint
-	$(BIN)/pytest -n 2 -m "not slow and not process"
+	$(BIN)/pytest -n 2 -m "$(QUICK)"
+
+test-more: $(VENV)/contributors
+	$(BIN)/pytest -n 2 -m "more and not slow and not process" tests
+
+# A wing is a folder or a file of src/fairmaxent; its tests have its name.
+quick: $(VENV)/contributors
+	@test -n "$(wildcard src/fairmaxent/$(WING).py $(if $(WING),src/fairmaxent/$(WING)))" || \
+	{ echo "name a wing: make quick WING=fairness"; exit 1; }
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/python scripts/size.py
+	$(BIN)/pytest -m "$(QUICK)" $(foreach place,tests/$(WING) tests/test_$(WING).py src/fairmaxent/$(WING) src/fairmaxent/$(WING).py,\
+	$(wildcard $(place)))
 
 test-process: $(VENV)/contributors
 	$(BIN)/pytest -n 2 -m "process and not slow"

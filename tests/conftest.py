@@ -2,8 +2,10 @@
 
 import importlib.util
 import os
+import re
 import subprocess
 import sys
+from collections import defaultdict
 
 # Two processes share two cores: the threads of one would only wait for those of the
 # other. Set before numpy is loaded.
@@ -32,12 +34,37 @@ def pytest_configure(config):
     tables.SHARE = 0.25 if "not slow" in config.option.markexpr else 1.0
 
 
+def pytest_ignore_collect(collection_path, config):
+    """Do not read a file of which nothing is run: that costs more than many tests."""
+    if collection_path.suffix != ".py":
+        return None
+    asked = config.option.markexpr
+    text = collection_path.read_text(encoding="utf-8")
+    whole = re.search(r"^pytestmark = pytest\.mark\.(\w+)$", text, re.MULTILINE)
+    if whole is not None and f"not {whole[1]}" in asked:
+        return True
+    if asked.startswith("more ") and not re.search(r"mark\.(more|some)\b", text):
+        return True
+    return None
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Mark the tests that use one of these fixtures."""
+    """Mark the tests that use one of these fixtures, and the cases beyond some."""
+    cases = defaultdict(list)
     for item in items:
         if STARTING & set(getattr(item, "fixturenames", ())):
             item.add_marker("process")
+        is_slow = item.get_closest_marker("slow") is not None
+        if item.get_closest_marker("some") is not None and not is_slow:
+            cases[item.parent.nodeid, item.originalname].append(item)
+    for alike in cases.values():
+        (count,) = alike[0].get_closest_marker("some").args
+        last = len(alike) - 1
+        quick = {round(place * last / max(1, count - 1)) for place in range(count)}
+        for place, item in enumerate(alike):
+            if place not in quick:
+                item.add_marker("more")
 
 
 def pytest_terminal_summary(terminalreporter):

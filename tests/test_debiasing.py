@@ -44,6 +44,7 @@ def test_a_pickled_fit_is_a_fit_that_draws_the_same_rows(fit):
     assert again.sample(30).equals(fit.sample(30))
 
 
+@pytest.mark.more
 def test_below_the_front_door_a_fit_has_no_papers_and_a_change_keeps_its_class(
     frame, fit
 ):

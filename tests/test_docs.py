@@ -31,6 +31,9 @@ from fairmaxent.files.formats import read_table
 ROOT = pages.DOCS.parent
 TABLE, WORKBOOK, SURVEY = (pages.DOCS / table for table in pages.TABLES)
 STORIES = [page for page in pages.PAGES if page.startswith("stories/")]
+# Pages that `make test` runs, too.
+FIRST = {"index.md", "first.md", "questions/check.md", "reference/limits.md"}
+MORE = pytest.mark.more
 # at the end of the title of code that needs what is not installed
 NOT_RUN = "(not run here)"
 RUN = [page for page in pages.PAGES if page != "recipes.md"] + [
@@ -38,7 +41,10 @@ RUN = [page for page in pages.PAGES if page != "recipes.md"] + [
 ]
 
 
-@pytest.mark.parametrize("page", RUN)
+@pytest.mark.parametrize(
+    "page",
+    [page if page in FIRST else pytest.param(page, marks=MORE) for page in RUN],
+)
 def test_every_block_runs_and_prints_what_is_shown(
     page, tmp_path, monkeypatch, record_property
 ):
@@ -328,6 +334,7 @@ def test_the_notebook_of_a_story_is_its_page(page):
         compile(re.sub(r"^[!%](.*\\\n)*.*", "pass", cell), page, "exec")
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("path", "name"), [(WORKBOOK, "applications"), (SURVEY, "survey")]
 )

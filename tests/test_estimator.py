@@ -60,6 +60,7 @@ BOTH = [
 ]
 
 
+@pytest.mark.some(20)
 @pytest.mark.parametrize(("estimator", "check"), BOTH, ids=check_name)
 def test_it_keeps_the_conventions(estimator, check):
     check(estimator)
@@ -195,6 +196,7 @@ def test_a_fitted_estimator_pickles_and_travels_to_other_processes(parts):
     assert not drawn[1][0].equals(here[0])
 
 
+@pytest.mark.more
 def test_in_a_pipeline_under_grid_search(parts):
     fair = FairMaxEnt("z0", random_state=0)
     pipeline = Pipeline(

@@ -102,6 +102,7 @@ def test_its_model_is_that_of_debias(table, parts):
     assert rate_of(X["sex"], model.predict(X)) > 0.9
 
 
+@pytest.mark.more
 def test_all_options_arrive(table, parts):
     X, y = parts
     options = {"parity": "opportunity", "threshold": 0.6, "decided": "best"}
@@ -133,6 +134,7 @@ def test_names_make_models_of_all_parities(parts):
     assert list(equal.estimator_.feature_names_in_) == ["sex", "score", "town"]
 
 
+@pytest.mark.more
 def test_sensitive_features_join_the_columns(parts):
     X, y = parts
     others = X.drop(columns="sex")
@@ -144,6 +146,7 @@ def test_sensitive_features_join_the_columns(parts):
         joined.predict(others)
 
 
+@pytest.mark.more
 def test_a_hidden_column_need_not_be_there(parts):
     X, y = parts
     others = X.drop(columns="sex")
@@ -161,6 +164,7 @@ def test_a_hidden_column_need_not_be_there(parts):
         sees.predict(X.assign(more=1))
 
 
+@pytest.mark.more
 def test_sample_weights_are_design_weights(table, parts):
     X, y = parts
     weight = np.random.default_rng(1).integers(1, 4, len(X))
@@ -177,6 +181,7 @@ def test_sample_weights_are_design_weights(table, parts):
         FairClassifier(pipeline(), "sex").fit(X, y, sample_weight=weight[:, None])
 
 
+@pytest.mark.more
 def test_metadata_routing_brings_weights_and_groups(parts):
     X, y = parts
     others = X.drop(columns="sex")
@@ -199,6 +204,7 @@ def test_metadata_routing_brings_weights_and_groups(parts):
     assert_array_equal(scores["test_score"], by_hand)
 
 
+@pytest.mark.more
 def test_it_is_searched_over_and_cross_validated(parts):
     X, y = parts
     model = FairClassifier(pipeline(), "sex")
@@ -213,6 +219,7 @@ def test_it_is_searched_over_and_cross_validated(parts):
     assert_array_equal(search.predict(X), again.predict(X))
 
 
+@pytest.mark.more
 def test_it_pickles(parts):
     X, y = parts
     model = FairClassifier(pipeline(), "sex").fit(X, y)
@@ -230,6 +237,7 @@ def test_it_travels_to_other_processes(parts):
     assert_array_equal(together["test_score"], alone["test_score"])
 
 
+@pytest.mark.more
 def test_it_stands_at_the_end_of_a_pipeline(parts):
     X, y = parts
     grouped = X.assign(sex=(X["sex"] == "f") * 1.0)
@@ -247,6 +255,7 @@ def test_it_stands_at_the_end_of_a_pipeline(parts):
     assert_allclose(arrays.predict_proba(grouped), model.predict_proba(grouped))
 
 
+@pytest.mark.more
 def test_a_model_of_arrays_takes_arrays(parts):
     X, y = parts
     numbers = np.column_stack([X["sex"] == "f", X["score"], X["town"] == "north"]) * 1.0
@@ -259,6 +268,7 @@ def test_a_model_of_arrays_takes_arrays(parts):
     assert_array_equal(clone(model).fit(frame, y).predict_proba(frame), expected)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("library", [pl.from_pandas, pa.Table.from_pandas])
 def test_tables_of_other_libraries(parts, library):
     X, y = parts
@@ -268,6 +278,7 @@ def test_tables_of_other_libraries(parts, library):
     assert_allclose(model.predict_proba(other), expected.predict_proba(X))
 
 
+@pytest.mark.more
 def test_pipelines_in_pipelines_are_weighted(parts):
     X, y = parts
     nested = make_pipeline(FunctionTransformer(), pipeline())
@@ -276,6 +287,7 @@ def test_pipelines_in_pipelines_are_weighted(parts):
     assert_array_equal(model.predict_proba(X), flat.predict_proba(X))
 
 
+@pytest.mark.more
 def test_it_writes_a_report(parts, tmp_path):
     X, y = parts
     model = FairClassifier(pipeline(), "sex")

@@ -75,6 +75,7 @@ def test_the_command_line(table, expected, tmp_path):
 
 
 # a logistic regression adds up its columns in their order, so its last digits differ
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("asked", "tolerance"),
     [({"base_share": 1}, 0), ({"model": EQUAL_PROBABILITIES}, 1e-7)],

@@ -144,6 +144,7 @@ def from_app(fit):
     return groups, rate["before"], apart, "\n".join(shown["set_apart"])
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("table", TABLES)
 def test_five_front_doors_say_the_same(table):
     groups, ratio, apart = counted(table)
@@ -219,6 +220,7 @@ def test_within_strata_the_answer_is_about_men_and_women():
         assert way in str(refused.value)
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("smallest", ["2%", 30])
 @pytest.mark.parametrize("within", [None, "area"])
 @pytest.mark.parametrize("sizes", [None, 1.0])
@@ -298,6 +300,7 @@ def test_everybody_or_nobody_has_the_outcome():
 # ---------------------------------------------------------------- the option
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     ("smallest", "apart"),
     [
@@ -404,6 +407,7 @@ def worst_to(rates, reference):
     return min(min(rate, own) / max(rate, own) for rate in others)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_a_reference_is_compared_with_each_other_group(seed):
     table = random_table(seed)

@@ -165,6 +165,7 @@ def test_a_newer_fit_replaces_an_older_one():
     live.stop()
 
 
+@pytest.mark.more
 def test_fifty_requests_at_once_and_a_fit_replaced_200_times(client):
     state, _ = opened(client)
     client.fit(state, representation_rate=None)

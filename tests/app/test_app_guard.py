@@ -414,6 +414,7 @@ NONSENSE = (
 )
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize(
     "options", [{}, {"outcome": 3}, *(ROLES | options for options in NONSENSE)]
 )
@@ -466,6 +467,7 @@ def test_a_client_that_leaves_in_the_middle_leaves_nothing(client):
     assert sorted(client.session.folder.rglob("*")) == before
 
 
+@pytest.mark.more
 def test_without_its_packages_the_command_says_what_to_install(monkeypatch):
     monkeypatch.delitem(sys.modules, "fairmaxent.app.server", raising=False)
     monkeypatch.setitem(sys.modules, "uvicorn", None)

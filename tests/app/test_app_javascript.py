@@ -303,6 +303,7 @@ console.log(JSON.stringify(data.map((see) => scenarioName({ see }))));
     ]
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("more", "said"),
     [
@@ -330,6 +331,7 @@ def test_the_price_says_what_is_lost(tmp_path, more, said):
 TABLES, PARTS = 500, 20
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     "part", [0, *(pytest.param(one, marks=pytest.mark.slow) for one in range(1, PARTS))]
 )

@@ -71,6 +71,7 @@ def test_a_file_is_read_as_asked(client, tmp_path, monkeypatch):
     assert (tmp_path / "odd-fair.csv").read_bytes() == body
 
 
+@pytest.mark.more
 def test_roles_stay_when_levels_get_names_and_an_example_speaks_of_sex_first(client):
     state, _ = opened(client, frame=staff())
     roles = {
@@ -109,6 +110,7 @@ def written_twice():
     return polars.DataFrame({"Sexo": sex, "Ascenso": words})
 
 
+@pytest.mark.more
 def test_levels_that_are_written_in_two_ways_can_be_made_one(client):
     frame = written_twice()
     state, _ = opened(client, frame=frame)
@@ -189,6 +191,7 @@ def test_missing_values_are_no_choice_and_notes_name_the_file_as_it_is_known(cli
     assert client.fit(state, representation_rate=None, target=target)["see"]["groups"]
 
 
+@pytest.mark.more
 def test_an_identifier_that_is_kept_is_said_to_be(client):
     frame = people().with_columns(
         person=polars.Series(np.random.default_rng(1).permutation(600) + 10_000)

@@ -70,6 +70,7 @@ def random_request(rng):
     )
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     "start",
     [0, *(pytest.param(start, marks=pytest.mark.slow) for start in range(1, 10))],
@@ -150,6 +151,7 @@ def test_a_fit_of_all_rows_is_made_when_it_is_needed_and_then_says_how_many_are_
     assert "“Equal outcomes” is 7" in client.post("/api/fit", wrong)[1]["error"]
 
 
+@pytest.mark.more
 def test_a_file_that_changed_since_it_was_opened_is_noticed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "people.csv"

@@ -44,6 +44,7 @@ def test_see_shows_what_debias_does(client):
     assert client.get("/api/state")[1]["answer"] == answer
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("more", [{}, {"groups": "joint"}], ids=["each", "joint"])
 def test_people_are_counted_as_in_the_file(client, more):
     rng = np.random.default_rng(8)
@@ -83,6 +84,7 @@ def test_people_are_counted_as_in_the_file(client, more):
             )
 
 
+@pytest.mark.more
 def test_an_estimate_lasts_while_only_the_files_change(client):
     state, _ = opened(client)
     client.fit(state, statistical_rate=1)
@@ -107,6 +109,7 @@ def test_an_estimate_lasts_while_only_the_files_change(client):
     assert client.fit(state, statistical_rate=0.9)["see"]["estimate"] is None
 
 
+@pytest.mark.more
 def test_relabelling_has_its_price_and_a_model_its_warnings(client):
     state, _ = opened(client, frame=staff().with_columns(twin=polars.col("hired")))
     assert client.fit(state, **OPTIONS)["see"]["changed_people"] == 0
@@ -135,6 +138,7 @@ def test_what_a_model_would_decide_is_told_of_each_group(client):
     assert see["model"]["rates"] == {one.grouping: one.rate for one in decisions.rates}
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     "wished", [{"sex": 0.9, "region": 0.77}, 1], ids=["each its own", "one for all"]
 )
@@ -186,6 +190,7 @@ def test_a_curve_has_what_the_page_shows_at_each_rate(client, wished):
     )
 
 
+@pytest.mark.more
 def test_a_hand_that_rests_on_a_curve_needs_no_other_fit(client, monkeypatch):
     state, _ = opened(client)
     both = {"protected": ["sex", "region"], "favourable": ["yes"]}
@@ -227,6 +232,7 @@ def test_pins_have_names_and_none_is_lost(client):
     assert opened(client)[0]["pins"] == []
 
 
+@pytest.mark.more
 def test_a_pinned_scenario_is_put_back_with_its_estimate_and_without_another_fit(
     client, monkeypatch
 ):

@@ -114,6 +114,7 @@ def with_slow_marks(cases, quick):
     ]
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(("case", "suffix"), with_slow_marks(REPEATED, QUICK))
 def test_the_command_and_the_python_repeat_it_byte_for_byte(
     client, case, suffix, tmp_path, monkeypatch
@@ -185,6 +186,7 @@ def test_a_download_is_never_a_page(client):
     assert {status for status, *_ in downloaded(client, files).values()} == {409}
 
 
+@pytest.mark.more
 def test_a_name_that_cannot_be_typed_still_has_its_python(client):
     name = "a\nb"
     state, _ = opened(client, frame=people().rename({"sex": name}))

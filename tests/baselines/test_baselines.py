@@ -89,6 +89,7 @@ def test_raw_is_the_data(groups, outcomes):
     assert seen[seen > 0].sort_index().to_dict() == pytest.approx(counted.to_dict())
 
 
+@pytest.mark.some(2)
 @shapes
 def test_kamiran_calders_is_its_formula(groups, outcomes):
     """W(X) = |X(S) = s|·|X(Class) = c| / (N·|both|), counted row by row."""
@@ -125,6 +126,7 @@ def test_king_zeng_balances_groups_and_leaves_their_outcomes(groups, outcomes):
     assert joint_rates(result, columns) == pytest.approx((1.0, own_statistical))
 
 
+@pytest.mark.some(4)
 @shapes
 @reweighing
 def test_the_marginal_is_that_of_the_weighted_rows(method, groups, outcomes):
@@ -140,6 +142,7 @@ def test_the_marginal_is_that_of_the_weighted_rows(method, groups, outcomes):
     assert joint_rates(result, columns)[1] == pytest.approx(float(weighted))
 
 
+@pytest.mark.some(4)
 @shapes
 @pytest.mark.parametrize("base_share", [0.0, 0.3, 1.0])
 def test_the_prior_is_its_definition(groups, outcomes, base_share):
@@ -184,6 +187,7 @@ def test_for_two_groups_the_prior_is_the_papers():
     )
 
 
+@pytest.mark.some(3)
 @reweighing
 @pytest.mark.parametrize("n", [1, 7, 1000])
 def test_cells_are_filled_by_quota_with_rows_of_the_data(method, n):
@@ -198,6 +202,7 @@ def test_cells_are_filled_by_quota_with_rows_of_the_data(method, n):
     assert set(drawn.itertuples(index=False)) <= set(frame.itertuples(index=False))
 
 
+@pytest.mark.some(5)
 @methods
 @pytest.mark.parametrize("iid", [True, False])
 def test_draws_follow_the_exact_marginal(method, iid):
@@ -225,6 +230,7 @@ def test_draws_follow_the_exact_marginal(method, iid):
         assert pvalue < 1 - 1e-9  # independent draws are not better than chance either
 
 
+@pytest.mark.some(2)
 @methods
 def test_the_same_seed_draws_the_same_rows(method):
     frame, _ = biased()
@@ -236,6 +242,7 @@ def test_the_same_seed_draws_the_same_rows(method):
     assert not result.sample(200).equals(result.sample(200, random_state=6))
 
 
+@pytest.mark.some(5)
 @methods
 def test_frames_come_back_as_they_were(method, table):
     """Every library, every dtype, missing values."""
@@ -254,6 +261,7 @@ def test_frames_come_back_as_they_were(method, table):
         assert set(column_values(drawn, name)) <= set(column_values(frame, name))
 
 
+@pytest.mark.some(2)
 @methods
 def test_a_domain_may_have_its_columns_in_another_order(method):
     frame, _ = biased()

@@ -192,6 +192,7 @@ def results():
         ], stages
 
 
+@pytest.mark.more
 def test_every_library_gets_the_same_scores_in_a_frame_of_its_own(results):
     tables = [comparison.to_frame() for comparison in results[0]]
     assert [type(table) for table in tables] == [pl.DataFrame, pd.DataFrame, pa.Table]
@@ -257,6 +258,7 @@ def test_decisions_are_those_about_everybody(results, method):
     )
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     "options",
     [
@@ -325,6 +327,7 @@ def test_an_unknown_option_is_named():
         fairmaxent.compare(biased_table(), "income", "sex", statistic_rate=1.0)
 
 
+@pytest.mark.more
 def test_identifiers_are_left_out_for_all_methods(monkeypatch):
     only(monkeypatch, *FEW)
     frame, options = (
@@ -353,6 +356,7 @@ def only(monkeypatch, *names):
 
 
 # of fairlearn's calls of pandas
+@pytest.mark.more
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_methods_of_fairlearn_are_fairlearns(monkeypatch):
     """By hand: the same trees, each about the fold that it did not learn from."""
@@ -484,6 +488,7 @@ def compared_by_oxonfair(monkeypatch, frame):
     ).results
 
 
+@pytest.mark.more
 def test_what_a_method_cannot_learn_from_or_where_it_is_not_installed_is_said(
     monkeypatch,
 ):
@@ -501,6 +506,7 @@ def test_what_a_method_cannot_learn_from_or_where_it_is_not_installed_is_said(
         assert "pip install" in str(result.refused)
 
 
+@pytest.mark.more
 def test_the_truth_is_measured_against_and_never_seen(monkeypatch):
     only(monkeypatch, "fairmaxent, weights", "raw")
     frame, options = (

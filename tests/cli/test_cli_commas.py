@@ -48,6 +48,7 @@ DEBIAS = [
 ]
 
 
+@pytest.mark.more
 def test_within_also_forbid_target_drop_and_keep(folder):
     record = json.loads(run(*DEBIAS, "--within", f'"{RACE}"'))
     assert list(record["certificate"]["wanted"]["statistical_rate"]) == [

@@ -66,6 +66,7 @@ def test_every_method_is_scored_or_says_why_not(folder):
     assert all(0.4 < own["accuracy"] < 1 for own in scored.values())
 
 
+@pytest.mark.more
 def test_relabelling_and_a_table_for_the_classifier_are_tried_anyway(
     folder, monkeypatch
 ):
@@ -116,6 +117,7 @@ def test_the_verdict_comes_first_and_all_fits_80_columns(folder, monkeypatch):
     assert following.startswith("Next: ")
 
 
+@pytest.mark.more
 def test_the_truth_is_named_on_the_command_line(folder, monkeypatch):
     monkeypatch.setattr(
         cross_validation, "methods", lambda _: {"raw": methods()["raw"]}

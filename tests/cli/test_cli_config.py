@@ -269,6 +269,7 @@ def test_a_key_is_read_as_the_typed_option_is(folder, key):
     assert key in BASE | QUIET or in_file[key] != understood(folder, others)[key]
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     "key",
     [key if key in RUN else pytest.param(key, marks=pytest.mark.slow) for key in CASES],

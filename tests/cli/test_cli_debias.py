@@ -30,6 +30,7 @@ def read_as(**options):
     return {"domain": fairmaxent.Domain.infer(biased_table(), **options)}
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize(
     ("typed", "options"),
     [
@@ -98,6 +99,7 @@ def test_every_option_means_what_it_means_in_python(typed, options, folder):
     assert read_table("fair.csv").frame.equals(fit.sample(ROWS))
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("name", ["-", "/dev/stdout"])
 def test_stdin_to_stdout_keeps_the_data_apart_from_the_words(folder, name):
     content = (folder / "data.csv").read_bytes()
@@ -112,6 +114,7 @@ def test_stdin_to_stdout_keeps_the_data_apart_from_the_words(folder, name):
     assert sorted(listing(folder)) == ["data.csv"]
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("mode", ["rows", "weights", "top-up"])
 def test_design_weights_count_before_and_after(mode, folder):
     args = [
@@ -232,6 +235,7 @@ def test_formulas_and_texts():
     )
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_the_command_says_so(tmp_path, monkeypatch, suffix):
     monkeypatch.chdir(tmp_path)

@@ -37,6 +37,7 @@ def test_the_verdict_comes_first_and_the_next_step_last():
     assert max(map(len, said.split("\nNext")[0].splitlines())) <= 80
 
 
+@pytest.mark.more
 def test_rows_are_to_be_shared_only_where_no_risk_is_too_close_to_call():
     """Following the advice, more rows and more attacks, is what gets there."""
     for name, seed in (("real", 1), ("new", 2), ("control", 3)):
@@ -73,6 +74,7 @@ def test_it_is_what_python_says():
     assert record == json.loads(json.dumps(same.to_dict()))
 
 
+@pytest.mark.more
 def test_copies_are_flagged_and_a_remedy_follows():
     options = ("--outcome", "income", "--protected", "sex", "--favourable", ">50K")
     said = run("real.csv", "real.csv", "--control", "control.csv", *QUICK, *options)
@@ -92,6 +94,7 @@ def test_copies_are_flagged_and_a_remedy_follows():
     assert bare.splitlines()[-1].endswith("'fairmaxent debias' with --release")
 
 
+@pytest.mark.more
 def test_rows_that_debias_wrote_can_be_evaluated():
     """It leaves identifiers out, which are not compared then."""
     REAL.with_columns(
@@ -112,6 +115,7 @@ def test_rows_that_debias_wrote_can_be_evaluated():
     assert "the new rows do not have them: 'person'" in said
 
 
+@pytest.mark.more
 def test_formats_may_differ_and_one_table_may_come_from_stdin(folder):
     NEW.write_parquet("new.parquet")
     expected = run("real.csv", "new.csv", "--control", "control.csv", *QUICK)
@@ -126,6 +130,7 @@ def test_formats_may_differ_and_one_table_may_come_from_stdin(folder):
     assert piped == expected
 
 
+@pytest.mark.more
 def test_columns_can_be_dropped_from_all_tables():
     NEW.with_columns(extra=pl.lit(1)).write_csv("new.csv")
     refused = run("real.csv", "new.csv", *QUICK, code=3)
@@ -137,6 +142,7 @@ def test_columns_can_be_dropped_from_all_tables():
     )
 
 
+@pytest.mark.more
 def test_a_config_file_serves_debias_and_evaluate():
     with open("options.toml", "w") as file:
         file.write(

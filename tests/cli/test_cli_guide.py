@@ -64,6 +64,7 @@ TABLES = {
 }
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("name", [name for name in TABLES if name != "plain"])
 def test_the_printed_command_runs_unedited(name, folder):
     pl.DataFrame(TABLES[name]).write_csv("table.csv")
@@ -119,6 +120,7 @@ def test_what_was_given_is_used_and_repeated(folder):
     assert set(rows["job"]) == {"clerk", "nurse", None}
 
 
+@pytest.mark.more
 def test_an_unknown_outcome_is_asked_for_with_a_command_that_runs(folder):
     score = np.random.default_rng(7).normal(50, 9, ROWS).round(1)
     pl.DataFrame(
@@ -157,6 +159,7 @@ def test_without_a_good_outcome_the_worst_is_shown_and_one_is_proposed(folder):
     )
 
 
+@pytest.mark.more
 def test_after_debias(folder):
     fit = ["debias", "data.csv", *ROLES, *QUICK, "--seed", "1"]
     command = printed_command(run(*fit).stdout)
@@ -174,6 +177,7 @@ def test_after_debias(folder):
     )
 
 
+@pytest.mark.more
 def test_after_sample_and_verify(folder):
     run("debias", "data.csv", *ROLES, *QUICK, "--save", "m.fme")
     command = printed_command(run("verify", "m.fme").stdout)
@@ -200,6 +204,7 @@ def test_a_missing_role_points_to_inspect(folder, name):
     )
 
 
+@pytest.mark.more
 def test_names_are_like_the_table(folder):
     biased_table().write_csv("d.tsv", separator="\t")
     biased_table().write_parquet("d.v1.parquet")
@@ -240,6 +245,7 @@ def test_the_program_is_named_so_that_a_shell_finds_it(tmp_path, monkeypatch, fo
     ]
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("levels", "good"),
     [

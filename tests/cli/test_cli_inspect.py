@@ -92,6 +92,7 @@ def test_empty_cells_are_named():
     )
 
 
+@pytest.mark.more
 def test_proxies_are_weighed_by_the_design():
     """Weights that make jobs predict sex less and race more, against the KL divergence
     from independence by SciPy.
@@ -196,6 +197,7 @@ def test_the_config_it_writes_is_taken_by_debias(folder):
     assert read_table("fair.csv").frame.equals(fit.sample(ROWS, random_state=0))
 
 
+@pytest.mark.more
 def test_every_library_is_told_the_same():
     for given in ({}, {"outcome": "member", "protected": ["sex", "rank"]}):
         found = [inspect(make(), **given).to_dict() for make in TABLES.values()]

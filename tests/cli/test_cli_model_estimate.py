@@ -30,6 +30,7 @@ def fit_of(without=(), **options):
     )
 
 
+@pytest.mark.more
 def test_a_model_means_what_it_means_in_python(folder):
     typed = [
         "--model",
@@ -47,6 +48,7 @@ def test_a_model_means_what_it_means_in_python(folder):
     assert read_table("fair.csv").frame.equals(fit.sample(ROWS))
 
 
+@pytest.mark.more
 def test_weights_stand_beside_each_row_once_per_outcome_that_it_has_with_columns_left_out_of_the_fit(
     folder,
 ):
@@ -77,6 +79,7 @@ def test_weights_stand_beside_each_row_once_per_outcome_that_it_has_with_columns
     assert float(rate) == pytest.approx(1, abs=1e-8)
 
 
+@pytest.mark.more
 def test_it_is_estimated_for_what_is_written(folder):
     mode = "weights"
     shown = run(
@@ -110,6 +113,7 @@ def test_it_is_estimated_for_what_is_written(folder):
         assert own.endswith(f" {numbers[1]:.4f} ({low:.2f} to {high:.2f})")
 
 
+@pytest.mark.more
 def test_a_warning_names_the_option_that_helps(folder, monkeypatch):
     # whatever is expected is too little
     monkeypatch.setattr("fairmaxent.fit.certificate.SLACK", -1.0)
@@ -117,6 +121,7 @@ def test_a_warning_names_the_option_that_helps(folder, monkeypatch):
     assert "To make the table for your model, use --model" in shown
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("mode", "output"), [("rows", "rows"), ("weights", "weights"), ("top-up", "rows")]
 )
@@ -127,6 +132,7 @@ def test_where_it_is_not_estimated_one_line_says_how_to_ask(mode, output, folder
     assert "was not estimated" not in run("data.csv", *FAVOURED, *QUIET)
 
 
+@pytest.mark.more
 def test_rates_and_shares_of_decisions_are_shown(folder):
     asked = ["data.csv", *FAVOURED, *QUIET, "--seed", "1"]
     shown = run(*asked, "--model", "logistic")

@@ -127,6 +127,7 @@ def run(line, code=0):
     return result
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("name", [*TEXTS, "book.xlsx"])
 def test_a_fair_file_has_the_form_of_the_input(name, folder):
     fair = f"fair.{name.rsplit('.')[-1]}"
@@ -140,6 +141,7 @@ def test_a_fair_file_has_the_form_of_the_input(name, folder):
     assert stat.S_IMODE((folder / fair).stat().st_mode) == 0o600
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("name", ["latin.csv", "book.xlsx"])
 def test_the_command_that_inspect_prints_writes_a_fair_file_of_the_same_form(
     name, folder
@@ -184,6 +186,7 @@ def test_a_workbook_comes_back_as_a_workbook(folder):
     }
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize(
     ("line", "code", "says"),
     [
@@ -243,6 +246,7 @@ def test_refusals_are_one_line_and_leave_nothing(line, code, says, folder):
     assert sorted(folder.iterdir()) == before
 
 
+@pytest.mark.more
 def test_a_config_file_keeps_how_a_file_is_read(folder):
     run(f"inspect book.xlsx {ROLES} --sheet 1 --skip-lines 4 --write-config fair.toml")
     text = (folder / "fair.toml").read_text()

@@ -81,6 +81,7 @@ def test_refused_even_with_force(kept, typed, monkeypatch):
     assert listing(kept) == before
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     "typed",
     [

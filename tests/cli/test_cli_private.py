@@ -81,6 +81,7 @@ def test_a_private_fit_from_file_to_file(files):
     run("sample", "m.fme", "-n", 20, "-o", "more.csv")
 
 
+@pytest.mark.more
 def test_nothing_is_paid_for_twice(files, monkeypatch):
     """The model is kept without being asked for, and before anything else can fail;
     what comes next is free.
@@ -135,6 +136,7 @@ def test_nothing_is_paid_for_twice(files, monkeypatch):
     assert {path.name for path in files.iterdir()} == {"data.csv", "domain.toml", *made}
 
 
+@pytest.mark.more
 def test_the_ledger_is_beside_what_holds_all_rows_and_stdin_has_no_place(files):
     (files / "parts").mkdir()
     people().write_parquet(files / "parts" / "a.parquet")
@@ -179,6 +181,7 @@ def test_a_damaged_line_is_for_the_user_alone(files):
     )
 
 
+@pytest.mark.more
 def test_how_an_office_writes_is_in_the_draft_and_in_the_next_command(files):
     lines = ["Staff 2024", "", "hired;sex;town;age;since;email"]
     for at, (hired, sex, _, town, age) in enumerate(people(300).rows()):
@@ -276,6 +279,7 @@ def test_a_domain_file_that_makes_no_sense(tmp_path, text, why):
         read_domain(str(path))
 
 
+@pytest.mark.more
 def test_rows_to_share(files):
     said = run("debias", "data.csv", *ROLES, "-o", "new.csv")
     assert (

@@ -101,6 +101,7 @@ def test_weights_and_the_columns_that_took_no_part():
     np.testing.assert_allclose(space["weights"], fair["fair_weight"])
 
 
+@pytest.mark.more
 def test_a_report_on_a_saved_model_knows_its_mode():
     run(
         "debias",
@@ -131,6 +132,7 @@ def test_a_report_on_a_saved_model_knows_its_mode():
         assert (report["copies"] is None) == (mode == "weights")
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(("rows", "groups"), [(1, "joint"), (7, "each")])
 def test_console_and_report_have_the_same_rates(rows, groups):
     roles = [
@@ -161,6 +163,7 @@ def test_console_and_report_have_the_same_rates(rows, groups):
         assert record["after"][rate["kind"]][rate["grouping"]] == rate["delivered"]
 
 
+@pytest.mark.more
 def test_a_group_that_vanishes_is_named_and_has_share_zero():
     args = [
         "--representation-rate",
@@ -185,6 +188,7 @@ def test_a_group_that_vanishes_is_named_and_has_share_zero():
     assert f"no row has sex = {gone}" in Path("report.md").read_text()
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     "typed",
     [FAVOURED, ["--config", "options.toml", "--rows", 60]],
@@ -203,6 +207,7 @@ def test_without_a_seed_the_report_still_says_how_to_repeat_it(folder, typed):
     assert space["rows"].equals(first)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("typed", ["true", "TRUE", "1", "1e0"])
 def test_a_truth_value_or_a_number_is_favourable_by_value(typed):
     table = biased_table().select("sex", "job", high=pl.col("income") == ">50K")

@@ -95,6 +95,7 @@ PIPED = ["--outcome", "income", "--protected", "sex", "--estimate", "none"]
 LOOKED = ["inspect", "data.csv", *PIPED[:4]]
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     "typed",
     [
@@ -255,6 +256,7 @@ def test_without_permission_nothing_is_written(tmp_path, outputs):
     assert listing(tmp_path) == before
 
 
+@pytest.mark.more
 def test_only_you_can_read_rows_and_models_unless_asked(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     biased_table().write_csv("data.csv")

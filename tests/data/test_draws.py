@@ -32,6 +32,7 @@ def by_search(weights, starts, groups, uniform):
     return np.array(result)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     "skew", [0.02, 0.3, 3.0], ids=["one item has nearly all", "uneven", "even"]
 )
@@ -96,6 +97,7 @@ def test_independent_cells_are_those_where_the_running_share_exceeds_a_uniform_n
     assert not (cells == 1).any()
 
 
+@pytest.mark.more
 def test_spread_draws_are_within_one_of_their_share_and_without_bias():
     """Over many seeds, each item of each group comes as often on average as its share
     of the group's draws.

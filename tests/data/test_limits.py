@@ -44,6 +44,7 @@ def many_levels(levels, *, twice=False):
     )
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     "wrap", [pd.DataFrame, pl.DataFrame, lambda frame: pl.DataFrame(frame).lazy()]
 )
@@ -52,6 +53,7 @@ def test_too_many_columns_are_refused_at_once(wrap):
         debias(wrap(wide(5_000)), "y", "z")
 
 
+@pytest.mark.more
 def test_many_levels_take_little_memory():
     frame = many_levels(20_000)
     with max_memory("300MB"):

@@ -110,6 +110,7 @@ COLUMNS = {
 }
 
 
+@pytest.mark.some(10)
 @pytest.mark.parametrize("kind", COLUMNS)
 def test_each_kind_is_read_or_refused_by_name(kind):
     frame = COLUMNS[kind]()

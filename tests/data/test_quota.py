@@ -32,6 +32,7 @@ def check_without_bias(drawn, wanted):
     assert (np.abs(drawn.mean(axis=0) - wanted) <= 4 * error + 1e-9).all()
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("table", "count"),
     [*((SIXTY, count) for count in (1, 7, 30, 60, 1000)), (UNEVEN, 7), (UNEVEN, 1000)],
@@ -64,6 +65,7 @@ def check_all_totals(drawn, table, count, cells=1):
     assert (drawn >= 0).all()
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("count", [7, 1000])
 @pytest.mark.parametrize(
     "shape", [(2, 3, 5), (3, 4, 2), (2, 2, 3, 4), (2, 2, 2, 2)], ids=str
@@ -82,6 +84,7 @@ def test_several_protected_columns(shape, count):
     )
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("seeds", [20, pytest.param(500, marks=pytest.mark.slow)])
 def test_three_columns_of_1200_rows(seeds):
     """Levels 3, 4 and 6, one of them of ten people, at equal rates of the outcome: each
@@ -111,6 +114,7 @@ def test_three_columns_of_1200_rows(seeds):
     )
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("seed", range(4))
 def test_small_tables_of_two_columns_against_all_roundings(seed):
     """Of all ways to round the cells, only those that hold every total come; their
@@ -150,6 +154,7 @@ def test_a_table_that_no_whole_table_holds_stays_without_bias():
     check_without_bias(drawn, table)
 
 
+@pytest.mark.more
 def test_a_single_axis_and_a_single_row():
     shares = np.array([0.5, 0.0, 0.3, 0.2])
     drawn = quotas(shares, 3, 4000, np.random.default_rng(0))
@@ -221,6 +226,7 @@ def test_every_table_that_is_fitted_is_small_enough_to_hold_all_totals():
     assert LARGEST_ROOT <= quotas_module._MOST_CELLS
 
 
+@pytest.mark.more
 def test_cells_that_give_way_do_so_by_two_rows_at_most():
     """Several columns, so that whole tables are mixed."""
     rng = np.random.default_rng(11)

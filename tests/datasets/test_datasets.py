@@ -43,6 +43,7 @@ def test_every_shipped_data_set_names_its_columns_and_levels(name):
     )
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("name", SHIPPED)
 def test_the_three_libraries_hold_the_same_values(name):
     types = [
@@ -129,6 +130,7 @@ def test_a_damaged_installation_is_named(tmp_path, monkeypatch, damage):
         datasets.load("german")
 
 
+@pytest.mark.more
 def test_the_shipped_tables_are_what_the_script_builds():
     spec = importlib.util.spec_from_file_location("build_datasets", BUILDER)
     builder = importlib.util.module_from_spec(spec)
@@ -140,6 +142,7 @@ def test_the_shipped_tables_are_what_the_script_builds():
         builder.build_tables(raw | {"german.data": b""})
 
 
+@pytest.mark.more
 def test_adult_equals_the_raw_files_row_for_row():
     expected = realdata.adult().rename(columns={"fnlwgt": "final_weight"})
     assert lists(load("adult").frame) == lists(expected)

@@ -670,6 +670,7 @@ def test_the_part_that_workers_cannot_read_is_named(cluster, folder, fault):
     assert not (folder / "fair").exists()
 
 
+@pytest.mark.some(1)
 @pytest.mark.filterwarnings("ignore:The inplace keyword")  # of Dask, with new pandas
 @pytest.mark.parametrize("fault", FAULTS)
 def test_parts_that_cannot_be_read_are_an_error_of_ours(folder, fault):

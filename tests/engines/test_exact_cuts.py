@@ -43,6 +43,7 @@ SHORT = [datetime.timedelta(milliseconds=number) for number in range(-20, 20)]
 MOMENTS = [datetime.datetime(1969, 12, 31, 23, 59, 59) + 67 * span for span in SHORT]
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("few", [12, 60])  # levels of one value each, and bins
 @pytest.mark.parametrize(
     ("values", "dtype"),

@@ -137,6 +137,7 @@ def same_fit(ours, twin):
     assert ours.columns == twin.columns
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("name", "weight"),
     [("polars", None), ("duckdb", "weight"), ("dask", "weight"), ("parquet", "weight")],
@@ -156,6 +157,7 @@ def test_the_fit_is_that_of_the_table_in_memory(name, weight):
     )
 
 
+@pytest.mark.more
 def test_a_domain_of_more_points_than_an_integer_holds():
     rng = np.random.default_rng(0)
     wide = pl.DataFrame({f"x{i}": rng.choice(list("abcdefgh"), 300) for i in range(24)})
@@ -173,6 +175,7 @@ def test_a_domain_of_more_points_than_an_integer_holds():
     np.testing.assert_allclose(np.sort(weighed), np.sort(twin.weights()), rtol=1e-12)
 
 
+@pytest.mark.more
 def test_columns_may_have_the_names_that_we_would_give():
     odd = table().select(
         "sex",
@@ -222,6 +225,7 @@ def test_levels_inside_the_engine_are_those_of_the_domain():
         )
 
 
+@pytest.mark.more
 def test_a_domain_that_is_given():
     frame = table().drop("weight")
     domain = Domain.infer(frame, bins=4, max_levels=5)
@@ -268,6 +272,7 @@ def many(rows=20_000, seed=2):
     return pl.DataFrame(columns).with_columns(amount=known)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("engine_of", "at_once"),
     [
@@ -339,6 +344,7 @@ def test_what_is_known_of_the_weights_of_equal_rows(engine_of):
 
 
 # workers of Dask have tests of their own
+@pytest.mark.some(1)
 @pytest.mark.parametrize("name", ["polars", "duckdb", "parquet"])
 def test_weights_are_joined_inside_the_engine(name):
     narrow = (

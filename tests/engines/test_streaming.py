@@ -80,6 +80,7 @@ def test_what_is_scanned(folder):
         scan_table("broken.parquet")
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     "name",
     ["fair.parquet", "fair.csv", "fair.csv.gz", "fair.tsv", "fair.jsonl", "fair.arrow"],
@@ -93,6 +94,7 @@ def test_batches_in_every_format(fit, folder, name):
     )
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("source", "mode"),
     [("data.parquet", "rows"), ("parts", "weights"), ("parts/**/*.parquet", "top-up")],
@@ -292,6 +294,7 @@ def test_workers_share_the_distinct_rows_and_the_client_has_none():
         assert more == pytest.approx(90 * (many.distinct - few.distinct) / workers)
 
 
+@pytest.mark.more
 def test_the_distinct_rows_of_a_fit_are_foreseen(wide):
     found = foresee(nw.from_native(pl.scan_parquet(wide)))
     distinct = pl.read_parquet(wide).n_unique()

@@ -74,6 +74,7 @@ def assert_same_rows(there, here):
     assert str(drawn) == str(other)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("engine", ENGINES)
 def test_types_with_gaps_are_those_of_the_table_in_memory(engine, tmp_path):
     names = [name for name in PLAIN if name not in NOT_IN.get(engine, ())]
@@ -84,6 +85,7 @@ def test_types_with_gaps_are_those_of_the_table_in_memory(engine, tmp_path):
     assert_same_rows(there, here)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("name", NESTED)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_what_is_no_value_is_refused_in_words(engine, name, tmp_path):
@@ -117,6 +119,7 @@ def fits_of(seed, engine, folder, read):
     return frame, there, here
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_random_tables_give_the_same_fit_rows_and_weights(engine, seed, tmp_path):

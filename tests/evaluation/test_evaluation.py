@@ -60,6 +60,7 @@ def test_copies_are_flagged_by_every_attack():
     assert result.risks.membership.auc == 1
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("control", [people(1000, 3), people(100, 3), None])
 @pytest.mark.parametrize(
     ("copied", "limit"),
@@ -116,6 +117,7 @@ def test_fair_rows_are_flagged_and_those_of_the_base_are_not():
         assert bool(evaluated(fit.sample(ROWS)).flagged) == flagged
 
 
+@pytest.mark.more
 def test_private_rows_are_not_flagged(monkeypatch):
     monkeypatch.setattr(private_pipeline, "OpenDP", lambda: Seeded(0))
     levels = {
@@ -168,6 +170,7 @@ def test_without_control_rows_risks_are_bounded():
     assert "at most" in str(result)
 
 
+@pytest.mark.more
 def test_the_same_seed_gives_the_same_result():
     assert evaluated(random_state=3).to_dict() == evaluated(random_state=3).to_dict()
     assert evaluated(random_state=3).to_dict() != evaluated(random_state=4).to_dict()
@@ -187,6 +190,7 @@ def test_every_library_gives_the_same_numbers(change):
     assert measures(evaluated(*map(change, GAPS), outcome="hired")) == measures(gappy())
 
 
+@pytest.mark.more
 def test_libraries_and_types_may_be_mixed():
     """Whole numbers as floats, text as categories."""
     changed = NEW.to_pandas().astype({"age": float, "town": "category"})
@@ -216,6 +220,7 @@ def test_a_model_learns_as_much_from_other_people():
     assert set(result.new.rates) == {"sex", "town"}
 
 
+@pytest.mark.more
 def test_noise_teaches_nothing():
     rng = np.random.default_rng(0)
     noise = NEW.with_columns(hired=pl.Series(rng.permutation(NEW["hired"].to_numpy())))
@@ -247,6 +252,7 @@ def test_the_auc_is_that_of_scikit_learn():
         )
 
 
+@pytest.mark.more
 def test_without_control_rows_some_real_rows_judge():
     result = evaluated(outcome="hired", control=None)
     assert result.utility.judged_on == "real"
@@ -254,6 +260,7 @@ def test_without_control_rows_some_real_rows_judge():
     assert "the first line is too good" in " ".join(str(result).split())
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("protected", [None, ["sex", "town"]])
 def test_without_scikit_learn_the_rooted_tree_learns(monkeypatch, protected):
     monkeypatch.setattr(
@@ -264,6 +271,7 @@ def test_without_scikit_learn_the_rooted_tree_learns(monkeypatch, protected):
     assert utility.real.auc.value > 0.75
 
 
+@pytest.mark.more
 def test_the_text_fits_and_begins_with_the_verdict():
     result = evaluated(
         REAL, outcome="hired", protected=["sex", "town"], favourable="yes"
@@ -274,6 +282,7 @@ def test_the_text_fits_and_begins_with_the_verdict():
     assert "95 % interval" in str(result)
 
 
+@pytest.mark.more
 def test_names_and_levels_cannot_steer_a_terminal():
     odd = {"town": "to\x1b[2Jwn\n|x" + "y" * 90, "sex": "<b>"}
     tables = [
@@ -337,6 +346,7 @@ def test_a_secret_named_twice_is_guessed_once():
     assert twice.to_dict()["risks"] == once.to_dict()["risks"]
 
 
+@pytest.mark.more
 def test_a_constant_outcome():
     constant = [
         table.with_columns(hired=pl.lit("no")) for table in (NEW, REAL, CONTROL)
@@ -377,6 +387,7 @@ def test_a_single_column(name):
     assert result.flagged == ()
 
 
+@pytest.mark.more
 def test_columns_without_values():
     empty = [
         table.with_columns(age=pl.lit(None), town=pl.lit(None, pl.String))
@@ -390,6 +401,7 @@ def test_columns_without_values():
     ).utility.new.auc.value == pytest.approx(0.6, abs=0.1)
 
 
+@pytest.mark.more
 def test_dates_truth_values_and_large_numbers():
     def odd(table, seed):
         rng = np.random.default_rng(seed)

@@ -72,6 +72,7 @@ def by_hand(people, new, lengths):
     return found
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("step", [0.0, 0.002, 0.02, 0.1])
 def test_they_are_found_as_row_by_row(step):
     rng = np.random.default_rng(1)
@@ -127,6 +128,7 @@ def test_the_verdict_says_how_many_people_it_concerns():
     assert result.to_dict()["risks"]["near_copies"]["people"] >= 100
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("runs", [4, pytest.param(40, marks=pytest.mark.slow)])
 def test_thirty_of_ten_thousand_are_found_and_fresh_people_are_not(runs):
     """At least 95 % of such tables, and at most 5 % of those without them."""

@@ -118,6 +118,7 @@ def result_or_error(*arguments, **options):
         return str(error)
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("seed", seeds(16, 40))
 def test_empty_and_forbidden_cells_against_cvxpy(seed):
     rng = np.random.default_rng(2000 + seed)
@@ -169,6 +170,7 @@ def conditional_tables(shape, steps):
         yield np.array(columns, dtype=float).T / steps
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("shape", "steps"), [((2, 2), 200), ((2, 3), 36), ((3, 2), 20)]
 )

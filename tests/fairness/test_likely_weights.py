@@ -136,6 +136,7 @@ def test_the_slopes_are_those_of_finite_differences():
         assert point.hessian[number] == pytest.approx(bend, rel=1e-4, abs=1e-2)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("strength", [4.0, 32.0])
 def test_evidence_is_an_integral(strength):
     rng = np.random.default_rng(5)
@@ -155,6 +156,7 @@ def test_evidence_is_an_integral(strength):
     assert found + constant == pytest.approx(whole, abs=0.05)
 
 
+@pytest.mark.more
 def test_doubts_about_rates_are_those_of_a_bootstrap():
     rng = np.random.default_rng(11)
     _, outcome, chances = named(rng, 4000, TYPICAL)
@@ -322,6 +324,7 @@ def tables_of(people, factor=1.0, count=2000):
 # ---------------------------------------------------------------- weights
 
 
+@pytest.mark.some(12)
 @pytest.mark.parametrize("seed", range(50))
 def test_weights_are_those_of_a_general_convex_solver(seed):
     rng = np.random.default_rng(seed)
@@ -345,6 +348,7 @@ def test_weights_are_those_of_a_general_convex_solver(seed):
     assert weight * factor == pytest.approx(weights.value, abs=1e-6)
 
 
+@pytest.mark.some(8)
 @pytest.mark.parametrize("seed", range(20))
 def test_limited_weights_are_those_of_a_general_convex_solver(seed):
     rng = np.random.default_rng(seed)
@@ -421,6 +425,7 @@ def test_what_cannot_be_reached_is_said():
 # ---------------------------------------------------------------- what it is good for
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("differ", "least"), [(3.2, 0.94), (TYPICAL, 0.89), (WEAK, 0.60)]
 )
@@ -456,6 +461,7 @@ def test_true_groups_become_equal_and_that_is_foreseen(differ, least):
 # ---------------------------------------------------------------- the test, the bounds
 
 
+@pytest.mark.more
 def test_names_are_rarely_refuted_and_columns_surely():
     rng = np.random.default_rng(7)
     refuted = []

@@ -106,6 +106,7 @@ def test_rates_of_many_tables_are_those_of_each(seed):
             )
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize("last_digits", range(8))
 @pytest.mark.parametrize("size", [1e-15, 1e-10])
 def test_rounding_does_not_change_the_groups_that_are_named_nor_hide_the_smallest_rate(

@@ -191,6 +191,7 @@ def check(case):
     return best < max(case.asked)
 
 
+@pytest.mark.more
 def test_random_tables_reach_the_best_rate_and_are_the_closest_that_do():
     assert sum(check(random_case(seed)) for seed in range(25)) > 5
 
@@ -312,6 +313,7 @@ def test_only_what_has_no_room_becomes_an_equality():
     assert reach.smallest_limit(conditions) == pytest.approx(1.0)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("kind", ["forbidden", "empty", "both"])
 def test_a_refusal_names_the_highest_rate_that_can_be_had(kind):
     """Asked for, that rate is reached; and a little more is refused, too."""

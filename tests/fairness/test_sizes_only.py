@@ -56,6 +56,7 @@ def rates_by(groups, hired, weights):
     return table.div(table.sum(axis=1), axis=0)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("part", seeds(2, 8))
 def test_each_group_keeps_its_own_outcomes(part):
     for seed in range(25 * part, 25 * (part + 1)):

@@ -37,6 +37,7 @@ def poured(content, open_end):
     return thread
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("times", [0.02, 1, 5, 50, 400])
 def test_a_pipe_loses_nothing(times):
     """About 200 bytes, 8 KiB, 40 KiB, 400 KiB and 3 MiB: below and above every buffer
@@ -94,6 +95,7 @@ def test_a_small_file_cannot_become_a_large_one(put):
         read_table(put(zeros, "table.csv.gz"))
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet", "arrow"])
 def test_memory_is_estimated_before_it_is_taken(suffix, tmp_path):
     path = tmp_path / f"table.{suffix}"
@@ -106,6 +108,7 @@ def test_memory_is_estimated_before_it_is_taken(suffix, tmp_path):
         read_table(path)
 
 
+@pytest.mark.more
 def test_long_headers_and_cells_are_read(put):
     """Python's csv module would refuse these by default, because another delimiter
     makes one cell of the header.

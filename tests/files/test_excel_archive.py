@@ -246,6 +246,7 @@ def sheet_of(cells, rng):
     return f"<{prefix}worksheet xmlns:x='x'>{data}</{prefix}worksheet>".encode()
 
 
+@pytest.mark.more
 def test_every_cell_is_read_where_it_stands():
     rng = random.Random(1)
     for _ in range(60):

@@ -110,6 +110,7 @@ class Office:
         return values, buffer.getvalue().encode(self.encoding)
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("seed", range(times(40)))
 def test_values_come_back(seed, put, tmp_path):
     office, folder = Office(seed), tmp_path

@@ -53,6 +53,7 @@ def folders(tmp_path):
     return make
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("exists", [False, True])
 def test_a_file_alone_and_a_folder_of_parts(folders, exists):
     fit = debias(biased_table(), "income", "sex")
@@ -108,6 +109,7 @@ def write_three(folder, *, force):
         write_whole(staging.path_for(names[2]), b"report")
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("force", [False, True])
 def test_of_three_files_each_is_complete_or_not_there(folders, force):
     """Wherever it fails, each name has the old content or the new one, and what is new

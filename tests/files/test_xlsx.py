@@ -268,6 +268,7 @@ def test_the_first_sheet_with_a_table_is_read_and_the_others_can_be_chosen(book)
             read_table(path, FileReading(sheet=sheet))
 
 
+@pytest.mark.more
 def test_a_cell_far_away_costs_no_memory(book):
     path = book(
         [["a", "b"], ["x", 1]], change=lambda made: made.active.cell(200_000, 1, "far")
@@ -281,6 +282,7 @@ def test_a_cell_far_away_costs_no_memory(book):
         read_table(path)
 
 
+@pytest.mark.more
 def test_a_bomb_is_refused_before_it_is_inflated(book, monkeypatch):
     monkeypatch.setattr("fairmaxent.data.limits.FREELY_INFLATED", 1 << 20)
     path = book([["a", "b"], ["x", 1]])

@@ -70,6 +70,7 @@ def test_a_summary_is_what_a_group_by_gives(frame, fit):
             assert line["rate_after"] == pytest.approx(after, abs=1e-7)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("groups", ["each", "joint"])
 def test_its_intervals_are_those_of_the_metric(frame, groups):
     weighted = frame.assign(w=np.random.default_rng(1).uniform(0.5, 3, len(frame)))
@@ -147,6 +148,7 @@ def test_what_is_shown_at_a_glance_is_in_the_certificate_in_the_same_words(fit):
     assert order == sorted(order)
 
 
+@pytest.mark.more
 def test_a_rate_that_was_not_reached_is_marked(frame):
     short = debias(frame, "y", ["z0", "z1"], favourable="o1", largest_weight=1.01)
     assert "✗ short" in short._repr_html_()

@@ -68,6 +68,7 @@ def by_group(frame: pd.DataFrame, weights, grouping: str) -> dict[str, pd.Series
     }
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("case", CASES)
 def test_every_cost_is_what_a_group_by_on_the_weights_gives(case):
     frame = frame_of(3, weighted=True)
@@ -121,6 +122,7 @@ def test_every_cost_is_what_a_group_by_on_the_weights_gives(case):
     )
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("case", ["uniform base", "relabelled and resized"])
 def test_copies_are_those_of_drawn_rows(case):
     """Rows have a number of their own here, so a drawn row that copies one is
@@ -161,6 +163,7 @@ def test_without_a_base_rows_drawn_by_quota_have_the_expected_copies_up_to_one()
         assert abs(counted - cost.most_copies) <= 1
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("name", ["compas", "german"])
 def test_real_data(name):
     data = datasets.load(name)
@@ -219,6 +222,7 @@ def flat(costs: Costs) -> list[float]:
     ]
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     "case", [case for case in CASES if case.startswith("relabelled")]
 )

@@ -28,6 +28,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 8))]
 )
@@ -94,6 +95,7 @@ def has_empty_cell(frame, names):
     return len(frame.groupby([*names, "y"])) < outcomes * groups
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("rate", [0.3, 0.8, 1.0])
 def test_a_rate_below_one_is_met_with_equality_where_the_data_are_worse(rate):
     for seed in range(2):
@@ -217,6 +219,7 @@ def test_a_level_with_target_zero_is_removed_and_said():
     assert set(drawn["z0"]) == {"g0", "g1"}
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("base", ["uniform", "product", "tree"])
 def test_forbidden_combinations_have_probability_zero(base):
     rng = np.random.default_rng(8)
@@ -336,6 +339,7 @@ def test_a_target_on_a_protected_column_is_what_the_certificate_calls_wanted():
     np.testing.assert_allclose(shares, [0.3, 0.3, 0.2, 0.2], atol=1e-9)
 
 
+@pytest.mark.more
 def test_the_bound_of_theorem_4_5_never_exceeds_what_is_achieved():
     for seed in range(15):
         rng = np.random.default_rng([25, seed])

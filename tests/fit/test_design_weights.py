@@ -96,6 +96,7 @@ def ratio(values, frame, weight):
     return means.min() / means.max()
 
 
+@pytest.mark.more
 def test_the_estimate_is_weighted_cross_validation(monkeypatch):
     monkeypatch.setattr(Tryout, "rounds", 1)
     frame = survey()

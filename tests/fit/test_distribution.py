@@ -75,6 +75,7 @@ def pairwise_p_values(distribution, drawn_codes, given=()) -> list[float]:
     return result
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("iid", [False, True], ids=["quota", "iid"])
 def test_many_rows_match_all_exact_pairwise_tables(fit, iid):
     drawn = fit.sample(MANY, random_state=1, iid=iid)
@@ -195,6 +196,7 @@ def test_expectation_is_the_mean_of_drawn_rows(fit):
     assert given > fit.distribution.expectation("age", given={"y": 0})
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("n", [60, 1000])
 def test_intervals_of_quota_draws_hold_their_rates(fit, n):
     intervals = fit.certificate.interval(n)
@@ -258,6 +260,7 @@ def test_a_confidence_that_is_no_share_is_refused(fit, confidence):
         fit.certificate.interval(100, confidence=confidence)
 
 
+@pytest.mark.more
 def test_real_data_sampler_of_the_papers_configuration():
     frame = realdata.compas_small()
     fit = paper.fit(frame, outcome="recid", protected="race")

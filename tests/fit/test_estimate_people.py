@@ -57,6 +57,7 @@ def test_people_whom_an_engine_counted_get_rows_of_their_own():
         assert np.abs(rows - data.table.rows * part.table.size / 1000).max() <= 2
 
 
+@pytest.mark.more
 def test_a_lazy_frame_is_estimated_like_the_same_rows_in_memory():
     frame = (
         people(600)

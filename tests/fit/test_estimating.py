@@ -85,6 +85,7 @@ def ratio(values, groups):
     return means.min() / means.max()
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     "model", [None, EQUAL_PROBABILITIES], ids=["reweigh", "relabel"]
 )
@@ -143,6 +144,7 @@ def test_the_estimate_sees_the_weights_of_the_fit_with_its_targets():
     )
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("relabels", "output"),
     [(False, "rows"), (True, "weights")],
@@ -179,6 +181,7 @@ def warnings_of(certificate):
     ]
 
 
+@pytest.mark.more
 def test_the_warning_says_how_unfair_decisions_stay_and_what_helps():
     frame = hiring(5, rows=600)
     known = debias(frame, "y", "z", **QUICK).certificate
@@ -266,6 +269,7 @@ def test_several_groupings_outcomes_and_the_way_back_from_a_file(tmp_path):
     assert str(back.certificate) == str(fit.certificate)
 
 
+@pytest.mark.more
 def test_a_cell_that_a_fold_loses():
     """The only row of a cell is in one fold: without it rows cannot be weighed to fill
     the cell, and that is said.
@@ -321,6 +325,7 @@ def test_a_named_model_needs_its_library(monkeypatch):
         debias(hiring(8, rows=300), "y", "z", estimate=Estimate(model="logistic"))
 
 
+@pytest.mark.more
 def test_an_estimate_can_be_added_to_a_fit_and_is_then_part_of_its_request():
     frame = hiring(8, rows=300)
     asked = debias(frame, "y", "z", **QUICK)
@@ -329,6 +334,7 @@ def test_an_estimate_can_be_added_to_a_fit_and_is_then_part_of_its_request():
     assert added.request == asked.request
 
 
+@pytest.mark.more
 def test_a_blind_student_does_not_see_the_group():
     """The group alone tells the outcome: a blind student ranks people by chance."""
     rng = np.random.default_rng(0)
@@ -357,6 +363,7 @@ def test_a_blind_student_does_not_see_the_group():
         assert blind.before.by_probabilities["z"] > 0.95
 
 
+@pytest.mark.more
 def test_students_see_raw_numbers():
     """The outcome turns on a number inside a bin: who sees only bins cannot tell."""
     rng = np.random.default_rng(0)

@@ -128,6 +128,7 @@ def test_missing_values_are_a_group_and_a_level_if_they_are_compared():
     assert drawn["x1"].isna().any()
 
 
+@pytest.mark.more
 def test_real_data_full_width_adult():
     frame = realdata.adult()
     fit = debias(
@@ -208,6 +209,7 @@ def test_evidence_of_several_numbers_keeps_their_proportions():
     assert outside == 0
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     "options", [{}, {"estimate": "weights"}, {"base_share": 0}, {"release": True}]
 )

@@ -77,6 +77,7 @@ WRONG = {
 }
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("wrong", WRONG)
 def test_an_array_of_wrong_shape_kind_or_range_is_refused(wrong, every, tmp_path):
@@ -227,6 +228,7 @@ def test_sizes_are_added_up_before_anything_is_inflated(tmp_path):
         load(tmp_path / "fit", max_bytes=5_000_000)
 
 
+@pytest.mark.more
 def test_a_file_takes_no_more_memory_than_it_declares(tmp_path):
     members = members_of(small_file()) | {"zeros.npy": array_bytes(np.zeros(4_000_000))}
     (tmp_path / "fit").write_bytes(sealed(members))

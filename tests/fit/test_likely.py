@@ -64,6 +64,7 @@ def test_weights_make_the_true_groups_equal_and_say_how_much():
     assert fit.certificate.likely.contradiction > 0.05
 
 
+@pytest.mark.more
 def test_chance_is_the_same_for_the_same_data_and_other_for_others():
     frame, _, _ = population(seed=1, rows=1000)
     others, _, _ = population(seed=2, rows=1000)
@@ -87,6 +88,7 @@ def test_known_groups_give_the_weights_of_a_column():
         assert fit.certificate.likely is None
 
 
+@pytest.mark.more
 def test_true_groups_of_some_count_as_certain():
     frame, group, paid = population()
     names = np.array(GROUPS, dtype=object)[group]
@@ -99,6 +101,7 @@ def test_true_groups_of_some_count_as_certain():
     assert rate_of(group, paid, fit.weights()) > 0.9
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("more", [{}, {"within": "sex"}, {"weight": "age"}])
 def test_a_file_and_the_table_give_the_same_weights(tmp_path, more):
     frame, _, _ = population()
@@ -112,6 +115,7 @@ def test_a_file_and_the_table_give_the_same_weights(tmp_path, more):
     assert list(again.certificate.to_dict()) == list(fit.certificate.to_dict())
 
 
+@pytest.mark.more
 def test_drawn_rows_have_no_probabilities_and_the_rates_of_the_weights():
     frame, _, _ = population()
     fit = debias(pl.from_pandas(frame), "paid", [RACE, "sex"])
@@ -124,6 +128,7 @@ def test_drawn_rows_have_no_probabilities_and_the_rates_of_the_weights():
     assert drawn == pytest.approx(weights.to_numpy(), abs=2)
 
 
+@pytest.mark.more
 def test_the_report_says_what_is_assumed_and_what_is_known(tmp_path):
     frame, _, _ = population()
     fit = debias(frame, "paid", RACE, favourable="yes")
@@ -148,6 +153,7 @@ def test_where_names_is_wrong_the_data_say_so():
     assert "Nothing in the data can contradict that." in str(fit)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("more", [{}, {"weight": "age"}, {"within": "sex"}])
 def test_a_lazy_frame_is_counted_by_its_engine(more):
     frame, _, _ = population(rows=2000)
@@ -170,6 +176,7 @@ def test_a_lazy_frame_is_counted_by_its_engine(more):
         lazy.weigh(pl.from_pandas(frame).lazy())
 
 
+@pytest.mark.more
 def test_people_with_the_same_probabilities_count_each():
     frame, group, _ = population(rows=2000)
     certain = frame.drop(columns="age")
@@ -182,6 +189,7 @@ def test_people_with_the_same_probabilities_count_each():
         assert costs.worst_cell.most_weight == pytest.approx(heaviest, rel=1e-6)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("columns", [["sex"], ["sex", "age"]])
 def test_people_of_uneven_weights_count_each(columns):
     frame, group, _ = population(rows=2000)
@@ -232,6 +240,7 @@ def softened(frame):
     return frame.assign(**shares.div(shares.sum(axis=1), axis=0))
 
 
+@pytest.mark.more
 def test_probabilities_are_compared_with_the_groups_that_are_known():
     frame, group, _ = population()
     truth = known_of_some(group)
@@ -351,6 +360,7 @@ def test_nobody_in_a_group_is_said():
         debias(frame, "paid", RACE)
 
 
+@pytest.mark.more
 def test_rows_without_probabilities_are_a_missing_group():
     frame, _, _ = population()
     frame.loc[:99, list(COLUMNS.values())] = None
@@ -435,6 +445,7 @@ def test_doors_that_do_not_know_likely_groups_say_so(door):
         door(frame)
 
 
+@pytest.mark.more
 def test_the_estimator_takes_them_by_name():
     frame, group, paid = population()
     model = fairmaxent.FairMaxEnt(likely=RACE, random_state=0)
@@ -442,6 +453,7 @@ def test_the_estimator_takes_them_by_name():
     assert rate_of(group, paid, model.sample_weight_) > 0.85
 
 
+@pytest.mark.more
 def test_inspect_says_what_is_expected_and_what_contradicts_it():
     frame, group, paid = population()
     look = fairmaxent.inspect(frame, "paid", ["sex", RACE], favourable="yes")

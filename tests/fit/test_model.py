@@ -87,6 +87,7 @@ class Boosted:
         return np.column_stack([frame["a"], frame["b"], frame["sex"] == "f"])
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("model", "least"),
     [
@@ -131,6 +132,7 @@ def test_the_trained_model_decides_equally_about_people_it_has_not_seen(model, l
     assert abs(found.decided - before.mean()) < 0.06  # as many as before
 
 
+@pytest.mark.more
 def test_equal_opportunity_is_about_those_with_the_good_outcome():
     frame, people = hiring(2), hiring(3, rows=30_000)
     fit = fitted(frame, Model("logistic", parity="opportunity"))
@@ -145,6 +147,7 @@ def test_equal_opportunity_is_about_those_with_the_good_outcome():
     assert "may be too favourable" in str(known)
 
 
+@pytest.mark.more
 def test_the_model_learned_from_the_weighed_table_with_its_own_columns_and_labels(
     tmp_path,
 ):
@@ -191,6 +194,7 @@ def test_the_model_learned_from_the_weighed_table_with_its_own_columns_and_label
         refit(back, replace(back.request, statistical_rate=0.8))
 
 
+@pytest.mark.more
 def test_the_certificate_says_first_for_which_model_and_that_the_table_is_not_at_parity():
     known = fitted(hiring(5), Model("logistic", hide_protected=True)).certificate
     first, second, *_ = str(known).splitlines()
@@ -231,6 +235,7 @@ def test_what_is_expected_is_what_other_people_show(parity, sees, rows):
     assert covered >= 0.92
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("threshold", [0.5, 0.1])  # few are decided for, or nearly all
 def test_groups_of_few_people_are_named_and_not_promised(threshold):
     frame = hiring(6, groups=("f", "m", "x"), shares=[0.495, 0.495, 0.01])
@@ -244,6 +249,7 @@ def test_groups_of_few_people_are_named_and_not_promised(threshold):
     assert rate(decided(fit, people, threshold), people) > 0.92
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("others", [40, 300])
 def test_a_group_that_cannot_be_taught_stops_nobody_and_is_not_forgotten(others):
     frame = pd.concat(
@@ -262,6 +268,7 @@ def test_a_group_that_cannot_be_taught_stops_nobody_and_is_not_forgotten(others)
     assert (fit.certificate.decisions.rates[0].rate < 0.1) == (others == 300)
 
 
+@pytest.mark.more
 def test_people_of_an_unknown_group_do_not_steer():
     known, unknown, people = (
         hiring(seed, rows, ("f", "m", "x"))
@@ -276,6 +283,7 @@ def test_people_of_an_unknown_group_do_not_steer():
     assert len(fit.certificate.decisions.shares) == 3
 
 
+@pytest.mark.more
 def test_chance_is_not_chased():
     """Groups that differ in nothing: what is seen of a difference is chance, so the
     table stays nearly as it is.
@@ -286,6 +294,7 @@ def test_chance_is_not_chased():
     assert np.abs(fitted(frame, "logistic").certificate.decisions.offsets).max() < 0.1
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("model", ["logistic", "boosting"])
 def test_gaps_of_pandas_can_be_learned_from(model):
     frame = hiring(17, rows=600)
@@ -297,6 +306,7 @@ def test_gaps_of_pandas_can_be_learned_from(model):
     assert set(fit.model().classes_) == {True, False}
 
 
+@pytest.mark.more
 def test_missing_values_are_not_compared_unless_asked_for():
     frame = hiring(18, rows=600)
     frame.loc[::9, "sex"] = None
@@ -313,6 +323,7 @@ def test_missing_values_are_not_compared_unless_asked_for():
         )
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("farthest", [0.0, 3.0], ids=["left alone", "moved"])
 def test_people_keep_their_outcome_as_far_as_their_profile_allows(
     farthest, monkeypatch
@@ -355,6 +366,7 @@ def test_people_keep_their_outcome_as_far_as_their_profile_allows(
     assert mean == pytest.approx(np.average(good["a"], weights=good["fair_weight"]))
 
 
+@pytest.mark.more
 def test_where_nobody_is_decided_for_equal_decisions_say_nothing():
     fit = fitted(hiring(19, rows=400), Model("logistic", threshold=0.999))
     assert fit.certificate.decisions.rates[0].vacuous
@@ -362,6 +374,7 @@ def test_where_nobody_is_decided_for_equal_decisions_say_nothing():
     assert "decides for hired = yes for nobody" in warning
 
 
+@pytest.mark.more
 def test_progress_names_every_stage():
     calls = []
     fitted(hiring(20, rows=300), "logistic", progress=lambda *call: calls.append(call))
@@ -384,6 +397,7 @@ def test_progress_names_every_stage():
     assert set(chain(*told)) == set(progress.STEPS)
 
 
+@pytest.mark.more
 def test_a_lower_rate_is_met_and_no_more():
     people, fit = (
         hiring(10, rows=30_000),
@@ -392,6 +406,7 @@ def test_a_lower_rate_is_met_and_no_more():
     assert 0.6 < rate(decided(fit, people), people) < 0.8
 
 
+@pytest.mark.more
 def test_as_many_may_be_decided_for_as_makes_it_most_accurate():
     people, right = hiring(12, rows=30_000), {}
     for choice in ("keep", "best"):
@@ -404,6 +419,7 @@ def test_as_many_may_be_decided_for_as_makes_it_most_accurate():
     assert right["best"] > right["keep"] + 0.01
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("asked", [None, 3])
 def test_a_student_uses_one_thread_unless_told_otherwise(asked, monkeypatch):
     monkeypatch.setattr(Boosted, "n_jobs", asked)
@@ -498,6 +514,7 @@ def test_a_model_that_cannot_be_meant_is_refused(plan, message):
         Model("logistic", **plan)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("plan", "way"),
     [

@@ -66,6 +66,7 @@ LIBRARIES = {
 }
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_nothing_of_them_is_in_rows_model_certificate_or_reports(library, tmp_path):
     frame = LIBRARIES[library](people())
@@ -107,6 +108,7 @@ def test_a_note_says_which_were_left_out_and_how_to_keep_them():
     assert note.endswith(f"use keep_columns={PERSONAL!r}")
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_columns_are_kept_on_purpose(library):
     frame = LIBRARIES[library](people())
@@ -166,6 +168,7 @@ def run(*args):
     return CliRunner().invoke(group, [str(arg) for arg in args])
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("suffix", "more"),
     [

@@ -95,6 +95,7 @@ def test_the_expectation_of_rows_is_an_exact_weighted_sum(options):
         )
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("detail", "model"), [("rows", None), ("bins", None), ("rows", EQUAL_PROBABILITIES)]
 )

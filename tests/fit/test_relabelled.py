@@ -75,6 +75,7 @@ def laid_out(fit, frame):
     )
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("groups", "outcomes", "option", "rate"),
     [((4,), 3, "each", 1.0), ((2, 3), 2, "joint", 0.8), ((2, 2), 2, "each", None)],
@@ -105,6 +106,7 @@ def test_the_fair_table_holds_exactly(groups, outcomes, option, rate):
             same_shares(shares(whole, ["y"]), shares(people, ["y"], "n"), 1e-8)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(("groups", "outcomes"), [((2,), 2), ((2, 2, 2), 3)])
 def test_nobody_but_the_outcome_changes(groups, outcomes):
     frame = discrete_frame(1, groups, outcomes)
@@ -139,6 +141,7 @@ def test_with_a_representation_rate_only_the_size_of_the_groups_changes():
     assert fit.certificate.effective_rows == pytest.approx(kish, rel=1e-9)
 
 
+@pytest.mark.more
 def test_real_data():
     data = datasets.load("german")
     protected = list(data.protected)[:1]
@@ -183,6 +186,7 @@ def test_weights_are_the_distribution_on_the_rows():
     )
 
 
+@pytest.mark.more
 def test_a_missing_outcome_is_a_level_if_it_is_compared_and_otherwise_stays_as_common_as_it_is():
     frame = discrete_frame(9)
     frame.loc[::7, "y"] = None
@@ -227,6 +231,7 @@ def test_save_and_load(tmp_path):
     assert (tmp_path / "again").read_bytes() == (tmp_path / "fit").read_bytes()
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("share", [0.0, 0.5])
 def test_drawn_rows_and_a_topped_up_table_are_fair(share):
     frame = discrete_frame(12, (2,), 2)
@@ -238,6 +243,7 @@ def test_drawn_rows_and_a_topped_up_table_are_fair(share):
     assert (np.abs(cells - len(whole) * fit.certificate.table.ravel()) <= 1).all()
 
 
+@pytest.mark.more
 def test_a_lazy_table_gives_the_same_fit():
     frame = discrete_frame(13, (2,), 3)
     fits = [
@@ -254,6 +260,7 @@ def test_a_lazy_table_gives_the_same_fit():
         fits[1].weigh(pl.from_pandas(frame).lazy())
 
 
+@pytest.mark.more
 def test_fitting_again_with_other_rates_keeps_the_soft_labels(monkeypatch):
     frame = discrete_frame(14, (3,))
     fit = debias(frame, "y", "z0", representation_rate=1.0, **QUICK)
@@ -272,6 +279,7 @@ def test_fitting_again_with_other_rates_keeps_the_soft_labels(monkeypatch):
     np.testing.assert_allclose(again.soft, fit.soft, rtol=1e-14)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("name", ["boosting", "decision tree"])
 def test_any_named_model_may_label(name):
     frame = discrete_frame(15, (2,), 3)
@@ -282,6 +290,7 @@ def test_any_named_model_may_label(name):
     assert fit.soft.min() > 0
 
 
+@pytest.mark.more
 def test_a_model_without_a_name_is_logistic():
     frame = discrete_frame(16)
     unnamed = debias(

@@ -76,6 +76,7 @@ def check_problem(seed):
     )
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("seed", range(QUICK))
 def test_both_outcomes_are_exact_together(seed):
     check_problem(seed)
@@ -160,6 +161,7 @@ def test_favourable_levels_targets_and_strata_by_outcome():
     )
 
 
+@pytest.mark.more
 def test_files_reports_summaries_and_other_libraries(tmp_path):
     frame = random_people(5)
     fit = fairmaxent.debias(

@@ -46,6 +46,7 @@ def test_no_record_of_three_people_makes_up_a_tenth_of_their_group():
     assert group.value_counts(COLUMNS, normalize=True).max() < 0.1
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("share", [0.2, 1.0])
 def test_three_people_do_not_change_what_the_large_groups_are_like(share):
     frame = three_of_many(1)

@@ -142,6 +142,7 @@ def seen_of(fit, frame):
     }
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("library", "kind"),
     [
@@ -171,6 +172,7 @@ def test_a_fit_comes_back_as_it_was_and_saves_to_the_same_bytes(
     assert (tmp_path / "second").read_bytes() == (tmp_path / "first").read_bytes()
 
 
+@pytest.mark.more
 def test_plans_come_back_without_their_models(tmp_path):
     estimate = Estimate(output="weights", model=GaussianNB())
     fit = debias(
@@ -236,6 +238,7 @@ def test_a_truncated_file_is_refused(tmp_path):
     assert all(refused(content[:length], tmp_path / "fit") for length in lengths)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("library", "every"),
     [

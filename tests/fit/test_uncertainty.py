@@ -90,6 +90,7 @@ def test_intervals_cover(options):
     assert (inexact < 0.985).all()
 
 
+@pytest.mark.more
 def test_intervals_of_the_data_are_the_usual_ones_of_shares():
     """With many rows, the bootstrap of a share is its normal interval."""
     frame = drawn(1, rows=20_000)
@@ -101,6 +102,7 @@ def test_intervals_of_the_data_are_the_usual_ones_of_shares():
         assert (span.high - span.low) / 2 == pytest.approx(margin, rel=0.2)
 
 
+@pytest.mark.more
 def test_design_weights_widen_the_intervals_by_what_they_cost():
     """Half of the rows with weight 10: a share has the variance of the Hájek ratio,
     Σw²(1[z] − p)² / (Σw)².
@@ -156,6 +158,7 @@ def test_what_is_asked_for_exactly_has_no_spread():
         assert all(span.high - span.low < 1e-9 for span in spans.values())
 
 
+@pytest.mark.more
 def test_equal_rates_are_not_called_unequal():
     """The interval of a smallest ratio reaches 1 if the groups are equal, however low
     the smallest one comes out.
@@ -170,6 +173,7 @@ def test_equal_rates_are_not_called_unequal():
     assert np.mean(np.array(reached) >= 1) >= 0.8
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     "options",
     [
@@ -198,6 +202,7 @@ def test_the_values_are_those_of_the_certificate(options):
         assert all(0 <= span.low <= span.high <= 1 for span in spans.values())
 
 
+@pytest.mark.more
 def test_an_outcome_that_nobody_has_in_a_group_may_have_been_missed():
     """With nobody among 30, up to about a tenth of the group might have the outcome;
     the estimate stays zero.
@@ -213,6 +218,7 @@ def test_an_outcome_that_nobody_has_in_a_group_may_have_been_missed():
     assert 1.5 / 530 < span.high < 4 / 530
 
 
+@pytest.mark.more
 def test_half_rows_do_not_add_up_in_a_table_of_many_cells():
     """Most cells of 20 × 20 groups have one row or none; the shares of a column's
     groups stay unbiased.
@@ -228,6 +234,7 @@ def test_half_rows_do_not_add_up_in_a_table_of_many_cells():
     assert (span.low + span.high) / 2 == pytest.approx(span.value, abs=0.015)
 
 
+@pytest.mark.more
 def test_the_seed_decides(tmp_path):
     fit = debias(drawn(6), "y", "z", random_state=7)
     first = fit.uncertainty(replicates=50)
@@ -246,6 +253,7 @@ def test_the_seed_decides(tmp_path):
     assert fairmaxent.load(tmp_path / "fit.fme").uncertainty(replicates=50) == first
 
 
+@pytest.mark.more
 def test_replicates_without_a_fair_table_are_counted(monkeypatch):
     fit = debias(drawn(8), "y", "z")
     original, calls = Problem.fair_table, []

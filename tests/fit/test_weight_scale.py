@@ -76,6 +76,7 @@ def unit():
     return fitted(survey())
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("scale", SCALES)
 def test_in_memory(unit, scale):
     frame = scaled(survey(), scale)
@@ -107,6 +108,7 @@ def test_lazily(unit):
     np.testing.assert_array_equal(weighed["w"], frame["w"])
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("scale", SCALES)
 def test_metrics_inspection_and_domain(scale):
     plain, frame = survey(), scaled(survey(), scale)
@@ -220,6 +222,7 @@ def test_what_depends_on_ratios_alone_is_brought_in_range_exactly():
     assert in_range(np.array([3.0, 24.0])).tolist() == [3 / 16, 1.5]
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("seed", range(4))
 def test_added_rows_meet_the_fair_table_up_to_one_row_beside_any_weights(seed):
     rng = np.random.default_rng(seed)

@@ -133,6 +133,7 @@ def check_problem(seed):
     )
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("seed", range(QUICK))
 def test_every_stratum_has_the_rates_and_keeps_its_size_and_outcomes(seed):
     check_problem(seed)
@@ -170,6 +171,7 @@ def closest(cells, levels, rate):
 
 
 # than 1e-12, which is tighter than needed
+@pytest.mark.some(2)
 @pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("rate", [1.0, 0.7])

@@ -41,6 +41,8 @@ from fairmaxent import (
 )
 from fairmaxent.data.limits import max_memory
 
+pytestmark = pytest.mark.more
+
 
 @seed(SEED)
 @generated(0.7)

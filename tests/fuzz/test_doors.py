@@ -24,6 +24,8 @@ import appserver
 from fairmaxent import debias, load
 from fairmaxent.cli.group import group
 
+pytestmark = pytest.mark.more
+
 TYPED_CALLS = round(CALLS * 0.5)
 ESTIMATOR_CALLS = round(CALLS * 0.2)
 PAGE_CALLS = round(CALLS * 0.3)

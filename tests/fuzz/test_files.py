@@ -17,6 +17,8 @@ from clifiles import QUIET, ROLES, biased_table
 from fairmaxent.cli.config import config_keys
 from fairmaxent.files.write import write_table
 
+pytestmark = pytest.mark.more
+
 FILES = int(os.environ.get("FUZZ_FILES", "112"))
 CONFIGS = int(os.environ.get("FUZZ_CONFIGS", "30"))
 FORMATS = ("csv", "tsv", "csv.gz", "parquet", "arrow", "jsonl", "xlsx")

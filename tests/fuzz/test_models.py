@@ -25,6 +25,8 @@ from modelfiles import array_bytes, members_of, sealed
 from quiet import DOMAIN, Seeded, people
 from tables import EQUAL_PROBABILITIES
 
+pytestmark = pytest.mark.more
+
 MUTANTS = int(os.environ.get("FUZZ_MODELS", "66"))
 KINDS = {
     "polars": {},

@@ -90,6 +90,7 @@ def groupings_of(columns):
         yield from combinations(columns, size)
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("columns", [LAW, [*LAW, "veteran"]], ids=["two", "three"])
 @pytest.mark.parametrize("seed", range(30))
 def test_an_audit_equals_pandas(seed, columns):
@@ -175,6 +176,7 @@ def filed(tmp_path_factory):
     return table, {name: folder / f"{name}.md" for name in words}
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("name", ["decisions", "scores", "both"])
 def test_an_audit_is_made_again_from_its_table(filed, name):
     table, paths = filed
@@ -183,6 +185,7 @@ def test_an_audit_is_made_again_from_its_table(filed, name):
     assert verify_audit(paths[name], table).differences == ()
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("changes", [10, pytest.param(200, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ["decisions", "scores", "both"])
 def test_forged_audits_are_found(filed, name, changes, tmp_path):
@@ -199,7 +202,8 @@ def test_forged_audits_are_found(filed, name, changes, tmp_path):
         assert found.differences
 
 
-@pytest.mark.parametrize("changes", [100, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.some(1)
+@pytest.mark.parametrize("changes", [20, pytest.param(1000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ["decisions", "scores", "both"])
 def test_a_changed_head_is_no_bug(filed, name, changes, tmp_path):
     """What an audit states of itself is read before anything is counted."""

@@ -93,6 +93,7 @@ def test_the_answer(table, options, answer):
     assert ("one group only" in str(raised.value)) == (table["sex"].n_unique() == 1)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("weight", [None, "weight"])
 @pytest.mark.parametrize("within", [None, "race", {"race": ["Black", "White"]}])
 def test_rates_of_counted_rows_are_those_of_the_rows(weight, within):
@@ -147,6 +148,7 @@ def checks_in(text):
     ]
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     "seeds",
     [range(50), pytest.param(range(1000, 11_000), marks=pytest.mark.slow)],
@@ -269,6 +271,7 @@ def test_no_worse_than_before_is_seldom_failed_by_chance():
     )
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("first", "second"), [(36, 50), (47, 50), (21, 30), (76, 90), (50, 50)]
 )
@@ -399,6 +402,7 @@ def test_a_type_that_an_engine_lacks_is_no_bug(tmp_path):
         check(tmp_path / "wide.parquet", **asked)
 
 
+@pytest.mark.more
 def test_the_files_to_copy_work(tmp_path, monkeypatch):
     for name in ("gate/pyproject.toml", "census.csv"):
         (tmp_path / Path(name).name).write_bytes((pages.DOCS / name).read_bytes())

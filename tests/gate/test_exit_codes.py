@@ -201,6 +201,7 @@ UNDECIDABLE = [
 JUNIT_CASES = ("testcase", "testcase/failure", "testcase/error")
 
 
+@pytest.mark.some(12)
 @pytest.mark.parametrize("typed", UNDECIDABLE)
 def test_what_nobody_can_tell_ends_with_3(there, typed):
     done = clifiles.run("check", *typed.split(), code=3)
@@ -252,6 +253,7 @@ def there(folder, monkeypatch):
     monkeypatch.chdir(folder)
 
 
+@pytest.mark.some(20)
 @pytest.mark.parametrize("typed", WRONG)
 def test_a_wrong_call_ends_with_2(there, typed):
     done = clifiles.run("check", *typed.split(), code=2)
@@ -365,6 +367,7 @@ def test_junit_counts_what_its_suites_hold(there):
     }
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("before", "after"),
     [

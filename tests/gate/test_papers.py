@@ -197,6 +197,7 @@ def compared(fit, text, folder):
         return None
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("about", PAPERS)
 def test_an_untouched_document_is_made_again(about, papers, tmp_path):
     fit, text = papers[about]
@@ -213,6 +214,7 @@ def test_an_untouched_document_is_made_again(about, papers, tmp_path):
     assert found.unwritten == len(questions) + in_head
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("changes", [6, pytest.param(200, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("about", PAPERS)
 def test_forged_documents_are_found(about, changes, papers, tmp_path):
@@ -223,6 +225,7 @@ def test_forged_documents_are_found(about, changes, papers, tmp_path):
         assert found is None or found.differences
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("changes", [40, pytest.param(400, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", ABOUT_FITS)
 def test_a_changed_head_is_no_bug(kind, changes, papers, tmp_path):

@@ -64,6 +64,7 @@ def measured(kind, table, columns, **how):
     return found.value, found.interval
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("weight", [None, "w"])
 @pytest.mark.parametrize("groups", ["each", "joint"])
 @pytest.mark.parametrize("seed", range(5))
@@ -303,6 +304,7 @@ def failing_rates(kind, limit, size, rates):
     return chance
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("kind", "limit", "size", "rates"),
     [
@@ -335,6 +337,7 @@ def failing(size, share):
     return chance
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("size", [60, pytest.param(600, marks=pytest.mark.slow)])
 def test_sizes_on_their_limit_seldom_fail(size):
     """Shares of 4/9 and 5/9 are exactly on it; those of 1/4 and 3/4 are found."""
@@ -365,6 +368,7 @@ NEEDING = {
 STRATA = [(sex, y, n) for sex, n in (("F", 30), ("M", 450)) for y in ("yes", "not yes")]
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("kind", "tables"),
     [
@@ -434,6 +438,7 @@ def hired(**counts):
 HIRED = {"outcome": "hired", "protected": "sex", "favourable": "yes"}
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize(
     ("now", "before", "answer"),
     [

@@ -38,6 +38,7 @@ SLOW = (
 )
 
 
+@pytest.mark.some(8)
 @pytest.mark.parametrize(
     "name",
     [

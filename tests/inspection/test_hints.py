@@ -125,6 +125,7 @@ def test_an_outcome_of_many_numbers_can_be_cut():
     assert hint.columns == ("wage",)
 
 
+@pytest.mark.more
 def test_weights_are_asked_about_and_then_named():
     frame = datasets.load("adult", library="polars").frame
     for weight, said in (

@@ -36,6 +36,7 @@ def good_levels(name, *levels):
     return [one.value for one in proposed], {one.confidence for one in proposed}
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("name", ["adult", "german", "compas"])
 def test_the_roles_of_well_known_tables_are_proposed(name):
     """Against the roles that the data sets declare."""
@@ -135,6 +136,7 @@ Płeć, Grupa wiekowa, Zatrudniony, Zwolniony, tak, nie
 Gênero, Faixa etária, Contratada, inadimplência, sim, não"""
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("words", LANGUAGES.strip().splitlines())
 def test_roles_are_known_in_eight_languages(words):
     sex, group, good, bad, yes, no = words.split(", ")
@@ -201,6 +203,7 @@ def test_ages_and_many_countries_need_a_decision_first():
     assert len(candidates["age"].edges) == 4
 
 
+@pytest.mark.more
 def test_what_is_given_is_not_proposed():
     frame = datasets.load("adult", library="polars").frame
     look = inspect(frame, "income", "sex", favourable="<=50K")

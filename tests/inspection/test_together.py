@@ -57,6 +57,7 @@ def alarms(seed, tables):
     return alarming
 
 
+@pytest.mark.more
 def test_few_fair_tables_alarm():
     """Each column on its own alarmed in about 14 of 100."""
     assert alarms(1, 100) <= 5 + 2 * np.sqrt(100 * 0.05 * 0.95)

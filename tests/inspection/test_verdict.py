@@ -115,6 +115,7 @@ def test_what_is_said_of_chance(counts, said):
     assert re.search(said, verdict(counts).headline)
 
 
+@pytest.mark.more
 def test_equal_rates_are_called_unlikely_to_be_chance_in_one_table_of_twenty():
     rng = np.random.default_rng(8)
     sizes = {"a": 200, "b": 150, "c": 60, "tiny": 6}

@@ -185,6 +185,7 @@ def test_the_command_compares_within_and_repeats_it(tmp_path, monkeypatch):
     assert "--within stratum" in shown.split("Next:")[1]
 
 
+@pytest.mark.more
 def test_a_config_file_keeps_the_strata(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     frame = people(BERKELEY)
@@ -237,6 +238,7 @@ def covered(rng, strata, ratio, runs):
     return held / runs
 
 
+@pytest.mark.more
 def test_the_interval_covers():
     assert covered(np.random.default_rng(4), strata=6, ratio=0.7, runs=100) >= 0.9
 

@@ -22,6 +22,7 @@ def random_dual(seed: int, strength: float) -> Dual:
     return Dual(prior, features, features.mean(levels))
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("strength", [0.01, 0.1, 1.0])
 def test_at_most_the_last_step_reuses_a_hessian(monkeypatch, strength):
     hessian, taken, saved = Point.hessian, [], 0

@@ -71,6 +71,7 @@ def _check_optimum(prior, features, levels, solution, *, atol=1e-9):
     return p
 
 
+@pytest.mark.some(9)
 @pytest.mark.parametrize(
     "first",
     [0, *(pytest.param(first, marks=pytest.mark.slow) for first in (100, 200, 300))],
@@ -97,6 +98,7 @@ def test_newton_finds_the_enumerated_optimum(kind, mode, first):
         )
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_other_solvers_agree(kind, mode):

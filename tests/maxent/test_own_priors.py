@@ -32,6 +32,7 @@ def small(**fields):
 # ---------------------------------------------------------------- conformance
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_our_own_priors_conform(kind):
     for seed in range(3):

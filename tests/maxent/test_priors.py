@@ -23,6 +23,7 @@ def _evidence(rng, blocks) -> np.ndarray:
     )
 
 
+@pytest.mark.some(9)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("with_evidence", [False, True], ids=["free", "evidence"])
 def test_tilt_equals_enumeration(kind, with_evidence):
@@ -42,6 +43,7 @@ def test_tilt_equals_enumeration(kind, with_evidence):
         )
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_joint_tables_equal_enumeration(kind):
     for rng, prior, blocks, potentials in _problems(kind, 40):
@@ -65,6 +67,7 @@ def test_joint_tables_equal_enumeration(kind):
             )
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_log_probability_equals_definition_and_sums_to_one(kind):
     for _, prior, blocks, _ in _problems(kind, 30):
@@ -74,6 +77,7 @@ def test_log_probability_equals_definition_and_sums_to_one(kind):
         assert prior.log_floor() <= np.log(q[q > 0].min()) + 1e-12
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_multipliers_of_norm_700_stay_finite_and_right(kind):
     for rng, prior, blocks, _ in _problems(kind, 20):

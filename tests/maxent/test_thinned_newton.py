@@ -112,6 +112,7 @@ def test_thinned_rows_have_nearly_the_same_levels_and_pairs():
     assert mixture.thinned(100).rows == 100
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("share", [0.0, 0.4])
 @pytest.mark.parametrize("refresh", [1, 7, 1000])
 @pytest.mark.parametrize("kept", [300, 3000])
@@ -141,6 +142,7 @@ def test_a_feature_that_no_thinned_row_has_is_met_all_the_same():
     assert ThinnedNewton(rows=60, refresh=50).solve(dual).residual < 1e-9
 
 
+@pytest.mark.more
 def test_the_solver_is_chosen_by_the_size_of_the_problem():
     few = dependent_rows(8, 2000)
     levels, features = target_of(few, 9)
@@ -183,6 +185,7 @@ def test_preconditioning_inverts_the_covariance_of_independent_blocks(seed):
     np.testing.assert_allclose(found, vector, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.more
 def test_columns_that_nearly_repeat_each_other_are_met():
     """One column for each category beside its number: what a thinned Hessian says of
     these is wrong at the end.

@@ -144,6 +144,7 @@ def test_probabilities_that_say_nothing_add_a_variance_that_is_widened_like_stud
     assert added == pytest.approx(alone * (8 + 1) / (8 - 2))  # eight degrees of freedom
 
 
+@pytest.mark.more
 def test_chance_alone_makes_the_error_that_is_stated():
     rng = np.random.default_rng(3)
     errors, stated = [], []
@@ -159,6 +160,7 @@ def test_chance_alone_makes_the_error_that_is_stated():
     )
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("shift", [(0.0, 0.0, 0.0), (0.05, 0.0, -0.05)])
 def test_the_interval_of_the_gap_covers(shift):
     rng = np.random.default_rng(4)

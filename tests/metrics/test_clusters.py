@@ -179,6 +179,7 @@ def test_copies_of_people_tell_nothing_new():
     assert many.interval == pytest.approx(few.interval, abs=0.02)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("design", ["within", "across", "mixed"])
 def test_nobody_tells_more_for_being_in_a_cluster(design):
     rng = np.random.default_rng(4)
@@ -344,6 +345,7 @@ CELLS = list(
 )
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("design", ["within", "across", "mixed"])
 def test_intervals_cover(design):
     """Without clusters, 85 % of those within."""

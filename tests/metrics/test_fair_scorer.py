@@ -135,6 +135,7 @@ def _pipeline():
     )
 
 
+@pytest.mark.more
 def test_a_search_chooses_the_fair_model(people):
     choices = {"fairmaxent__statistical_rate": [None, 1.0]}
     by_accuracy = GridSearchCV(_pipeline(), choices, cv=3).fit(*people)

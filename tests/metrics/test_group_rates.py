@@ -91,6 +91,7 @@ def test_rates_count_missing_as_a_group_and_name_the_worst_pair(library):
     assert str(rate).endswith(": age, new against old for outcome yes")
 
 
+@pytest.mark.more
 def test_means_of_probabilities_vary_less_than_labels_and_are_widened_in_small_groups():
     rng = np.random.default_rng(8)
     hits = {20: 0, 400: 0}

@@ -82,6 +82,7 @@ def test_weights_by_outcome_change_only_the_scale_and_may_be_those_of_other_grou
     np.testing.assert_allclose(counted([0, 0], 10, (4.0, 1.0)).weight_ratio, 1.0)
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("confidence", [0.8, 0.95, 0.99])
 @pytest.mark.parametrize("rows", [1, 3, 10, 40, 1000])
 def test_the_interval_of_a_share_lies_between_wilsons_and_the_exact_one(
@@ -193,6 +194,7 @@ def test_more_groups_widen_the_interval_and_the_other_of_two_outcomes_does_not()
     )
 
 
+@pytest.mark.more
 def test_of_many_groups_those_that_cannot_set_an_end_are_left_out(monkeypatch):
     rng = np.random.default_rng(3)
     rows = rng.integers(5, 500, 150)
@@ -280,6 +282,7 @@ def test_the_metrics_have_the_intervals_of_their_counts():
     )
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("weights", WEIGHTS.values())
 @pytest.mark.parametrize(
     ("rows", "rates"),
@@ -315,6 +318,7 @@ def test_a_ratio_is_covered_over_all_samples_there_are(rows, rates, weights):
         assert coverage <= MOST
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("metric", SIMULATIONS)
 def test_small_groups_with_weights_are_covered(metric):
     for weights in ((10.0, 1.0), (1.0, 10.0)):
@@ -331,6 +335,7 @@ def test_small_groups_with_weights_are_covered(metric):
 EVEN = [((0.2, 0.3, 0.3, 0.35, 0.4), (200,) * 5), ((0.2, 0.2, 0.4, 0.4), (60,) * 4)]
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("rates", "rows"), [((0.3,) * 5, (20, 50, 200, 500, 1000)), *EVEN]
 )
@@ -342,6 +347,7 @@ def test_the_smallest_of_many_ratios_is_covered(rates, rows):
     assert ((low <= smallest + 1e-9) & (smallest - 1e-9 <= high)).mean() >= LEAST
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     "shares", [(0.5, 0.5), (0.2,) * 5, (0.05, 0.2, 0.25, 0.25, 0.25)]
 )
@@ -357,6 +363,7 @@ def test_the_smallest_of_many_shares_is_covered(shares):
     assert ((low <= smallest + 1e-9) & (smallest - 1e-9 <= high)).mean() >= LEAST
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("metric", SIMULATIONS)
 def test_groups_whose_weights_vary_from_row_to_row_are_covered(metric):
     """Few rows do not show the spread of their weights, so misses used to be frequent,
@@ -371,6 +378,7 @@ def test_groups_whose_weights_vary_from_row_to_row_are_covered(metric):
     assert covered.width <= covered.exact_width, covered
 
 
+@pytest.mark.more
 def test_many_small_groups_are_covered_at_least_as_often_as_stated():
     """With eight groups nearly always; the interval is narrower than what exact
     intervals of all groups allow.

@@ -104,6 +104,7 @@ def test_probabilities_count_above_the_threshold():
     assert [group.rate for group in low.false_positive.groups] == [0.5, 0.5]
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("weight", [None, "w"])
 def test_the_values_are_fairlearns(weight):
     frame = predicted_frame(1)
@@ -170,6 +171,7 @@ def test_several_outcomes_are_compared_each_on_its_own():
         assert together.difference == max(odds.difference for odds in alone)
 
 
+@pytest.mark.more
 @given(
     st.lists(
         st.tuples(st.sampled_from("abc"), st.booleans(), st.booleans()),
@@ -199,6 +201,7 @@ def test_any_table_has_a_rate_or_a_reason(rows):
     assert rate.interval[0] <= rate.value <= rate.interval[1]
 
 
+@pytest.mark.more
 def test_the_interval_of_equalised_odds_covers():
     rng = np.random.default_rng(4)
     true, false = np.array([0.8, 0.7, 0.75]), np.array([0.2, 0.3, 0.25])

@@ -40,6 +40,7 @@ def values(held_out):
     }
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("outcomes", "favourable", "threshold"),
     [(2, (1,), 0.5), (2, (1,), 0.3), (2, (0, 1), 0.5), (4, (1, 3), 0.5)],
@@ -293,6 +294,7 @@ MEASURED = [
 ]
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("spread", [0.0, 0.1])
 def test_ranges_hold_what_is_measured_on_new_people(spread):
     """New people, as many as a fold, and a new model: the score is in the range 95

@@ -61,6 +61,7 @@ def worst(rates):
     return min(ratios)
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("within", [["department"], ["department", "year"]])
 def test_the_statistical_rate_is_that_of_the_worst_stratum(seed, within):
@@ -82,6 +83,7 @@ def test_the_statistical_rate_is_that_of_the_worst_stratum(seed, within):
     assert rate.interval[0] <= rate.value <= rate.interval[1]
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("seed", range(5))
 def test_joint_groups_every_level_and_shares(seed):
     frame = people(seed, 2000)

@@ -39,6 +39,7 @@ def real_fit(name, protected, C=0.5, theta="w", solver="newton"):
     return paper.fit(data.frame, **roles, C=C, theta=theta, solver=solver)
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize(
     (
         "name",
@@ -167,6 +168,7 @@ def test_lemma_4_2_on_real_data(name, protected, theta):
     assert fit.certificate.multiplier_norm <= fit.certificate.multiplier_bound
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("protected", ["sex", "race"])
 def test_theorem_d_1_on_real_data(protected):
     fit = real_fit("small", protected, solver=BoxNewton(C=0.5))

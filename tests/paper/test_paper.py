@@ -172,6 +172,7 @@ def test_lemma_7_3_the_statistical_rate_of_a_convex_combination():
             assert q[y, 1] / q[y, 0] >= 1 - 1e-12
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize("tau", TAUS)
 @pytest.mark.parametrize("C", [0.0, *SHARES])
 def test_theorem_4_1_the_prior_has_statistical_rate_tau(C, tau):
@@ -366,6 +367,7 @@ def test_theorem_4_5_on_any_target():
     assert informative > times(100)  # many bounds are far from the trivial 0
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("theta", ["w", "b"])
 def test_theorem_4_5_in_the_certificate(theta):
     """Each y on its own, and the worst of them; the proof has C/(2|Y|) where the
@@ -404,6 +406,7 @@ def test_theorem_4_5_in_the_certificate(theta):
             assert certificate.bound == pytest.approx(max(0.0, expected), abs=1e-6)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("prior", "theta"), [("w", "d"), ("d", "d"), ("d", "b"), ("d", "w")]
 )

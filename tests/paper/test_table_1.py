@@ -154,6 +154,7 @@ def test_entire_domain_kamiran_calders_and_king_zeng_no(method, name):
     assert set(drawn.itertuples(index=False)) <= set(own.frame.itertuples(index=False))
 
 
+@pytest.mark.more
 def test_entire_domain_calmon_rows_that_are_not_in_the_data():
     """The tick: rows (x, y, z) come out that nobody had, and drawing finds them."""
     own = data("adult-small")
@@ -165,6 +166,7 @@ def test_entire_domain_calmon_rows_that_are_not_in_the_data():
     )
 
 
+@pytest.mark.more
 def test_entire_domain_calmon_reaches_it_without_using_it():
     """Less than the tick may suggest: the mapping has an unknown for every (x̂, ŷ),
     seen or not, but the least total variation is 0 here, so each (x̂, ŷ) keeps the
@@ -234,6 +236,7 @@ def test_succinct_kamiran_calders_and_king_zeng_yes(method):
     assert stored == [4, 4, 4, 4]
 
 
+@pytest.mark.more
 def test_succinct_calmon_no():
     """The mapping has a number for each seen row and each (x̂, ŷ): it doubles with
     every binary column.

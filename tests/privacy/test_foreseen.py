@@ -49,6 +49,7 @@ def simulated(frame, roles, privacy, runs):
         yield root.reshape(shape)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("rows", "protected", "privacy"),
     [
@@ -95,6 +96,7 @@ def test_it_follows_from_the_declaration_and_the_number_of_rows_alone():
     assert more.rate_ranges["sex"][0] < seen.rate_ranges["sex"][0] / 5
 
 
+@pytest.mark.more
 def test_the_columns_that_are_counted_are_those_of_the_fit():
     for epsilon in (0.3, 1.0, 8.0):
         privacy = Privacy(epsilon=epsilon)

@@ -159,6 +159,7 @@ def test_without_noise_the_model_has_the_tables_of_the_data(monkeypatch, hubs):
         np.testing.assert_allclose(tilted.joint(blocks), counts / 5000, atol=1e-6)
 
 
+@pytest.mark.more
 def test_more_budget_means_less_error():
     roles, table = counted(people(5000))
     levels = (
@@ -222,6 +223,7 @@ def test_the_projection_is_the_closest_point_of_the_simplex():
         assert ours.sum() == pytest.approx(10)
 
 
+@pytest.mark.more
 def test_two_measurements_of_a_column_are_combined_by_their_variances():
     """Generalised least squares: without negative counts or shrinking, the column is
     the best linear estimate.

@@ -374,6 +374,7 @@ def compare(seed, rows, folder):
     return outcomes
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     "seed",
     [0, 1, 2, 3, *(pytest.param(n, marks=pytest.mark.slow) for n in range(100, 150))],
@@ -389,6 +390,7 @@ def _no_cluster():
         yield
 
 
+@pytest.mark.some(2)
 @pytest.mark.usefixtures("_no_cluster")
 @pytest.mark.parametrize("engine", ["polars", "duckdb", "dask.dataframe"])
 @pytest.mark.parametrize("undeclared", ["missing", "drop"])

@@ -229,6 +229,7 @@ def marked(seed):
     return polars.concat(frames)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_no_exact_count_and_no_value_of_a_row_is_in_anything_that_leaves(
     noise, tmp_path, seed
@@ -281,6 +282,7 @@ def test_no_exact_count_and_no_value_of_a_row_is_in_anything_that_leaves(
     assert not any(f"{age:.6f}" in words for age in frame["age"].head(2000).to_list())
 
 
+@pytest.mark.more
 def test_the_search_would_find_them_in_a_fit_without_noise(noise, tmp_path):
     """The test above can fail: without noise, the counts are there."""
     noise(Silence)
@@ -397,6 +399,7 @@ def test_what_needs_the_rows_is_refused(noise, tmp_path, monkeypatch, ask, why):
         ask(private())
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize(
     "make",
     [lambda t: t, lambda t: t.to_pandas(), lambda t: t.to_arrow(), lambda t: t.lazy()],
@@ -493,6 +496,7 @@ def test_numbers_beyond_the_edges_count_in_the_outermost_bins(noise, kind):
     )
 
 
+@pytest.mark.more
 def test_noise_that_hides_the_groups_is_said_so(noise):
     reasons = set()
     for seed in range(40):
@@ -515,6 +519,7 @@ def test_noise_that_hides_the_groups_is_said_so(noise):
     assert {reason.partition("; ")[0] for reason in reasons} == expected
 
 
+@pytest.mark.more
 def test_ranges_are_those_of_the_noise(noise):
     exact, inside = (
         people()
@@ -540,6 +545,7 @@ def test_ranges_are_those_of_the_noise(noise):
     assert fit.summary()["rate_before_low"].is_nan().all()
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     ("declared", "columns"),
     [

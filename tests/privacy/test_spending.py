@@ -67,6 +67,7 @@ def random_run(rng):
     return Privacy(epsilon=epsilon, delta=delta, rows_per_person=rows)
 
 
+@pytest.mark.more
 def test_what_is_spent_and_what_is_left_are_what_an_independent_accountant_says(
     path, monkeypatch
 ):

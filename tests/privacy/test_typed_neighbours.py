@@ -370,6 +370,7 @@ def compare(route, number, mode, folder):
     return "counted" if changes == {1.0} else "left out"
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize(
     ("numbers", "modes"),
@@ -399,6 +400,7 @@ def test_what_fails_in_a_file_is_refused_without_its_words(recording, monkeypatc
     assert "37,5" not in problem
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     "numbers",
     [range(4, len(ODD), 15), pytest.param(range(len(ODD)), marks=pytest.mark.slow)],

@@ -241,6 +241,7 @@ def collected(lazy):
     raise TypeError(type(lazy))
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("weight", [None, "design"])
 def test_lazy_frames_are_raked_where_they_are(weight):
     usual = fairmaxent.rake(FRAME, MARGINS, weight=weight, bounds=(0.2, 6))

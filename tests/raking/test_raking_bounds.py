@@ -47,6 +47,7 @@ def test_margins_and_bounds_hold_together_in_a_thousand_problems(tight):
         check(raking_problems.feasible(seed, tight=tight))
 
 
+@pytest.mark.some(8)
 @pytest.mark.parametrize("tight", [False, True])
 @pytest.mark.parametrize("seed", range(15))
 def test_weights_within_bounds_are_the_closest(seed, tight):
@@ -76,6 +77,7 @@ def test_weights_within_bounds_are_the_closest(seed, tight):
     assert program.status == 0
 
 
+@pytest.mark.more
 def test_cells_that_must_be_at_a_bound_are_fixed_there(monkeypatch):
     """If Newton's method fails although weights exist, a linear program says which
     cells have no choice.
@@ -129,6 +131,7 @@ def test_bounds_may_have_one_side():
     )
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("seed", range(10))
 def test_many_levels_are_raked_without_a_hessian(seed, monkeypatch):
     problem = raking_problems.feasible(seed)

@@ -53,6 +53,7 @@ def check(problem):
     return len(named)
 
 
+@pytest.mark.more
 def test_the_smallest_set_is_named_which_may_have_up_to_four_margins():
     sizes = [check(raking_problems.infeasible(seed)) for seed in range(16)]
     assert {0, 1, 2} <= set(sizes)
@@ -128,6 +129,7 @@ def room_for_improvement(problem, shares):
     return gradient @ (shares - best)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("seed", range(12))
 def test_relaxed_margins_come_as_close_as_possible(seed):
     problem = raking_problems.infeasible(seed)
@@ -178,6 +180,7 @@ def test_the_bounds_are_named_where_they_are_in_the_way():
         )
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("bounds", [(1e-4, 1000), (0.2, 3), (None, 50)])
 def test_bounds_are_not_blamed_for_margins_that_contradict_each_other(bounds):
     """Nor is a margin called missed that holds, in the certificate and the refusal."""
@@ -193,6 +196,7 @@ def test_bounds_are_not_blamed_for_margins_that_contradict_each_other(bounds):
     assert "bounds" not in str(caught.value)
 
 
+@pytest.mark.more
 def test_bounds_are_blamed_for_a_margin_beside_those_that_contradict_each_other():
     margins = MARGINS | {"age": {"y": 0.1, "o": 0.9}}
     conflict = "margins contradict each other: sex, job"
@@ -213,6 +217,7 @@ def test_a_level_that_no_row_has_is_named_as_the_cause():
     assert certificate.conflict == "no row with weight has sex = X"
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("seed", range(12))
 def test_the_cause_when_removed_makes_it_possible(seed):
     problem = raking_problems.infeasible(seed)
@@ -228,6 +233,7 @@ def test_the_cause_when_removed_makes_it_possible(seed):
     assert possible == (certificate.conflict == "the bounds do not allow all margins")
 
 
+@pytest.mark.more
 def test_replicates_that_were_replaced_name_the_bounds_and_the_bias():
     rng = np.random.default_rng(0)
     frame = pl.DataFrame({"sex": rng.choice(["F", "M"], 60, p=[0.4, 0.6])})

@@ -218,6 +218,7 @@ def test_the_sound_one_is_accepted():
     assert fit.certificate.decisions.student == "Sound"
 
 
+@pytest.mark.some(10)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", BROKEN)
 @pytest.mark.parametrize("door", ["model", "estimate"])
@@ -235,6 +236,7 @@ def test_a_broken_model_is_refused_in_our_words(name, door):
         assert not isinstance(raised, InputError)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("method", "after", "training"), [("fit", 6, 7), ("predict_proba", 13, 7)]
 )
@@ -262,6 +264,7 @@ def test_the_keyboard_is_nobodys_mistake():
         )
 
 
+@pytest.mark.more
 def test_a_model_that_changes_the_rows_it_is_given_changes_nobody_elses():
     def scribble(self, frame, labels, sample_weight=None):
         Sound.fit(self, frame, labels, sample_weight)
@@ -280,6 +283,7 @@ def test_a_model_that_changes_the_rows_it_is_given_changes_nobody_elses():
     pd.testing.assert_frame_equal(fit.weigh(frame), sound.weigh(frame))
 
 
+@pytest.mark.more
 def test_classes_in_another_order_and_rounded_probabilities_are_understood():
     def turn(model):
         model.classes_ = model.classes_[::-1]

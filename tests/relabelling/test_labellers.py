@@ -284,6 +284,7 @@ def test_a_classifier_learns_each_person_with_each_outcome_by_weight():
     )
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     "model",
     [None, LogisticRegression(max_iter=2000), "tree"],
@@ -412,6 +413,7 @@ def test_boosting_knows_which_columns_are_categories(monkeypatch):
     assert models[0].categorical_features == [True, False, False, True]
 
 
+@pytest.mark.more
 def test_the_last_digits_of_the_weights_change_no_rule_of_a_boosting():
     """They differ between kinds of machines, and so would the labels."""
     rng = np.random.default_rng(8)

@@ -389,6 +389,7 @@ def test_a_small_group_that_few_can_tell_is_found():
     np.testing.assert_allclose(task.shares(decided), 0.5, atol=0.06)
 
 
+@pytest.mark.more
 def test_the_most_accurate_share_is_that_of_a_rule_without_the_group():
     """Ten of 40 are good and have the highest chances: a quarter is decided for."""
     good = np.arange(40) >= 30

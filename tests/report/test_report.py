@@ -308,6 +308,7 @@ def test_another_table_is_refused(fit, frame, change):
         build_report(fit, data=other, trade_off=False)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("weight", [None, "w"])
 def test_trade_off_points_are_fits_of_the_same_table(weight):
     frame = plain_frame()
@@ -341,6 +342,7 @@ def test_trade_off_points_are_fits_of_the_same_table(weight):
         )
 
 
+@pytest.mark.more
 def test_rates_by_column_are_varied_where_they_were_asked_for(frame):
     options = {"protected": ["z0", "z1"], "representation_rate": None}
     fit = fairmaxent.debias(
@@ -363,6 +365,7 @@ def test_rates_by_column_are_varied_where_they_were_asked_for(frame):
     assert found.distance == pytest.approx(least.certificate.distance["from_data"])
 
 
+@pytest.mark.more
 def test_a_point_that_cannot_be_reached_says_why():
     frame = plain_frame()
     frame.loc[frame["sex"] == "f", "y"] = "no"
@@ -385,6 +388,7 @@ def test_a_large_table_has_no_trade_off(fit, monkeypatch, limit):
     assert "the table is large" in found.skipped
 
 
+@pytest.mark.more
 def test_the_papers_configurations_have_a_report():
     frame = plain_frame()
     fit = fairmaxent.paper.fit(frame, outcome="y", protected="sex", tau=0.9)
@@ -434,6 +438,7 @@ def test_every_wish_is_a_sentence_and_design_weights_count_before():
     assert "Rows are weighted by the design weights in w." in report.wishes
 
 
+@pytest.mark.more
 def test_a_stored_fit_has_the_same_report(fit, frame, tmp_path):
     fit.save(tmp_path / "fit.fme")
     loaded = fairmaxent.load(tmp_path / "fit.fme")
@@ -443,6 +448,7 @@ def test_a_stored_fit_has_the_same_report(fit, frame, tmp_path):
     assert found.to_dict() == expected.to_dict()
 
 
+@pytest.mark.more
 def test_every_kind_of_column_and_library():
     found = []
     for make in TABLES.values():
@@ -487,6 +493,7 @@ def test_the_map_has_no_columns_of_very_many_levels(tmp_path):
     assert "or that have more than 1,000 levels, are left out" in html_report(report)
 
 
+@pytest.mark.more
 def test_the_map_of_a_wide_table_keeps_what_tells_most():
     rng = np.random.default_rng(0)
     frame = plain_frame()

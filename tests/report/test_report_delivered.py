@@ -62,6 +62,7 @@ def test_many_rows_by_quota_meet_the_rates_but_for_rounding(fit):
     assert "fall short" not in markdown_report(report)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_groups_of_three_columns_are_within_one_row_and_the_report_says_what_that_makes(
     seed,
@@ -289,6 +290,7 @@ def run(call, frame):
     return space
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_the_call_repeats_how_columns_were_read_and_rows_were_drawn(frame, library):
     table = frame.assign(id=range(500), w=np.linspace(0.5, 1.5, 500))
@@ -409,6 +411,7 @@ def test_copies_are_counted_in_the_delivered_rows():
     assert costs.worst_cell.after == pytest.approx(inside[1].mean())
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(("seed", "model"), [(1, EQUAL_PROBABILITIES), (2, None)])
 def test_a_relabelled_copy_may_have_any_outcome_and_old_rows_count_once_more(
     seed, model

@@ -33,6 +33,7 @@ def report():
     return build_report(fitted(), data=TABLE, trade_off=False, evaluate=True)
 
 
+@pytest.mark.more
 def test_a_fifth_is_set_aside_and_the_rest_judged(report):
     """The same by hand."""
     order = np.random.default_rng(refits._STREAM).permutation(len(TABLE))
@@ -59,6 +60,7 @@ def test_every_form_has_the_verdict_and_the_tables(report):
         assert "Do not rely on this distance" in text
 
 
+@pytest.mark.more
 def test_weights_and_identifiers_are_no_columns_to_compare():
     rng = np.random.default_rng(0)
     table = TABLE.to_pandas().assign(
@@ -90,6 +92,7 @@ def test_why_nothing_was_judged_and_what_cannot_be_asked_for(tmp_path):
         build_report(fitted(), trade_off=False, evaluate=True)
 
 
+@pytest.mark.more
 def test_on_the_command_line(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     TABLE.write_csv("data.csv")

@@ -147,6 +147,7 @@ def test_each_group_has_its_shares_and_its_outcome_before_and_after():
     )
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("groups", ["joint", "each"])
 def test_the_largest_groups_of_every_protected_column_are_drawn_and_the_appendix_has_all(
     groups,
@@ -258,6 +259,7 @@ def test_without_an_estimate_it_says_how_to_get_one_and_with_one_what_is_expecte
     assert model.table.rows[1][2].startswith(f"{rate:.4f} (")
 
 
+@pytest.mark.more
 def test_many_rates_groups_and_long_names_are_cut_and_the_appendix_has_them():
     rng = np.random.default_rng(0)
     long = "a_rather_long_name_of_a_column_as_surveys_have_them_"
@@ -352,6 +354,7 @@ def digest(name):
     return hashlib.sha256(Path(name).read_bytes()).hexdigest()
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("form", "mode"), [("csv", "rows"), ("parquet", "weights"), ("csv", "top-up")]
 )
@@ -388,6 +391,7 @@ def test_the_report_has_the_digests_of_what_was_read_and_written(folder, form, m
     assert Path("later.md").read_text().replace("\\", "") == later
 
 
+@pytest.mark.more
 def test_a_table_on_stdout_has_no_digest_and_comes_last(folder, monkeypatch):
     result = run("debias", "data.csv", *FAVOURED, "-o", "-", "--report", "report.json")
     record = json.loads(Path("report.json").read_text())
@@ -404,6 +408,7 @@ def test_a_table_on_stdout_has_no_digest_and_comes_last(folder, monkeypatch):
     assert failed.stdout == ""
 
 
+@pytest.mark.more
 def test_title_author_and_purpose_are_options_and_keys_of_a_config_file(folder):
     (folder / "options.toml").write_text(
         'title = "From the file"\nauthor = "A"\npurpose = "P"\n'

@@ -225,6 +225,7 @@ def test_json_holds_everything(report):
     )
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("suffix", [".html", ".md", ".json"])
 def test_the_same_arguments_give_the_same_bytes(fit, tmp_path, suffix):
     first, second = tmp_path / f"first{suffix}", tmp_path / f"second{suffix}"
@@ -265,6 +266,7 @@ def test_a_place_that_cannot_be_written_is_refused_and_a_command_of_bytes_that_a
     )
 
 
+@pytest.mark.more
 def test_a_wide_table_and_long_columns_are_cut():
     rng = np.random.default_rng(1)
     rows = 300

@@ -117,6 +117,7 @@ DOORS = {
 }
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("door", DOORS, ids=lambda door: door.where)
 def test_options_are_spelled_as_readers_know_them_and_not_otherwise(fit, table, door):
     record, text = shown(fit, table, door)

@@ -58,6 +58,7 @@ def estimating(fit, estimate):
     return replace(fit, certificate=replace(fit.certificate, estimate=estimate))
 
 
+@pytest.mark.more
 def test_every_form_has_every_number(report, relabelled):
     known = relabelled.certificate.estimate
     numbers = [known.after.accuracy, known.after.auc, known.before.auc]
@@ -136,6 +137,7 @@ def test_weights_by_outcome_are_counted_as_the_weighed_table_counts_them(
         weighted_table(relabelled, np.ones(relabelled.table.size))
 
 
+@pytest.mark.more
 def test_the_rates_of_relabelled_weights_are_met_and_the_call_repeats_them(
     report, table, relabelled
 ):
@@ -152,6 +154,7 @@ def test_the_rates_of_relabelled_weights_are_met_and_the_call_repeats_them(
     assert scope["fit"].certificate.estimate == relabelled.certificate.estimate
 
 
+@pytest.mark.more
 def test_every_form_has_each_rate_and_share_with_its_interval_and_no_model_is_trained_again(
     monkeypatch,
 ):

@@ -59,6 +59,7 @@ def _refused(*_, **__):
     raise AssertionError("the table was read whole")
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("mode", ["rows", "weights", "top-up"])
 def test_the_report_is_that_of_the_table_in_memory(mode, monkeypatch):
     options = [
@@ -103,6 +104,7 @@ def assert_same_costs(ours, twin, mode):
         assert one == pytest.approx(other)
 
 
+@pytest.mark.more
 def test_a_report_without_an_output_and_one_on_a_saved_model_draw_in_batches(
     monkeypatch,
 ):
@@ -125,6 +127,7 @@ def test_a_report_without_an_output_and_one_on_a_saved_model_draw_in_batches(
     assert "for comparison" not in text
 
 
+@pytest.mark.more
 def test_rows_in_batches_are_all_counted_and_the_first_are_looked_at():
     fit = debias(table(), "income", "sex", random_state=0)
     drawn = DrawnBatches(fit)
@@ -155,6 +158,7 @@ def test_another_table_is_refused():
         build_report(fit, data=table().drop("job").lazy())
 
 
+@pytest.mark.more
 def test_copies_are_looked_for_by_polars_alone():
     duckdb = pytest.importorskip("duckdb")
     relation = duckdb.from_arrow(table().to_arrow())

@@ -16,6 +16,8 @@ from fairmaxent.data.roles import Roles
 from reproduction import datasets
 from reproduction.calmon import Distortion, calmon
 
+pytestmark = pytest.mark.more
+
 # groups of each protected column, outcomes, ε, distortion, largest change
 PROGRAMS = [
     ((2,), 2, 0.0, 0.5, 2),

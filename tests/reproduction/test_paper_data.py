@@ -15,6 +15,8 @@ from fairmaxent.metrics import representation_rate, statistical_rate
 from realdata import lists
 from reproduction import datasets
 
+pytestmark = pytest.mark.more
+
 SHAPES = {"adult-small": (48842, 5), "compas-small": (5278, 6)}
 
 

@@ -8,6 +8,8 @@ import pytest
 import fairmaxent
 from reproduction import __main__, cells, reproduce
 
+pytestmark = pytest.mark.more
+
 BLOCK = ("compas-small", "sex")
 
 

@@ -26,6 +26,7 @@ def triples():
     return chosen
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     "part",
     [
