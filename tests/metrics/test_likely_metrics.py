@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairmaxent import Likely, debias, metrics
+from fairmaxent import Likely, debias, inspect, metrics
 from fairmaxent.errors import InputError
 
 GROUPS = ("a", "b", "c")
@@ -101,6 +101,27 @@ def test_the_rate_is_that_of_the_certificate(told_by):
     assert np.ptp(rate.interval) > np.ptp(before.interval)
     assert "if columns do:" in str(rate) or "if names do:" in str(rate)
     assert "whatever is assumed:" in str(rate)
+
+
+@pytest.mark.parametrize("told_by", ["names", "columns"])
+def test_a_look_a_summary_and_a_metric_have_one_interval(told_by):
+    frame = population().drop(columns="truth")
+    race = Likely("race", COLUMNS, told_by=told_by)
+    rate = metrics.statistical_rate(frame, "hired", race, **OFTEN)
+    (seen,) = inspect(frame, "hired", race, **OFTEN).likely.before
+    assert seen.interval == pytest.approx(rate.interval, rel=1e-9)
+    summary = debias(frame, "hired", race, **OFTEN).summary()
+    ends = summary[["rate_before_low", "rate_before_high"]].to_numpy()
+    assert ends == pytest.approx(np.array([one.interval for one in rate.groups]))
+
+
+def test_columns_beside_likely_groups_have_the_intervals_of_a_column():
+    frame = population().drop(columns="truth")
+    both = debias(frame, "hired", ["sex", NAMES], **OFTEN).summary()
+    alone = debias(frame, "hired", "sex", **OFTEN).summary()
+    own = both[both["column"] == "sex"].reset_index(drop=True)
+    for end in ("rate_before_low", "rate_before_high"):
+        assert own[end].to_numpy() == pytest.approx(alone[end].to_numpy())
 
 
 def test_decisions_of_people_with_an_outcome_are_compared():

@@ -435,6 +435,10 @@ class Measure:
         """
         return self.with_outcome(self.groups_compared(tables, grouping), grouping)
 
+    def having(self, table: Reals, grouping: Grouping) -> Reals:
+        """Such a table summed to outcomes × groups."""
+        return group_table(self.outcomes_compared(table, grouping), grouping)
+
     def with_outcome(self, tables: Reals, grouping: Grouping) -> Reals:
         """A table, or a stack of them, without rows whose outcome is not compared."""
         return self._without(tables, self.left_out, (outcome_axis(grouping),))

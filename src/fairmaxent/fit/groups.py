@@ -12,6 +12,7 @@ import numpy as np
 from fairmaxent.data import frames
 from fairmaxent.data.table import Reals, ratio
 from fairmaxent.errors import check_choice, cut
+from fairmaxent.fairness.likely import ends_of
 from fairmaxent.fairness.rates import (
     Grouping,
     Measure,
@@ -178,12 +179,13 @@ def _intervals(
 
     NaN where groups are not compared.
     """
-    compared = [
-        group_table(measure.outcomes_compared(table, axes), axes) for table in tables
-    ]
+    compared = [measure.having(table, axes) for table in tables]
     shape = (2, *compared[0].shape)
-    if fit.weighed is not None:
-        return fit.weighed.rate_ends(measure, axes, confidence)
+    if fit.weighed is not None and fit.weighed.split.axis in axes:
+        drawn = fit.weighed.before.like_these(measure, axes)
+        rates = ratio(drawn, drawn.sum(axis=1, keepdims=True))
+        is_there = compared[0].sum(axis=0) > 0
+        return np.where(is_there, ends_of(rates, confidence), np.nan)
 
     # the noise in its counts is no part of them: they would be far too short
     if fit.request.privacy is not None:

@@ -1,7 +1,7 @@
 """Groups that are probabilities, in a fit: people split, weighed, promised about."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -26,14 +26,11 @@ from fairmaxent.document.words import three_digits
 from fairmaxent.errors import InfeasibleError, Option, SolverError
 from fairmaxent.fairness.likely import (
     REFUTED,
-    Learned,
-    bounds,
-    contradiction,
     ends_of,
     likely_factors,
     ratio_bounds,
-    true_tables,
 )
+from fairmaxent.fairness.membership import Membership
 from fairmaxent.fairness.people import People
 from fairmaxent.fairness.rates import (
     Grouping,
@@ -44,7 +41,6 @@ from fairmaxent.fairness.rates import (
     rates_of_many,
 )
 
-_DRAWS = 400
 _ENOUGH = 0.95  # of the rate that is wanted, which more people would lead to
 _HALVINGS = 12  # of the way to a table that limited weights cannot reach
 _BELOW = 1 - 1e-9  # of a limit: a factor that is less is free
@@ -56,14 +52,13 @@ class Split:
 
     likely: Likely
     chances: Chances
-    people: People
-    learned: Learned
+    membership: Membership
     recorded: Roles  # of the columns that the table has
     roles: Roles  # the same, and the groups as a column
 
     @classmethod
     def of(cls, likely: Likely, data: Reading) -> "Split":
-        """Learn what outcomes tell about groups."""
+        """Sort the people of a table."""
         chances = data.chances
         assert chances is not None
         groups = likely.attribute(data.roles.domain.library, chances.shares)
@@ -80,8 +75,7 @@ class Split:
         return cls(
             likely=likely,
             chances=chances,
-            people=people,
-            learned=Learned.of(people),
+            membership=Membership(likely.told_by, people),
             recorded=data.roles,
             roles=data.roles.with_groups(groups),
         )
@@ -92,9 +86,9 @@ class Split:
         return len(self.roles.protected)
 
     @property
-    def memberships(self) -> Reals:
-        """q of each of the people, by what is assumed."""
-        return self.learned.memberships[self.likely.told_by]
+    def people(self) -> People:
+        """The people, one cell after the other."""
+        return self.membership.people
 
     @cached_property
     def cells(self) -> Mapping[Summed, Reals]:
@@ -108,7 +102,7 @@ class Split:
 
     def table_of(self, values: Reals) -> Reals:
         """Values of people, shared between groups, as a fairness table."""
-        return self.as_root(self.people.table(self.memberships, values))
+        return self.as_root(self.membership.table(values))
 
     def as_root(self, tables: Reals) -> Reals:
         """Tables of combinations × outcomes × groups in the axes of fairness tables."""
@@ -139,7 +133,9 @@ class Split:
         return Weighed(self, factor, most)
 
     def _factors(self, wanted: Reals, most: float | None) -> Reals:
-        return likely_factors(self.people, self.memberships, self.by_cell(wanted), most)
+        return likely_factors(
+            self.people, self.membership.shares, self.by_cell(wanted), most
+        )
 
     def _on_the_way(self, now: Reals, wanted: Reals, most: float) -> Reals:
         """Factors that lead as far from one table to another as limited ones can."""
@@ -201,7 +197,7 @@ class Weighed:
         People count in a group as far as they are likely to be in it.
         """
         people = self.split.people
-        own = self.split.memberships
+        own = self.split.membership.shares
         # of people who are alike, the one who weighs most
         peaks = highest(people.place, self.split.chances.peaks, len(people.weight))
         each = peaks * self.factor
@@ -232,7 +228,7 @@ class Weighed:
         combinations, _ = split.people.shape
         cells = (roots % combinations, roots // combinations)
         if split.likely.told_by == "names":
-            shares = shares * split.learned.rates[cells]
+            shares = shares * split.membership.learned.rates[cells]
         own = shares / shares.sum(axis=1, keepdims=True)
         logarithm = (own * self._multipliers[cells]).sum(axis=1)
         return np.exp(np.minimum(logarithm, math.log(self.most or math.inf)))
@@ -240,7 +236,7 @@ class Weighed:
     @cached_property
     def _multipliers(self) -> Reals:
         """λ of each cell and group, from the factors that no limit holds."""
-        own = self.split.memberships
+        own = self.split.membership.shares
         found = np.zeros((*self.split.people.shape, own.shape[1]))
         limit = self.most or math.inf
         for cell, part in self.split.people.cells:
@@ -258,26 +254,21 @@ class Weighed:
 
     @cached_property
     def true_tables(self) -> Reals:
-        """Fairness tables that the true groups may have.
+        """Fairness tables that the true groups of these people may have."""
+        return self.split.as_root(self.split.membership.true_tables(self.factor))
 
-        The same data have the same. Other data have other random numbers, as else what
-        is by chance too narrow would be so for everybody.
-        """
-        split = self.split
-        rng = np.random.default_rng(split.people.starts)
-        draws = split.learned.draws(_DRAWS, rng, split.likely.told_by)
-        return split.as_root(
-            true_tables(split.people, split.memberships, self.factor, draws, rng)
+    def of_these(self, measure: Measure, grouping: Grouping) -> Reals:
+        """The same, summed to outcomes × groups that are compared."""
+        return np.stack([measure.having(table, grouping) for table in self.true_tables])
+
+    def like_these(self, measure: Measure, grouping: Grouping) -> Reals:
+        """The same of people like these, with the weights that they had."""
+        cells = self.split.cells
+        return self.split.membership.like_these(
+            self.before.of_these(measure, grouping),
+            measure.having(cells["counts"], grouping),
+            measure.having(cells["squares"], grouping),
         )
-
-    def rate_ends(
-        self, measure: Measure, grouping: Grouping, confidence: float
-    ) -> Reals:
-        """Both ends of the rates that the true groups of the data may have."""
-        rates = [
-            measure.rates_compared(table, grouping) for table in self.before.true_tables
-        ]
-        return ends_of(np.stack(rates), confidence)
 
 
 # ---------------------------------------------------------------- what is promised
@@ -309,6 +300,11 @@ class LikelyFacts:
     needed: int | None  # people, for rates that are nearly as wanted; None: enough
     reliability: Reliability | None = None  # None: no group is known
 
+    @property
+    def people(self) -> str:
+        """Whose rates are expected: the certificate's are those of its own table."""
+        return "these people" if self.after else "people like these"
+
     def is_about(self, grouping: str) -> bool:
         """Whether a grouping is by these groups."""
         return grouping in {rate.grouping for rate in self.before}
@@ -317,13 +313,14 @@ class LikelyFacts:
 def likely_facts(weighed: Weighed, measure: Measure, wanted: Rates) -> LikelyFacts:
     """What is to be said about a fit; ``measure`` says what is compared.
 
-    ``wanted``: its rates; empty: nothing was made fair.
+    ``wanted``: its rates; empty: nothing was made fair. Then a table is looked at, and
+    its rates are those of people like these.
     """
     split = weighed.split
-    before = tuple(_rates(weighed.before, measure))
+    drawn = Weighed.of_these if wanted else Weighed.like_these
     after: tuple[LikelyRate, ...] = ()
     if wanted:
-        after = tuple(_rates(weighed, measure))
+        after = tuple(_rates(weighed, measure, drawn))
     short = 0.0
     for rate in after:
         least = wanted["statistical_rate"][rate.grouping] or 0.0
@@ -337,30 +334,34 @@ def likely_facts(weighed: Weighed, measure: Measure, wanted: Rates) -> LikelyFac
         name=split.likely.name,
         told_by=split.likely.told_by,
         is_told=is_told,
-        contradiction=contradiction(split.people, split.learned.rates),
-        before=before,
+        contradiction=split.membership.contradiction,
+        before=tuple(_rates(weighed.before, measure, drawn)),
         after=after,
         needed=needed,
         reliability=split.chances.reliability,
     )
 
 
-def _rates(weighed: Weighed, measure: Measure) -> Iterator[LikelyRate]:
+def _rates(
+    weighed: Weighed,
+    measure: Measure,
+    drawn: Callable[[Weighed, Measure, Grouping], Reals],
+) -> Iterator[LikelyRate]:
     """The rates of each grouping that is about groups that are probabilities."""
     split = weighed.split
     tables = {
-        told_by: split.as_root(split.people.table(own, weighed.weight))
-        for told_by, own in split.learned.memberships.items()
+        told_by: split.as_root(table)
+        for told_by, table in split.membership.assumed(weighed.weight).items()
     }
     known = {name: measure.rates(table) for name, table in tables.items()}
-    limits = [split.as_root(table) for table in bounds(split.people, weighed.factor)]
+    limits = [*map(split.as_root, split.membership.bounds(weighed.factor))]
     for name, grouping in measure.named_groupings:
         if split.axis not in grouping:
             continue
         _, rates = rates_of_many(
-            measure.outcomes_compared(weighed.true_tables, grouping),
-            measure.outcomes_compared(tables["columns"], grouping),
-            grouping,
+            drawn(weighed, measure, grouping),
+            measure.having(tables["columns"], grouping),
+            tuple(range(1, 1 + len(grouping))),
             measure.favourable_of(grouping),
             strata=measure.strata,
             apart=measure.apart_of(grouping),
@@ -370,37 +371,33 @@ def _rates(weighed: Weighed, measure: Measure) -> Iterator[LikelyRate]:
             grouping=name,
             names=known["names"]["statistical_rate"][name],
             columns=known["columns"]["statistical_rate"][name],
-            bounds=_limits(measure, grouping, tables["columns"], *limits),
+            bounds=_limits(measure, grouping, tables["columns"], limits),
             expected=float(np.nanmean(rates)),
             interval=(float(low), float(high)),
         )
 
 
 def _limits(
-    measure: Measure, grouping: Grouping, table: Reals, least: Reals, most: Reals
+    measure: Measure, grouping: Grouping, table: Reals, limits: Sequence[Reals]
 ) -> tuple[float, float]:
     """The rate at least and at most, if so many of each group have each outcome."""
-    sizes = group_table(measure.outcomes_compared(table, grouping), grouping).sum(
-        axis=0
-    )
-    compared = measure.rates_compared(table, grouping)
-    ends = []
-    for outcome in measure.favourable_of(grouping):
-        low, high = (
-            by_stratum(
-                np.where(
-                    np.isnan(compared[outcome]),
-                    np.nan,
-                    ratio(group_table(limit, grouping)[outcome], sizes, math.nan),
-                ),
-                measure.strata,
-            )
-            for limit in (least, most)
+    chosen = list(measure.favourable_of(grouping))
+    sizes = measure.having(table, grouping).sum(axis=0)
+    compared = measure.rates_compared(table, grouping)[chosen]
+    low, high = (
+        by_stratum(
+            np.where(
+                np.isnan(compared),
+                np.nan,
+                ratio(group_table(limit, grouping)[chosen], sizes, math.nan),
+            ),
+            measure.strata,
+            first=1,
         )
-        lowest, highest = ratio_bounds(low, high)
-        ends.append((np.nanmin(lowest), np.nanmin(highest)))
-    lowest, highest = np.min(ends, axis=0)
-    return float(lowest), float(highest)
+        for limit in limits
+    )
+    lowest, highest = ratio_bounds(low, high)
+    return float(np.nanmin(lowest)), float(np.nanmin(highest))
 
 
 def likely_headlines(facts: LikelyFacts | None) -> Iterator[str]:
@@ -411,7 +408,8 @@ def likely_headlines(facts: LikelyFacts | None) -> Iterator[str]:
     for rate in facts.before:
         yield (
             f"The statistical rate of {rate.grouping} is about {rate.expected:.2f}"
-            f"{_between(rate.interval)} if what is assumed of {facts.name} is true;"
+            f"{_between(rate.interval)} for {facts.people} if what is assumed of"
+            f" {facts.name} is true;"
             f" {verdict[0].lower()}{verdict[1:]}"
         )
 
@@ -437,7 +435,7 @@ def likely_blocks(facts: LikelyFacts | None) -> Iterator[Block]:
         expected = [f"{one.expected:.3f}{_between(one.interval)}" for one in rates]
         limits = [_between(one.bounds).strip(" ()") for one in rates]
         rows += [
-            ("expected by the true groups", *expected),
+            (f"expected by the true groups of {facts.people}", *expected),
             ("whatever is assumed", *limits),
         ]
         heads = (f"statistical rate of {rates[0].grouping}", "before", "after")

@@ -385,10 +385,7 @@ class Problem:
         apart = {}
         cells = [self.cells(), self.cells("squares"), self.cells("rows")]
         for grouping in measure.groupings:
-            tables = [
-                group_table(measure.outcomes_compared(table, grouping), grouping)
-                for table in cells
-            ]
+            tables = [measure.having(table, grouping) for table in cells]
             # strata × outcomes × groups
             weight, squares, rows = (
                 np.moveaxis(by_stratum(table, measure.strata, first=1), 0, -2)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from fairmaxent.data.likely import TOLD_BY
-from fairmaxent.data.table import Codes, Mask, Reals, effective_rows, ratio, tally
+from fairmaxent.data.table import Codes, Mask, Reals, effective_rows, tally
 from fairmaxent.errors import LevelError, Option
 from fairmaxent.fairness.likely import ends_of, ratio_bounds
 from fairmaxent.fairness.rates import (
@@ -58,8 +58,7 @@ class GroupedTable:
             everybody = np.zeros_like(rows.group)
             shared = rows.likely.shared(everybody, 1, rows.weights)
             table = cls.of_shares(rows.cells(shared.sums))
-            everything = np.array(shared.sums.weight.sum())
-            return table._known_as(shared.known(_shares_of, everything, [0]))
+            return table._known_as(shared.known([0], axis=-1))
         groups = len(rows.labels)
         everybody = np.zeros_like(rows.group)
         sums = WeightSums.of(
@@ -114,8 +113,7 @@ class GroupedTable:
         if rows.likely is not None:
             shared = rows.likely.shared(codes, len(outcomes), rows.weights)
             table = cls._of_levels(rows.cells(shared.sums), chosen)
-            sizes = shared.table_if("columns").sum(axis=0)
-            return table._known_as(shared.known(_rates_of, sizes, chosen))
+            return table._known_as(shared.known(chosen, axis=-2))
         shape = (len(outcomes), len(rows.labels))
         sums = WeightSums.of(codes, rows.group, rows.weights, shape, rows.counted)
         rates = outcome_rates(sums.weight, (1,))[chosen]
@@ -398,16 +396,6 @@ def worst_rate(
         set_apart=tuple(set_apart),
         likely=_evidence(several),
     )
-
-
-def _rates_of(tables: Reals) -> Reals:
-    """P(y | g) in tables whose last axes are outcomes and groups."""
-    return ratio(tables, tables.sum(axis=-2, keepdims=True), np.nan)
-
-
-def _shares_of(tables: Reals) -> Reals:
-    """P(g) in tables whose last axes are a single outcome, and groups."""
-    return tables / tables.sum(axis=-1, keepdims=True)
 
 
 def _worst_ends(tables: Sequence[GroupedTable], confidence: float) -> intervals.Ends:

@@ -6,19 +6,13 @@ q_i(g), the probability of group g given what is known of the row and its outcom
 is Σ w_i·q_i(g) over the rows with y. Everything that metrics do with such sums stays
 as it is; only how sure they are is another matter.
 
-**Draws** say that. The true groups may have other sums: q is a probability, and the
-rates that it is made with are uncertain; `fairness.likely` draws tables that the true
-groups of these people may have. Metrics are about all people like these, so who is in
-the table is left to chance, too: a cell whose weight is like that of k unweighted rows
-has a mass proportional to Gamma(k + 1/2), as in the Bayesian bootstrap (Rubin, 1981)
-with Jeffreys' prior. Without its half row, a cell that nobody is in would be certain
-to stay empty, and a rate of zero would have no interval.
-
+**Draws** say that: of tables that people like these may have (`fairness.membership`).
 **Limits** hold whatever is assumed: Fréchet's bounds of each outcome and group.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import narwhals as nw
@@ -28,16 +22,11 @@ from fairmaxent.data import frames
 from fairmaxent.data.columns import factorize
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import value_text
-from fairmaxent.data.likely import TOLD_BY, Likely
+from fairmaxent.data.likely import Likely
 from fairmaxent.data.roles import listed
 from fairmaxent.data.table import Codes, Mask, NameList, Reals, ratio, row_keys, tally
 from fairmaxent.errors import InputError, LevelError, Option, did_you_mean_level, unfit
-from fairmaxent.fairness.likely import (
-    Learned,
-    bounds,
-    contradiction,
-    true_tables,
-)
+from fairmaxent.fairness.membership import Membership
 from fairmaxent.fairness.people import People
 from fairmaxent.fairness.small_groups import SmallGroups
 from fairmaxent.metrics.effective_counts import (
@@ -58,8 +47,6 @@ Label = tuple[object, ...]  # of a group: its level of each column
 StratumLevels = tuple[tuple[str, object], ...]  # column and value
 # and its rows: all of them, if nothing is compared within strata
 Stratum = tuple[StratumLevels, Any]
-_DRAWS = 400
-_HALF_A_ROW = 0.5
 _LEAST_VARIANCE = 1e-12  # of a rate that is certain
 
 
@@ -100,18 +87,15 @@ class LikelyRows:
             own,
             own**2,
         )
-        return SharedRows(
-            self.likely.told_by, people, Learned.of(people), present, outcomes
-        )
+        membership = Membership(self.likely.told_by, people)
+        return SharedRows(membership, present, outcomes)
 
 
 @dataclass(frozen=True, eq=False)
 class SharedRows:
     """Rows shared between groups: what each outcome (axis −2) and group adds up to."""
 
-    told_by: str
-    people: People
-    learned: Learned
+    membership: Membership
     present: Codes  # the outcomes that somebody has
     outcomes: int
 
@@ -123,64 +107,54 @@ class SharedRows:
         result[..., self.present, :] = moved
         return result
 
-    def table_if(self, told_by: str) -> Reals:
+    @cached_property
+    def assumed(self) -> Mapping[str, Reals]:
         """The weight of each outcome and group, by what tells the group."""
-        own = self.learned.memberships[told_by]
-        return self._laid_out(self.people.table(own, self.people.weight))
+        found = self.membership.assumed(self.membership.people.weight)
+        return {told_by: self._laid_out(table) for told_by, table in found.items()}
 
-    @property
+    @cached_property
     def sums(self) -> WeightSums:
         """Weights, their squares and rows, by what is assumed."""
-        people = self.people
-        own = self.learned.memberships[self.told_by]
+        people = self.membership.people
         rows = tally(people.place, None, len(people.weight))
         parts = (people.weight, people.squares, rows)
-        return WeightSums(*(self._laid_out(people.table(own, one)) for one in parts))
-
-    def drawn(self) -> Reals:
-        """Tables that the true groups of people like these may have (first axis).
-
-        Who belongs to which group is left to chance, and so is who is in the table.
-        The generator begins anew for each set of rows: the same table has the same
-        intervals, and those of strata of other sizes vary apart from each other.
-        """
-        rng = np.random.default_rng(len(self.people.place))
-        draws = self.learned.draws(_DRAWS, rng, self.told_by)
-        everybody = np.ones_like(self.people.weight)
-        own = self.learned.memberships[self.told_by]
-        tables = self._laid_out(true_tables(self.people, own, everybody, draws, rng))
-        sums = self.sums
-        # what a row that counts alone weighs, and how many such rows there are
-        usual = sums.squares.sum() / sums.weight.sum()
-        each = ratio(sums.squares, sums.weight, usual)
-        return each * rng.gamma(tables / each + _HALF_A_ROW)  # Jeffreys' prior
+        return WeightSums(*map(self._laid_out, map(self.membership.table, parts)))
 
     @property
-    def limits(self) -> tuple[Reals, Reals]:
+    def drawn(self) -> Reals:
+        """Tables that the true groups of people like these may have (first axis)."""
+        everybody = np.ones_like(self.membership.people.weight)
+        tables = self._laid_out(self.membership.true_tables(everybody))
+        return self.membership.like_these(tables, self.sums.weight, self.sums.squares)
+
+    @property
+    def limits(self) -> Iterator[Reals]:
         """The weight of each outcome and group at least and at most."""
-        least, most = bounds(self.people, np.ones_like(self.people.weight))
-        return self._laid_out(least), self._laid_out(most)
+        everybody = np.ones_like(self.membership.people.weight)
+        return map(self._laid_out, self.membership.bounds(everybody))
 
-    def known(
-        self,
-        rates_of: Callable[[Reals], Reals],
-        total: Reals,
-        outcomes: Sequence[int],
-    ) -> "KnownRates":
-        """Rates of some outcomes, by a function of tables.
+    def known(self, outcomes: Sequence[int], axis: int) -> "KnownRates":
+        """Rates of some outcomes in groups (axis −2), or shares of groups (axis −1).
 
-        Limits are shares of a ``total``.
+        Limits are parts of what the probabilities add up to.
         """
-        least, most = self.limits
         chosen = (..., list(outcomes), slice(None))
-        assumed = {one: rates_of(self.table_if(one))[chosen] for one in TOLD_BY}
+
+        def parts(tables: Reals, whole: Reals) -> Reals:
+            total = whole.sum(axis=axis, keepdims=True)
+            return ratio(tables, total, np.nan)[chosen]
+
+        drawn = self.drawn
+        least, most = self.limits
+        told = self.assumed["columns"]
         return KnownRates(
-            told_by=self.told_by,
-            contradiction=contradiction(self.people, self.learned.rates),
-            drawn=rates_of(self.drawn())[chosen],
-            assumed=assumed,
-            least=ratio(least, total, np.nan)[chosen],
-            most=np.minimum(ratio(most, total, np.nan), 1.0)[chosen],
+            told_by=self.membership.told_by,
+            contradiction=self.membership.contradiction,
+            drawn=parts(drawn, drawn),
+            assumed={one: parts(own, own) for one, own in self.assumed.items()},
+            least=parts(least, told),
+            most=np.minimum(parts(most, told), 1.0),
         )
 
 
