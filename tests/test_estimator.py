@@ -60,7 +60,7 @@ BOTH = [
 ]
 
 
-@pytest.mark.some(20)
+@pytest.mark.some(12)
 @pytest.mark.parametrize(("estimator", "check"), BOTH, ids=check_name)
 def test_it_keeps_the_conventions(estimator, check):
     check(estimator)

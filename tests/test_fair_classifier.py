@@ -123,6 +123,7 @@ def test_all_options_arrive(table, parts):
     assert model.weights_.shape == (len(X), 2)
 
 
+@pytest.mark.more
 def test_names_make_models_of_all_parities(parts):
     X, y = parts
     equal = FairClassifier("logistic", "sex", parity="probabilities").fit(X, y)

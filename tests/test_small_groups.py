@@ -356,6 +356,7 @@ def test_people_needed_are_those_of_the_same_groups():
 # ---------------------------------------------------------------- an earlier table
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("now", "answer"),
     [

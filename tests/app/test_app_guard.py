@@ -345,6 +345,7 @@ NAMES = [
 ]
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("name", NAMES)
 def test_an_uploaded_name_stays_in_its_folder(client, name):
     status, state = client.upload(
@@ -414,7 +415,7 @@ NONSENSE = (
 )
 
 
-@pytest.mark.some(6)
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     "options", [{}, {"outcome": 3}, *(ROLES | options for options in NONSENSE)]
 )

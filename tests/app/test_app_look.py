@@ -155,6 +155,7 @@ UNREADABLE = [
 ]
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("reading", "said"), [*UNREADABLE, ({"input_format": "exe"}, "Format of the file")]
 )

@@ -126,6 +126,7 @@ def test_relabelling_has_its_price_and_a_model_its_warnings(client):
     assert not set(see["about_models"]) & set(see["notes"])
 
 
+@pytest.mark.more
 def test_what_a_model_would_decide_is_told_of_each_group(client):
     state, _ = opened(client)
     assert client.fit(state, **OPTIONS)["see"]["model"] is None

@@ -126,7 +126,7 @@ def test_king_zeng_balances_groups_and_leaves_their_outcomes(groups, outcomes):
     assert joint_rates(result, columns) == pytest.approx((1.0, own_statistical))
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(2)
 @shapes
 @reweighing
 def test_the_marginal_is_that_of_the_weighted_rows(method, groups, outcomes):
@@ -142,7 +142,7 @@ def test_the_marginal_is_that_of_the_weighted_rows(method, groups, outcomes):
     assert joint_rates(result, columns)[1] == pytest.approx(float(weighted))
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(2)
 @shapes
 @pytest.mark.parametrize("base_share", [0.0, 0.3, 1.0])
 def test_the_prior_is_its_definition(groups, outcomes, base_share):
@@ -202,7 +202,7 @@ def test_cells_are_filled_by_quota_with_rows_of_the_data(method, n):
     assert set(drawn.itertuples(index=False)) <= set(frame.itertuples(index=False))
 
 
-@pytest.mark.some(5)
+@pytest.mark.some(3)
 @methods
 @pytest.mark.parametrize("iid", [True, False])
 def test_draws_follow_the_exact_marginal(method, iid):
@@ -242,7 +242,7 @@ def test_the_same_seed_draws_the_same_rows(method):
     assert not result.sample(200).equals(result.sample(200, random_state=6))
 
 
-@pytest.mark.some(5)
+@pytest.mark.some(3)
 @methods
 def test_frames_come_back_as_they_were(method, table):
     """Every library, every dtype, missing values."""

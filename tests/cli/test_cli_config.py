@@ -256,6 +256,7 @@ def understood(folder, options, typed=""):
         return context.params
 
 
+@pytest.mark.some(20)
 @pytest.mark.parametrize("key", CASES)
 def test_a_key_is_read_as_the_typed_option_is(folder, key):
     case = CASES[key]

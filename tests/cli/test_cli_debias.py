@@ -30,7 +30,7 @@ def read_as(**options):
     return {"domain": fairmaxent.Domain.infer(biased_table(), **options)}
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("typed", "options"),
     [

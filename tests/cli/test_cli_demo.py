@@ -15,6 +15,7 @@ def run(*arguments):
     return CliRunner().invoke(group, [str(argument) for argument in arguments])
 
 
+@pytest.mark.more
 def test_demo_leaves_data_rows_model_and_report(tmp_path, monkeypatch):
     census = datasets.load("acs", library="polars")
     few = replace(census, frame=census.frame[::8])

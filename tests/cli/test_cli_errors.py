@@ -276,7 +276,7 @@ def folder(tmp_path_factory):
     return folder
 
 
-@pytest.mark.some(28)
+@pytest.mark.some(14)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.typed)
 def test_one_line_the_right_code_and_nothing_left_behind(case, folder, monkeypatch):
     monkeypatch.chdir(folder)

@@ -157,6 +157,7 @@ def test_a_config_file_serves_debias_and_evaluate():
     run("real.csv", "--config", "options.toml", command="debias")
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [

@@ -64,7 +64,7 @@ TABLES = {
 }
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("name", [name for name in TABLES if name != "plain"])
 def test_the_printed_command_runs_unedited(name, folder):
     pl.DataFrame(TABLES[name]).write_csv("table.csv")

@@ -163,6 +163,7 @@ def test_the_strongest_proxy_comes_first():
     )
 
 
+@pytest.mark.more
 def test_the_config_it_writes_is_taken_by_debias(folder):
     told = [
         *ROLES,

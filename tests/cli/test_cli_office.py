@@ -186,7 +186,7 @@ def test_a_workbook_comes_back_as_a_workbook(folder):
     }
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("line", "code", "says"),
     [

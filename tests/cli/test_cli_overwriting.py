@@ -48,6 +48,7 @@ def folder(tmp_path, monkeypatch):
     return filled(tmp_path)
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize(
     "typed",
     [

@@ -176,6 +176,7 @@ def test_several_files_and_crossed_margins(folder):
     assert sorted(weighted.iter_rows())[1] == pytest.approx(("F", "young", 0.2))
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [

@@ -123,7 +123,7 @@ def linked(path, suffix, kind):
 CASES = [(name, call) for name, calls in CALLS.items() for call in calls]
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("name", "call"), CASES, ids=[" ".join(call) for _, call in CASES]
 )

@@ -68,7 +68,7 @@ def roles(key):
     return [part for name, typed in pairs.items() if name != key for part in typed]
 
 
-@pytest.mark.some(31)
+@pytest.mark.some(15)
 @pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("key", KEYS)
 def test_each_is_understood_or_refused(folder, key, every):

@@ -86,6 +86,7 @@ MAKERS = [
 ]
 
 
+@pytest.mark.some(8)
 @pytest.mark.parametrize("make", MAKERS)
 @pytest.mark.parametrize(
     ("declared", "columns"),

@@ -180,6 +180,7 @@ def test_levels_are_found_by_value_bin_label_and_none(table):
     assert domain.attribute("born").level(dt.date(2000, 1, 3)) == 2
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [

@@ -29,6 +29,7 @@ def load(name, library="pandas"):
     return datasets.load(name, library=library)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("name", SHIPPED)
 def test_every_shipped_data_set_names_its_columns_and_levels(name):
     data = load(name)

@@ -394,6 +394,7 @@ def test_what_needs_the_rows_says_so():
         fit.weigh(frame.drop("city"))
 
 
+@pytest.mark.more
 def test_the_other_outputs_are_those_of_the_table_in_memory():
     asked = {"weight": "weight", "random_state": 1, "detail": "bins"}
     ours, twin = (

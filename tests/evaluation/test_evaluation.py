@@ -37,6 +37,7 @@ def measures(evaluation):
     return {name: found[name] for name in ("fidelity", "utility", "risks")}
 
 
+@pytest.mark.more
 def test_rows_of_other_people_are_not_flagged():
     result = untroubled()
     assert result.flagged == ()
@@ -60,7 +61,7 @@ def test_copies_are_flagged_by_every_attack():
     assert result.risks.membership.auc == 1
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(2)
 @pytest.mark.parametrize("control", [people(1000, 3), people(100, 3), None])
 @pytest.mark.parametrize(
     ("copied", "limit"),
@@ -303,6 +304,7 @@ def test_the_record_is_json_and_holds_everything():
     assert record["fidelity"]["total_variation"][1]["sets"] == 15
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [

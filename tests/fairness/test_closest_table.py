@@ -225,7 +225,7 @@ def ours(table, wishes, **options):
     )
 
 
-@pytest.mark.some(12)
+@pytest.mark.some(6)
 @pytest.mark.parametrize("seed", seeds(60, 500))
 def test_closest_table(seed):
     table, wishes = random_problem(seed)

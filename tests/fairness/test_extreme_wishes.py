@@ -62,7 +62,7 @@ def test_a_rate_or_a_share_of_next_to_nothing_is_refused(option, rate):
         debias(DIAGONAL, "y", "z", target={"z": {"p": 1e-12, "q": 0.5, "s": 0.5}})
 
 
-@pytest.mark.some(10)
+@pytest.mark.some(5)
 @pytest.mark.parametrize("seed", range(40))
 def test_any_wishes_have_one_answer_or_an_own_error(seed):
     rng = np.random.default_rng(seed)

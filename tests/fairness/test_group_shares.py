@@ -25,6 +25,7 @@ def oracle_shares(data, rate):
     return result
 
 
+@pytest.mark.some(7)
 @pytest.mark.parametrize("size", [2, 3, 5, 9])
 @pytest.mark.parametrize("rate", [0.2, 0.5, 0.8, 0.95, 1.0])
 def test_closest_shares_against_cvxpy(size, rate):

@@ -324,7 +324,7 @@ def tables_of(people, factor=1.0, count=2000):
 # ---------------------------------------------------------------- weights
 
 
-@pytest.mark.some(12)
+@pytest.mark.some(5)
 @pytest.mark.parametrize("seed", range(50))
 def test_weights_are_those_of_a_general_convex_solver(seed):
     rng = np.random.default_rng(seed)
@@ -492,6 +492,7 @@ def test_nothing_is_tested_if_groups_are_certain():
     assert contradiction(people, Learned.of(people).rates) is None
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("kind", ["strong", "typical", "weak", "columns"])
 def test_bounds_hold_whatever_is_true(kind):
     rng = np.random.default_rng(8)

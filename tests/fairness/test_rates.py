@@ -81,6 +81,7 @@ def test_smallest_over_largest_of_one_row_and_of_many(if_all_zero):
     assert np.isnan(smallest_over_largest(np.zeros(0), if_all_zero=if_all_zero))
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("seed", range(5))
 def test_rates_of_many_tables_are_those_of_each(seed):
     rng = np.random.default_rng(seed)
@@ -106,7 +107,7 @@ def test_rates_of_many_tables_are_those_of_each(seed):
             )
 
 
-@pytest.mark.some(6)
+@pytest.mark.some(3)
 @pytest.mark.parametrize("last_digits", range(8))
 @pytest.mark.parametrize("size", [1e-15, 1e-10])
 def test_rounding_does_not_change_the_groups_that_are_named_nor_hide_the_smallest_rate(

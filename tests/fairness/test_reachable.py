@@ -211,6 +211,7 @@ def test_two_columns_reach_what_a_projection_of_the_fair_table_did_not(largest, 
     assert (fair.needed_limit is None) == (best == 1.0)
 
 
+@pytest.mark.more
 def test_the_limit_that_is_named_is_the_smallest_that_allows_what_was_asked():
     for seed in range(12):
         case = random_case(seed)

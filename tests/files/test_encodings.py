@@ -74,6 +74,7 @@ def shown(table):
 CASES = [(name, language) for name, texts in TEXTS.items() for language in texts]
 
 
+@pytest.mark.some(10)
 @pytest.mark.parametrize(("encoding", "language"), CASES)
 def test_the_letters_say_which_encoding_it_is(encoding, language, tmp_path):
     lines = TEXTS[encoding][language].split(";")

@@ -135,6 +135,7 @@ def test_what_stands_below_the_table_can_be_left_out(last, put):
         read_table(put(BODY + last), FileReading(skip_last=-1))
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize(
     ("last", "rows", "noted"),
     [
@@ -175,6 +176,7 @@ def test_empty_rows_at_the_end_are_left_out_with_a_note(put):
     assert len(read_table(put("a;b\n1;2\n;\n3;4\n")).frame) == 3
 
 
+@pytest.mark.some(7)
 @pytest.mark.parametrize(
     ("cells", "values"),
     [
@@ -219,6 +221,7 @@ def column_in(put, separator, cells):
     return read_table(put(f"a{separator}b\n{lines}"))
 
 
+@pytest.mark.some(10)
 @pytest.mark.parametrize(
     ("separator", "cells", "kind"),
     [

@@ -68,7 +68,7 @@ def by_group(frame: pd.DataFrame, weights, grouping: str) -> dict[str, pd.Series
     }
 
 
-@pytest.mark.some(5)
+@pytest.mark.some(3)
 @pytest.mark.parametrize("case", CASES)
 def test_every_cost_is_what_a_group_by_on_the_weights_gives(case):
     frame = frame_of(3, weighted=True)

@@ -501,7 +501,7 @@ PAIRS = [
 ]
 
 
-@pytest.mark.some(30)
+@pytest.mark.some(20)
 @pytest.mark.parametrize(("name", "library"), PAIRS)
 def test_bad_input_is_refused_clearly_and_leaves_no_trace(
     name, library, tmp_path, monkeypatch, capsys

@@ -129,6 +129,7 @@ def test_the_estimate_is_plain_cross_validation(model, monkeypatch):
     )
 
 
+@pytest.mark.more
 def test_the_estimate_sees_the_weights_of_the_fit_with_its_targets():
     """A target on another column changes weights(), so it must change what a student is
     expected to do.

@@ -112,6 +112,7 @@ ARRAYS_OF_ANOTHER_MODEL = {
 }
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     ("name", "change"), ARRAYS_OF_ANOTHER_MODEL.values(), ids=ARRAYS_OF_ANOTHER_MODEL
 )
@@ -119,6 +120,7 @@ def test_arrays_that_do_not_belong_together_are_refused(name, change, tmp_path):
     assert refused(with_array(small_file(), name, change), tmp_path / "fit")
 
 
+@pytest.mark.more
 def test_counts_within_bins_are_not_verified_and_names_are_shown_plainly(tmp_path):
     frame = pandas_frame().rename(columns={"sex": "s\x1b[31mx"})
     content = saved(debias(frame, "hired", "s\x1b[31mx", estimate=None))
@@ -173,6 +175,7 @@ FORGED = {
 }
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("change", FORGED.values(), ids=FORGED)
 def test_a_forged_certificate_is_refused_though_its_digests_match(change, tmp_path):
     (tmp_path / "fit").write_bytes(with_header(small_file(), change))
@@ -300,6 +303,7 @@ HEADERS = {
 }
 
 
+@pytest.mark.some(8)
 @pytest.mark.parametrize("change", HEADERS.values(), ids=HEADERS)
 def test_a_header_that_does_not_fit_or_that_nothing_reads_is_refused(change, tmp_path):
     assert refused(with_header(small_file(), change), tmp_path / "fit")
@@ -369,6 +373,7 @@ def test_a_pickle_inside_is_never_run(tmp_path):
     assert not trap.exists()
 
 
+@pytest.mark.more
 def test_a_weight_other_than_one_and_other_redrawn_columns_are_refused(tmp_path):
     """Each drawn row has the weight that the file holds, and the certificate says whose
     values are drawn again.

@@ -189,7 +189,7 @@ def test_people_with_the_same_probabilities_count_each():
         assert costs.worst_cell.most_weight == pytest.approx(heaviest, rel=1e-6)
 
 
-@pytest.mark.some(1)
+@pytest.mark.more
 @pytest.mark.parametrize("columns", [["sex"], ["sex", "age"]])
 def test_people_of_uneven_weights_count_each(columns):
     frame, group, _ = population(rows=2000)
@@ -262,6 +262,7 @@ def test_probabilities_are_compared_with_the_groups_that_are_known():
     assert "contradict the probabilities: look" in str(look).splitlines()[0]
 
 
+@pytest.mark.more
 def test_probabilities_are_corrected_by_the_groups_that_are_known(tmp_path):
     frame, group, paid = population()
     frame = softened(frame).assign(truth=known_of_some(group))
@@ -377,6 +378,7 @@ def test_equal_probabilities_for_all_are_said_to_tell_nothing():
     assert "people like these would be needed" not in str(fit)
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -412,6 +414,7 @@ def test_what_makes_no_sense_is_refused(call, message):
         call()
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize(
     "door",
     [

@@ -37,6 +37,7 @@ def means_of(frame, weights, columns):
     return part.groupby(columns).v.sum() / part.groupby(columns).w.sum()
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("seed", range(PROBLEMS))
 def test_the_means_are_equal_and_groups_keep_their_sizes(seed):
     frame = salaries(seed, missing=seed % 2 == 1)
@@ -127,6 +128,7 @@ def test_design_weights_count():
     assert means["f"] == pytest.approx(means["m"], rel=1e-9)
 
 
+@pytest.mark.more
 def test_the_certificate_states_them_and_survives_a_file(tmp_path):
     frame = salaries(4)
     fit = fairmaxent.debias(frame, "salary", "sex", equal_means=True, estimate=None)

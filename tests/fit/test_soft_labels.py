@@ -52,7 +52,7 @@ def closest(soft, share, wanted):
     return labels.value
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(2)
 @pytest.mark.parametrize(("outcomes", "groups"), CASES)
 def test_a_tilt_has_the_wanted_mean_and_keeps_odds_ratios(outcomes, groups):
     for seed in range(10):

@@ -53,6 +53,7 @@ ASKED = {
 }
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize(
     ("table", "options", "answer"),
     [

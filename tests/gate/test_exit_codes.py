@@ -201,7 +201,7 @@ UNDECIDABLE = [
 JUNIT_CASES = ("testcase", "testcase/failure", "testcase/error")
 
 
-@pytest.mark.some(12)
+@pytest.mark.some(6)
 @pytest.mark.parametrize("typed", UNDECIDABLE)
 def test_what_nobody_can_tell_ends_with_3(there, typed):
     done = clifiles.run("check", *typed.split(), code=3)
@@ -253,7 +253,7 @@ def there(folder, monkeypatch):
     monkeypatch.chdir(folder)
 
 
-@pytest.mark.some(20)
+@pytest.mark.some(10)
 @pytest.mark.parametrize("typed", WRONG)
 def test_a_wrong_call_ends_with_2(there, typed):
     done = clifiles.run("check", *typed.split(), code=2)
@@ -341,6 +341,7 @@ def test_a_typed_call_that_goes_wrong_writes_its_files(there, tmp_path):
     assert "gone.parquet" in case[0].get("message")
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("schema", SCHEMAS)
 @pytest.mark.parametrize("name", ["half.toml", "typo.toml", "gone.toml"])
 def test_junit_fits_both_schemas(there, name, schema):

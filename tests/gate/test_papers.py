@@ -214,7 +214,7 @@ def test_an_untouched_document_is_made_again(about, papers, tmp_path):
     assert found.unwritten == len(questions) + in_head
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(2)
 @pytest.mark.parametrize("changes", [6, pytest.param(200, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("about", PAPERS)
 def test_forged_documents_are_found(about, changes, papers, tmp_path):
@@ -312,6 +312,7 @@ def test_the_date_is_sealed(papers, tmp_path):
     assert "Seal: " in line.document[0]
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("about", PAPERS)
 def test_words_of_people_may_differ(about, papers, tmp_path):
     fit, text = papers[about]

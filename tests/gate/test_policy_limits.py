@@ -438,7 +438,7 @@ def hired(**counts):
 HIRED = {"outcome": "hired", "protected": "sex", "favourable": "yes"}
 
 
-@pytest.mark.some(5)
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     ("now", "before", "answer"),
     [
@@ -535,6 +535,7 @@ WRONG = {
 }
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("typed", WRONG)
 def test_wrong_limits_are_said(typed, tmp_path):
     table = tmp_path / "table.csv"

@@ -164,7 +164,7 @@ def test_python_is_not_advised_where_toml_is_written(folder):
     assert "None" not in refused(path, 5, "a rate must be above 0 and at most 1")
 
 
-@pytest.mark.some(20)
+@pytest.mark.some(10)
 @pytest.mark.parametrize("wrong", LINES)
 def test_a_wrong_line_is_named(folder, wrong):
     path = folder / "wrong.toml"
@@ -210,7 +210,7 @@ SECRETS = {
 }
 
 
-@pytest.mark.some(8)
+@pytest.mark.some(4)
 @pytest.mark.parametrize("key", ["data", "against"])
 @pytest.mark.parametrize("name", SECRETS)
 def test_a_file_that_a_policy_names_is_not_shown(folder, name, key):

@@ -65,6 +65,7 @@ SAME += [
 ]
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("levels", SAME)
 def test_levels_that_are_probably_one(levels):
     shown = hints(people(sex=[levels[row % 3] for row in range(ROWS)]))

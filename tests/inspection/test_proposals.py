@@ -36,7 +36,7 @@ def good_levels(name, *levels):
     return [one.value for one in proposed], {one.confidence for one in proposed}
 
 
-@pytest.mark.some(1)
+@pytest.mark.more
 @pytest.mark.parametrize("name", ["adult", "german", "compas"])
 def test_the_roles_of_well_known_tables_are_proposed(name):
     """Against the roles that the data sets declare."""

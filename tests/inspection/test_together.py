@@ -122,6 +122,7 @@ def test_steps_have_the_confidences_of_holm():
     ]
 
 
+@pytest.mark.more
 def test_an_interval_agrees_with_its_sentence():
     rng = np.random.default_rng(5)
     for gap in (0.0, 0.1, 0.15):

@@ -134,6 +134,7 @@ def test_equal_rates_are_called_unlikely_to_be_chance_in_one_table_of_twenty():
     assert 0.01 * tables < alarms < 0.05 * tables + 2 * np.sqrt(tables * 0.05 * 0.95)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("rows", [0, 1, 9])
 @pytest.mark.parametrize("good", [0, 1])
 def test_tiny_groups_are_set_apart(rows, good):

@@ -121,6 +121,7 @@ def test_other_solvers_agree(kind, mode):
         _check_optimum(optimum.dual.prior, features, levels, optimum.solution)
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_derivatives_equal_finite_differences(kind):
     for seed in range(8):

@@ -90,6 +90,7 @@ def test_multipliers_of_norm_700_stay_finite_and_right(kind):
         assert np.isfinite(result.pairs()).all()
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_sampler_draws_the_model_given_the_root(kind):
     """Chi-square against the exact conditional of every point given its root."""

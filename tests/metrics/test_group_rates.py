@@ -138,6 +138,7 @@ def test_a_group_of_weight_zero_takes_no_part_and_is_named():
     )
 
 
+@pytest.mark.some(4)
 @LIBRARIES
 @pytest.mark.parametrize("kind", [list, np.array, pd.Series, pl.Series])
 def test_predictions_stand_for_the_outcome_column(library, kind):

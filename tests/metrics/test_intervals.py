@@ -282,7 +282,7 @@ def test_the_metrics_have_the_intervals_of_their_counts():
     )
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(2)
 @pytest.mark.parametrize("weights", WEIGHTS.values())
 @pytest.mark.parametrize(
     ("rows", "rates"),

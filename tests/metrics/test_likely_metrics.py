@@ -69,7 +69,7 @@ CALLS = {
 }
 
 
-@pytest.mark.some(9)
+@pytest.mark.some(5)
 @pytest.mark.parametrize("told_by", ["names", "columns"])
 @pytest.mark.parametrize("call", CALLS)
 def test_groups_that_are_certain_have_the_rates_of_a_column(call, told_by):

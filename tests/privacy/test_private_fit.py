@@ -77,6 +77,7 @@ def test_the_report_says_by_how_much_one_person_can_change_each_look(noise, tmp_
     )
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("largest_hub", [0, 32])
 @pytest.mark.parametrize(("column", "level"), [("sex", "f"), ("town", "x")])
 def test_targets_and_prohibitions_hold_too(
@@ -370,6 +371,7 @@ def test_refused_options_say_why(noise, option, value, why):
         private(**{option: value})
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("ask", "why"),
     [
@@ -399,7 +401,7 @@ def test_what_needs_the_rows_is_refused(noise, tmp_path, monkeypatch, ask, why):
         ask(private())
 
 
-@pytest.mark.some(5)
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     "make",
     [lambda t: t, lambda t: t.to_pandas(), lambda t: t.to_arrow(), lambda t: t.lazy()],

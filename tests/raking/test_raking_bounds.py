@@ -47,7 +47,7 @@ def test_margins_and_bounds_hold_together_in_a_thousand_problems(tight):
         check(raking_problems.feasible(seed, tight=tight))
 
 
-@pytest.mark.some(8)
+@pytest.mark.some(4)
 @pytest.mark.parametrize("tight", [False, True])
 @pytest.mark.parametrize("seed", range(15))
 def test_weights_within_bounds_are_the_closest(seed, tight):

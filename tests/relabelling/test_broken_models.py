@@ -218,7 +218,7 @@ def test_the_sound_one_is_accepted():
     assert fit.certificate.decisions.student == "Sound"
 
 
-@pytest.mark.some(10)
+@pytest.mark.some(8)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", BROKEN)
 @pytest.mark.parametrize("door", ["model", "estimate"])

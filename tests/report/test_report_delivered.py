@@ -385,6 +385,7 @@ def most_copies(
     return copies.groupby(group).max()
 
 
+@pytest.mark.more
 def test_copies_are_counted_in_the_delivered_rows():
     frame = frame_of()
     fit = fitted(frame)
@@ -524,6 +525,7 @@ def test_within_the_line_there_is_no_warning_but_the_costs_are_on_the_first_page
         )
 
 
+@pytest.mark.more
 def test_a_relabelled_report_says_on_its_first_page_whose_outcomes_were_changed():
     frame = frame_of(7)
     fit = fitted(frame, model=EQUAL_PROBABILITIES)
