@@ -5,9 +5,9 @@ is as good.
 import numpy as np
 import pytest
 
-from fairmaxent.maxent.dual import Dual, Point, SearchPoint
+from fairmaxent.maxent.dual import Dual, Point
 from fairmaxent.maxent.features import cell_features
-from fairmaxent.maxent.solvers import backtrack, conjugate_gradients
+from fairmaxent.maxent.search import SearchPoint, backtrack, conjugate_gradients
 from fairmaxent.solvers import Newton, Status
 from oracle import random_blocks, random_prior
 

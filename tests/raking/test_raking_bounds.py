@@ -1,5 +1,6 @@
 """Bounds hold exactly, and the weights within them are the closest ones."""
 
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,7 +10,7 @@ import raking_problems
 from scipy.optimize import linprog
 
 import fairmaxent
-from fairmaxent.raking.factors import solve
+from fairmaxent.maxent.solvers import DampedNewton
 
 
 def check(problem):
@@ -83,10 +84,13 @@ def test_cells_that_must_be_at_a_bound_are_fixed_there(monkeypatch):
     cells have no choice.
     """
     cells = []
+    solve = DampedNewton.solve
 
-    def failing_first(dual, start=None):
+    def failing_first(solver, dual, start=None):
         cells.append(len(dual.masses))
-        return SimpleNamespace(residual=1.0) if len(cells) == 1 else solve(dual, start)
+        if len(cells) == 1:
+            return SimpleNamespace(point=SimpleNamespace(residual=1.0))
+        return solve(solver, dual, start)
 
     fewer = 0
     for seed in range(10):
@@ -94,7 +98,7 @@ def test_cells_that_must_be_at_a_bound_are_fixed_there(monkeypatch):
         usual, _ = check(problem)
         cells.clear()
         with monkeypatch.context() as patched:
-            patched.setattr("fairmaxent.raking.factors.solve", failing_first)
+            patched.setattr(DampedNewton, "solve", failing_first)
             factors, _ = check(problem)
         assert factors == pytest.approx(usual, abs=1e-6)
         fewer += len(cells) == 1 or cells[1] < cells[0]
@@ -103,7 +107,7 @@ def test_cells_that_must_be_at_a_bound_are_fixed_there(monkeypatch):
     # gets no weight at all.
     frame = pl.DataFrame({"sex": ["F", "F", "M"], "job": ["nurse", "none", "none"]})
     cells.clear()
-    monkeypatch.setattr("fairmaxent.raking.factors.solve", failing_first)
+    monkeypatch.setattr(DampedNewton, "solve", failing_first)
     raking = fairmaxent.rake(
         frame, {"sex": {"F": 0.4, "M": 0.6}, "job": {"nurse": 0.4, "none": 0.6}}
     )
@@ -136,6 +140,7 @@ def test_bounds_may_have_one_side():
 def test_many_levels_are_raked_without_a_hessian(seed, monkeypatch):
     problem = raking_problems.feasible(seed)
     usual, _ = check(problem)
-    monkeypatch.setattr("fairmaxent.raking.factors.DENSE_LEVELS", 0)
+    sparing = partial(DampedNewton, dense=0)
+    monkeypatch.setattr("fairmaxent.raking.factors.DampedNewton", sparing)
     by_products, _ = check(problem)
     assert by_products == pytest.approx(usual, abs=1e-9)

@@ -104,6 +104,18 @@ def test_a_single_level_that_cannot_be_met_is_named(rows, wanted, bounds, words)
     assert len(caught.value.levels) == 1
 
 
+@pytest.mark.parametrize("more", [4e-10, 8e-10])
+def test_shares_that_contradict_each_other_by_rounding_are_met_up_to_that(more):
+    crossed = {
+        ("F", "y"): 0.1 + more,
+        ("F", "o"): 0.2,
+        ("M", "y"): 0.3,
+        ("M", "o"): 0.4 - more,
+    }
+    raking = fairmaxent.rake(NURSES, {"sex": MARGINS["sex"], ("sex", "age"): crossed})
+    assert 0 < raking.certificate.largest_error < more
+
+
 def test_a_level_that_no_row_has_may_be_wanted_at_zero():
     raking = fairmaxent.rake(
         pl.DataFrame({"sex": ["F", "M"]}), {"sex": {"F": 0.5, "M": 0.5, "X": 0}}

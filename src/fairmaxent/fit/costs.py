@@ -30,7 +30,7 @@ from fairmaxent.maxent.dual import Dual
 from fairmaxent.maxent.optimum import default_solver
 from fairmaxent.maxent.priors.protocol import Tilted
 from fairmaxent.maxent.priors.rows import TiltedRows
-from fairmaxent.maxent.solvers import Status
+from fairmaxent.maxent.search import Status
 from fairmaxent.plain_text import Values
 from fairmaxent.relabelling.people import root_shape
 

@@ -27,9 +27,8 @@ from fairmaxent.fit.option_values import Model
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.request import Request
 from fairmaxent.fit.student import Taught
-from fairmaxent.maxent.dual import SearchPoint
 from fairmaxent.maxent.logspace import log_sum_exp
-from fairmaxent.maxent.solvers import backtrack
+from fairmaxent.maxent.search import ROUNDING, SearchPoint, backtrack, search
 from fairmaxent.progress import Progress
 from fairmaxent.relabelling.labellers import LOGISTIC, choose_labeller, cross_fit
 from fairmaxent.relabelling.people import People, pooled_labels, root_shape
@@ -40,7 +39,6 @@ Labels = NDArray[np.intp]
 _FLOOR = 1e-6
 
 _TOLERANCE = 1e-13  # error of a mean at which Newton's method stops
-_ROUNDING = 1e-9  # error of a mean above which it was not met
 _ITERATIONS = 200
 
 
@@ -226,15 +224,15 @@ class _Means:
 
 def _match_mean(means: _Means) -> _DualPoint:
     """Solve for μ with Σ share·g = wanted, by Newton's method on the convex dual."""
-    point = means.start()
-    for _ in range(_ITERATIONS):
-        if point.residual <= _TOLERANCE:
-            break
-        better = backtrack(means.at, point, _direction(means, point))
-        if better is None:
-            break
-        point = better
-    if point.residual > _ROUNDING:
+
+    def step(point: _DualPoint) -> _DualPoint | None:
+        return backtrack(means.at, point, _direction(means, point))
+
+    found = search(
+        means.start(), step, tolerance=_TOLERANCE, max_iterations=_ITERATIONS
+    )
+    point = found.point
+    if point.residual > ROUNDING:
         raise InfeasibleError(
             f"no labels have the wanted outcomes, the closest are {point.residual:.3g}"
             " away; lower ",

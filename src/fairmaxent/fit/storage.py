@@ -63,7 +63,8 @@ from fairmaxent.maxent.priors.bases import check_registered, pack_base, unpack_b
 from fairmaxent.maxent.priors.mixture import Mixture
 from fairmaxent.maxent.priors.protocol import Prior
 from fairmaxent.maxent.priors.rows import Rows
-from fairmaxent.maxent.solvers import Solution, Status
+from fairmaxent.maxent.search import Status
+from fairmaxent.maxent.solvers import Solution
 from fairmaxent.plain_text import Values
 
 FORMAT = "fairmaxent model"

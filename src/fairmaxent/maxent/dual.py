@@ -10,28 +10,10 @@ from fairmaxent.data.limits import need_memory
 from fairmaxent.data.table import Reals
 from fairmaxent.maxent.features import Features
 from fairmaxent.maxent.priors.protocol import Prior, Tilted
+from fairmaxent.maxent.search import SearchPoint
 from fairmaxent.progress import unwatched
 
-_PAIR_MEMORY = 24  # bytes at the peak for each pair of levels
-
-
-@dataclass(frozen=True, eq=False)
-class SearchPoint:
-    """A function and its gradient at one λ, as a search for its minimum sees them."""
-
-    multipliers: Reals
-    value: float
-    gradient: Reals
-
-    @property
-    def residual(self) -> float:
-        """max |gradient|: how far the worst feature is from its target."""
-        return float(np.max(np.abs(self.gradient), initial=0.0))
-
-    @property
-    def distance(self) -> float:
-        """√Σ gradient²: in contrast to the residual, every feature counts."""
-        return float(np.linalg.norm(self.gradient))
+PAIR_MEMORY = 24  # bytes at the peak for each pair of levels
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +27,7 @@ class Point(SearchPoint):
         """Cov[φ]."""
         width = self.features.blocks.width
         need_memory(
-            _PAIR_MEMORY * width**2,
+            PAIR_MEMORY * width**2,
             f"a Hessian of {width:,} levels",
             "merge levels, or use NewtonCG",
         )

@@ -9,6 +9,7 @@ all blocks.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
+from typing import Any
 
 import numpy as np
 
@@ -86,6 +87,16 @@ class Features:
             needed = np.count_nonzero(self.possible[part]) - 1
             result[part] = np.count_nonzero(indicator[part]) == needed
         return result
+
+    def over_levels(self) -> Any:
+        """φ of each level: (features, levels), sparse."""
+        from scipy import sparse
+
+        features = np.repeat(np.arange(self.count), self.lengths)
+        return sparse.csr_array(
+            (self.values, (features, self.levels)),
+            shape=(self.count, self.blocks.width),
+        )
 
     def level_of(self, feature: int) -> int:
         """Return a level that the feature is about, to name it by."""

@@ -5,18 +5,21 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fairmaxent.data.table import Mask, Reals
+from fairmaxent.data.table import Reals
 from fairmaxent.errors import BASE_SHARE, InfeasibleError, SolverError
+from fairmaxent.maxent.bounded import BoundedDual
 from fairmaxent.maxent.dual import Dual
 from fairmaxent.maxent.features import Features
 from fairmaxent.maxent.priors.protocol import Prior
 from fairmaxent.maxent.priors.rows import Rows
+from fairmaxent.maxent.reach import REACHED, Conditions, face, smallest_miss
+from fairmaxent.maxent.search import Status
 from fairmaxent.maxent.solvers import (
+    DampedNewton,
     Newton,
     NewtonCG,
     Solution,
     Solver,
-    Status,
     ThinnedNewton,
 )
 from fairmaxent.progress import unwatched
@@ -100,6 +103,31 @@ def maximise_entropy(
     return optimum
 
 
+def factors_on_face(dual: BoundedDual) -> Reals:
+    """The closest factors where all that meet the conditions have some at a bound.
+
+    These are fixed there, and the others are searched for.
+    """
+    at_low, at_high = face(dual.conditions)
+    factors = np.zeros(len(dual.masses))
+    factors[at_high] = dual.bounds.high
+    factors[at_low] = dual.bounds.low
+    free = ~(at_low | at_high)
+    if free.any():
+        fixed = dual.rows.level_sums(dual.masses * factors)
+        rest = dual.only(free, np.maximum(dual.wanted - fixed, 0.0))
+        factors[free] = DampedNewton().solve(rest).point.factors
+    achieved = dual.rows.level_sums(dual.masses * factors)
+    missed = float(np.abs(achieved - dual.wanted).max())
+    if missed > REACHED:  # never say that conditions are met if they are not
+        raise SolverError(
+            f"the search stopped {missed:.3g} away from a wanted share, although"
+            " weights that meet all of them exist; please report this with the data"
+            " that led to it"
+        )
+    return factors
+
+
 def _refuse_unreachable_levels(dual: Dual, levels: Reals, describe: Describe) -> None:
     """Name at once a level that must have mass and has none in the prior."""
     reachable = dual.start.tilted.levels > 0
@@ -122,69 +150,27 @@ def _rows_in_use(
 ) -> Rows:
     """Keep the rows that some weighting with the wanted averages uses.
 
-    They are the minimal face of the target. One linear program finds a weighting of
-    largest support: scale it up freely (κ), and count each row's weight only up to 1;
-    the sum of what is counted is largest when every row that can be used is.
+    They are those of the minimal face of the target.
     """
-    from scipy.optimize import linprog
-    from scipy.sparse import csr_array, hstack
-
-    values = _row_features(prior, features)
-    averages = csr_array(np.vstack([values.T, np.ones(len(values))]))
-    wanted = csr_array(np.append(features.mean(levels), 1.0)[:, None])
     rows = len(prior.codes)
-    program = linprog(
-        np.concatenate([-np.ones(rows), np.zeros(rows + 1)]),
-        A_eq=hstack([averages, averages, -wanted], format="csr"),
-        b_eq=np.zeros(averages.shape[0]),
-        bounds=[(0, 1)] * rows + [(0, None)] * (rows + 1),
-        method="highs",
+    conditions = Conditions(
+        averages=features.over_levels() @ prior.incidence(),
+        wanted=features.mean(levels),
+        least=np.zeros(rows),
+        most=np.full(rows, np.inf),
     )
-    if program.status == 0:
-        used: Mask = program.x[:rows] > 0.5
-        if used.any():
-            return prior.only(used)
-    raise _infeasible_rows(values, features, levels, describe)
+    unused, _ = face(conditions)
+    if not unused.all():
+        return prior.only(~unused)
 
-
-def _infeasible_rows(
-    values: Reals,
-    features: Features,
-    levels: Reals,
-    describe: Describe,
-) -> InfeasibleError:
-    """Find the smallest change of the target that rows can reach, and where it is."""
-    from scipy.optimize import linprog
-
-    rows, count = values.shape
-    unit = np.eye(count)
-    program = linprog(
-        np.concatenate([np.zeros(rows), np.ones(2 * count)]),
-        A_eq=np.block(
-            [[values.T, unit, -unit], [np.ones((1, rows)), np.zeros((1, 2 * count))]]
-        ),
-        b_eq=np.append(features.mean(levels), 1.0),
-        method="highs",
-    )
-    change = program.x[rows : rows + count] - program.x[rows + count :]
-    worst = int(np.argmax(np.abs(change)))
-    return InfeasibleError(
+    short = smallest_miss(conditions).short
+    worst = int(np.argmax(np.abs(short)))
+    raise InfeasibleError(
         "no weighting of the rows meets all targets at once; the nearest one misses "
-        f"{describe(features.level_of(worst))} by {abs(change[worst]):.3g}. Use ",
+        f"{describe(features.level_of(worst))} by {abs(short[worst]):.3g}. Use ",
         BASE_SHARE,
         " > 0, which adds rows that are not in the data, or change the target.",
     )
-
-
-def _row_features(prior: Rows, features: Features) -> Reals:
-    """φ of every distinct row."""
-    matrix = np.zeros((features.blocks.width, features.count))
-    feature_of_entry = np.repeat(np.arange(features.count), features.lengths)
-    matrix[features.levels, feature_of_entry] = features.values
-    values = np.zeros((len(prior.codes), features.count))
-    for column, part in zip(prior.codes.T, features.blocks.slices, strict=True):
-        values += matrix[part][column]
-    return values
 
 
 def _failure(optimum: Optimum, describe: Describe) -> SolverError | InfeasibleError:

@@ -1,44 +1,37 @@
-"""Solvers of the dual, and the one loop that all of them share.
+"""Solvers of the dual: each says which step follows a point of the search.
 
 A solver is a frozen configuration with one method, ``solve``. `Newton` is the default.
 `ThinnedNewton` is for many rows or many blocks: Newton on a thinned table, corrected by
 what the gradients show. `NewtonCG` is for more features than a dense Hessian can hold.
+`DampedNewton` is for the dual of bounded factors, which may be linear in places.
 """
 
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from enum import StrEnum
 from functools import partial
-from math import log
 from operator import attrgetter
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 import numpy as np
 
 from fairmaxent.data.table import Reals
 from fairmaxent.errors import SolverError
-from fairmaxent.maxent.dual import Dual, Point, SearchPoint
+from fairmaxent.maxent.bounded import BoundedDual, BoundedPoint
+from fairmaxent.maxent.dual import Dual, Point
+from fairmaxent.maxent.search import (
+    Found,
+    Status,
+    backtrack,
+    conjugate_gradients,
+    search,
+)
 
-P = TypeVar("P", bound=SearchPoint)
-Step = Callable[[Point], Point | None]
-Product = Callable[[Reals], Reals]  # of a matrix with a vector
-
-# Below this residual a solver that can make no further progress has met the limits of
-# float64, not a problem.
-ROUNDING = 1e-9
-_SHORT = 0.3  # of the slope that is left after a step that was too short
 _MEMORY = 12  # changes of the gradient that are remembered
 _ENDED = 1e-11  # a residual that is no reason to ask all rows for a Hessian
-
-
-class Status(StrEnum):
-    """How a solver ended."""
-
-    CONVERGED = "converged"
-    UNBOUNDED = "unbounded: no distribution on this support meets the target"
-    STALLED = "stalled: no step lowers the dual, although the target is not met"
-    OUT_OF_ITERATIONS = "stopped at the iteration limit"
+_LEAST_DAMPING = 1e-13
+_MOST_DAMPING = 1e6
+_LEAST_SHARE = 1e-12  # of a level that is wanted at zero
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,127 +55,34 @@ class Solver(Protocol):
 
 def iterate(
     dual: Dual,
-    step: Step,
+    step: Callable[[Point], Point | None],
     *,
     method: str,
     tolerance: float,
     max_iterations: int,
 ) -> Solution:
-    """Repeat ``step`` from λ = 0 until the gradient vanishes.
+    """Search from λ = 0, and say how good the multipliers are.
 
-    A step that returns None can make no progress. h(λ*) = −KL(p*‖q) ≥ −L_q where a
-    solution exists (proof of Lemma 4.2), and a lower value proves that there is none.
+    h(λ*) = −KL(p*‖q) ≥ −L_q where a solution exists (proof of Lemma 4.2), and a lower
+    value proves that there is none.
     """
-    point = dual.start
-    reached = 0.0
-    floor = dual.prior.log_floor() - 1e-6
-    status = Status.OUT_OF_ITERATIONS
-    iterations = 0
-    for iterations in range(max_iterations + 1):
-        reached = max(reached, _way(dual.start.residual, point.residual, tolerance))
-        dual.watch(reached)
-        if point.residual <= tolerance:
-            status = Status.CONVERGED
-            break
-        if point.value < floor:
-            status = Status.UNBOUNDED
-            break
-        if iterations == max_iterations:
-            break
-        following = step(point)
-        if following is None:
-            met = point.residual <= ROUNDING
-            status = Status.CONVERGED if met else Status.STALLED
-            break
-        point = following
+    found = search(
+        dual.start,
+        step,
+        tolerance=tolerance,
+        max_iterations=max_iterations,
+        floor=dual.prior.log_floor(),
+        watch=dual.watch,
+    )
+    point = found.point
     return Solution(
         multipliers=point.multipliers,
         value=point.value,
         residual=point.residual,
-        iterations=iterations,
-        status=status,
+        iterations=found.iterations,
+        status=found.status,
         method=method,
     )
-
-
-def _way(start: float, now: float, tolerance: float) -> float:
-    """How far the residual has come to the tolerance, in digits, from 0 to 1."""
-    if now <= tolerance:
-        return 1.0
-    return max(0.0, log(start / now) / log(start / max(tolerance, 1e-300)))
-
-
-def backtrack(
-    at: Callable[[Reals], P],
-    point: P,
-    direction: Reals,
-    *,
-    trials: int = 60,
-    size: Callable[[P], float] = attrgetter("residual"),
-    falls: float = 0.9,
-) -> P | None:
-    """Halve the step until the dual falls enough (Armijo), or its gradient does.
-
-    None: neither does. Close to the optimum the dual changes by less than its rounding
-    error while the gradient still improves.
-
-    A step that leaves much of the slope is too short, as where a rare combination has
-    to become rarer still: Newton's method takes its exponential for a parabola, and
-    wins a factor e at a time. Then twice the step is tried.
-    """
-    slope = float(point.gradient @ direction)
-    rounding = 8 * np.finfo(float).eps * max(1.0, abs(point.value))
-    length = 1.0
-    for _ in range(trials):
-        trial = at(point.multipliers + length * direction)
-        if size(trial) <= falls * size(point) and trial.value <= point.value + rounding:
-            is_short = float(trial.gradient @ direction) < _SHORT * slope
-            if is_short:
-                farther = at(point.multipliers + 2 * length * direction)
-                if size(farther) < size(trial):
-                    return farther
-            return trial
-        if (
-            trial.value <= point.value + 1e-4 * length * slope
-            and trial.value < point.value - rounding
-        ):
-            return trial
-        length *= 0.5
-    return None
-
-
-def conjugate_gradients(
-    product: Product,
-    gradient: Reals,
-    precondition: Product,
-    *,
-    enough: float,
-    most: int,
-) -> Reals:
-    """Solve Hd = −g up to ``enough``, seeing H only through its products with vectors.
-
-    Written out because SciPy's ``cg`` divides by the curvature pᵀHp, which rounds to
-    zero where the dual is flat; there we stop with what we have, a descent direction
-    already.
-    """
-    residual = -gradient
-    direction = np.zeros(len(gradient))
-    search = precondition(residual)
-    power = float(residual @ search)
-    for _ in range(most):
-        curved = product(search)
-        curvature = float(search @ curved)
-        if curvature <= 1e-12 * power:
-            return direction if direction.any() else search
-        direction = direction + (power / curvature) * search
-        residual = residual - (power / curvature) * curved
-        if float(np.linalg.norm(residual)) <= enough:
-            break
-        scaled = precondition(residual)
-        previous = power
-        power = float(residual @ scaled)
-        search = scaled + (power / previous) * search
-    return direction
 
 
 @dataclass(frozen=True)
@@ -412,3 +312,89 @@ class NewtonCG:
             enough=enough,
             most=self.max_products,
         )
+
+
+@dataclass(frozen=True)
+class DampedNewton:
+    """Newton's method for bounded factors, damped like Levenberg and Marquardt's.
+
+    Where bounds cut factors off, the dual is linear in some directions, and a plain
+    step has no length there. Adding μ·t to the diagonal gives it one: with μ = 1 the
+    step is about that of iterative proportional fitting, which always helps, and with
+    μ → 0 it is Newton's. Without a solution the dual falls without end; the search then
+    stops as soon as its value proves that.
+    """
+
+    tolerance: float = 1e-14  # as a share of all weights
+    max_iterations: int = 100
+    max_products: int = 500  # Hessian-vector products per step
+    dense: int = 2_000  # multipliers up to which the Hessian is formed
+
+    def solve(
+        self, dual: BoundedDual, start: Reals | None = None
+    ) -> Found[BoundedPoint]:
+        """Minimise from ``start``, by default λ = 0."""
+        damping = _LEAST_DAMPING
+
+        def step(point: BoundedPoint) -> BoundedPoint | None:
+            nonlocal damping
+            following, damping = self._step(point, damping)
+            return following
+
+        if start is None:
+            start = np.zeros(dual.size)
+        return search(
+            dual.at(start),
+            step,
+            tolerance=self.tolerance,
+            max_iterations=self.max_iterations,
+            floor=dual.floor,
+        )
+
+    def _step(
+        self, point: BoundedPoint, damping: float
+    ) -> tuple[BoundedPoint | None, float]:
+        """The next point, None if none is better, and the damping from there."""
+        hessian = None
+        if point.dual.size <= self.dense:
+            hessian = point.hessian()
+        while damping <= _MOST_DAMPING:
+            direction = self._direction(point, hessian, damping)
+            # False also for a slope that is not a number.
+            is_downhill = float(point.gradient @ direction) < 0
+            if is_downhill:
+                following = backtrack(
+                    point.dual.at,
+                    point,
+                    direction,
+                    trials=3,
+                    size=attrgetter("distance"),
+                    falls=0.99,
+                )
+                if following is not None:
+                    return following, max(damping / 100, _LEAST_DAMPING)
+            damping = damping * 100
+        return None, damping
+
+    def _direction(
+        self, point: BoundedPoint, hessian: Reals | None, damping: float
+    ) -> Reals:
+        """−(H + μ diag t)⁻¹ g."""
+        scale = np.maximum(point.dual.wanted, _LEAST_SHARE)  # about the diagonal of H
+        added = damping * scale
+        if hessian is None:
+            # The closer the point, the more precise the step, so that the last are as
+            # good as Newton's.
+            return conjugate_gradients(
+                lambda vector: point.times_hessian(vector) + added * vector,
+                point.gradient,
+                lambda vector: vector / scale,
+                enough=min(1e-3, point.distance) * point.distance,
+                most=self.max_products,
+            )
+
+        damped = hessian + np.diag(added)
+        try:
+            return np.asarray(-np.linalg.solve(damped, point.gradient))
+        except np.linalg.LinAlgError:
+            return np.full(len(added), np.nan)

@@ -21,9 +21,10 @@ from fairmaxent.data.table import (
 from fairmaxent.document.text import table_lines
 from fairmaxent.document.words import percent, times
 from fairmaxent.errors import Option, Remark, spelled
+from fairmaxent.maxent.bounded import Bounds
 from fairmaxent.plain_text import Values, visible
 from fairmaxent.raking.margins import Crossed, MarginTarget
-from fairmaxent.raking.problem import Bounds, RakingProblem, Survey
+from fairmaxent.raking.problem import RakingProblem, Survey
 
 Ends = tuple[float, float]  # the smallest and the largest
 

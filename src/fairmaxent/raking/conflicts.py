@@ -7,26 +7,28 @@ take far longer.
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import combinations, islice
-from typing import Any
 
 import numpy as np
 
-from fairmaxent.data.table import Axes, Codes, Mask, Reals, tally
+from fairmaxent.data.table import Axes, tally
 from fairmaxent.errors import ConflictError, Option, Remark, first_of
-from fairmaxent.raking.problem import Bounds, RakingProblem
+from fairmaxent.maxent.bounded import Bounds
+from fairmaxent.maxent.reach import (
+    REACHED,
+    conflicting,
+    irreducible,
+    smallest_miss,
+)
+from fairmaxent.raking.problem import RakingProblem
 
-# Sum of the misses, as shares, below which margins are met: linear programs are solved
-# no more precisely.
-REACHED = 2e-9
-_LEAST_PRICE = 1e-9  # of a level that has a part in a conflict
 # Sets of margins to check before one is called the smallest; a set from which none can
 # be left out is taken otherwise.
 _MOST_SETS = 2_000
 _SHOWN = 6  # levels that a message lists
 # margins that contradict each other, alone, and the levels behind it
 Conflict = tuple[RakingProblem, Axes]
-_TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
 def find_conflict(problem: RakingProblem) -> Conflict | None:
@@ -47,7 +49,7 @@ def find_conflict(problem: RakingProblem) -> Conflict | None:
     if smallest is None:
         return None
     smaller = problem.restricted(smallest)
-    return smaller, tuple(_conflicting_levels(smaller).tolist())
+    return smaller, conflicting(smaller.conditions)
 
 
 def _smallest_set(problem: RakingProblem) -> Axes | None:
@@ -61,40 +63,20 @@ def _smallest_set(problem: RakingProblem) -> Axes | None:
 
     if len(every) < 3 or _can_be_met(problem, every):
         return None
-    # leave out margins as long as the rest cannot be met
-    irreducible = every
-    for number in reversed(every):
-        rest = tuple(other for other in irreducible if other != number)
-        if not _can_be_met(problem, rest):
-            irreducible = rest
-
+    without_others = irreducible(every, partial(_can_be_met, problem))
     larger = (
         chosen
-        for size in range(3, len(irreducible))
+        for size in range(3, len(without_others))
         for chosen in combinations(every, size)
     )
     for chosen in islice(larger, _MOST_SETS):
         if not _can_be_met(problem, chosen):
             return chosen
-    return irreducible
+    return without_others
 
 
 def _can_be_met(problem: RakingProblem, margins: Sequence[int]) -> bool:
-    return smallest_miss(problem.restricted(margins))[0] <= REACHED
-
-
-def _conflicting_levels(problem: RakingProblem) -> Codes:
-    """Levels that cannot be met together, although any of them could be left out."""
-    prices = smallest_miss(problem)[1]
-    levels = np.flatnonzero(np.abs(prices) > _LEAST_PRICE)
-    # the prices were too imprecise to rely on
-    if smallest_miss(problem, levels)[0] <= REACHED:
-        levels = np.arange(len(problem.wanted))
-    for level in levels[::-1]:
-        rest = levels[levels != level]
-        if len(rest) and smallest_miss(problem, rest)[0] > REACHED:
-            levels = rest
-    return levels
+    return smallest_miss(problem.restricted(margins).conditions).is_zero
 
 
 def cause(problem: RakingProblem) -> str:
@@ -167,12 +149,12 @@ def _together(problem: RakingProblem, levels: Sequence[int]) -> Remark:
     reason = "These shares contradict each other"
     widen: Remark = ()
     unbounded = replace(problem, bounds=Bounds())
-    if problem.bounds.given and smallest_miss(unbounded)[0] <= REACHED:
+    if problem.bounds.given and smallest_miss(unbounded.conditions).is_zero:
         within = f" if factors are {problem.bounds.text}"
         reason = "The bounds do not allow all of these shares"
         widen = ("widen ", Option("bounds"), ", ")
 
-    miss = smallest_miss(problem)[0] / 2
+    miss = smallest_miss(problem.conditions).total / 2
     how_far = ""
     if math.isfinite(miss):
         how_far = (
@@ -182,113 +164,4 @@ def _together(problem: RakingProblem, levels: Sequence[int]) -> Remark:
         f"no weights meet these margins together{within}: {names}. {reason}:"
         f" {shares}.{how_far} Correct one of them, ",
         *widen,
-    )
-
-
-# ---------------------------------------------------------------- linear programs
-
-
-def smallest_miss(
-    problem: RakingProblem, levels: Codes | None = None
-) -> tuple[float, Reals]:
-    """Minimise Σ |achieved − wanted| over the levels, all weights within the bounds.
-
-    Returns the minimum and the price of each level: if the minimum is positive, the
-    levels with a price contradict each other. ``levels`` are those that count, all by
-    default.
-    """
-    from scipy import optimize, sparse
-
-    if levels is None:
-        levels = np.arange(len(problem.wanted))
-    masses = problem.masses[problem.masses > 0]
-    # The variables: the share of each cell, then by how much each level is short of
-    # what is wanted, then by how much it is beyond.
-    cells = len(masses)
-    misses = 2 * len(levels)
-    unit = sparse.eye_array(len(levels), format="csr")
-    sums = sparse.hstack([_incidence(problem)[levels], unit, -unit], format="csr")
-    total = np.concatenate([np.ones(cells), np.zeros(misses)])[None, :]
-    program = optimize.linprog(
-        np.concatenate([np.zeros(cells), np.ones(misses)]),
-        A_eq=sparse.vstack([sums, total], format="csr"),
-        b_eq=np.append(problem.wanted[levels], 1.0),
-        bounds=[
-            *(
-                (problem.bounds.low * mass, problem.bounds.high * mass)
-                for mass in masses
-            ),
-            *[(0, None)] * misses,
-        ],
-        method="highs",
-        options=_TIGHT,
-    )
-    if program.status != 0:  # even the total is out of reach
-        return math.inf, np.ones(len(levels))
-    return float(program.fun), np.asarray(program.eqlin.marginals[: len(levels)])
-
-
-def forced_cells(problem: RakingProblem) -> tuple[Mask, Mask]:
-    """Which cells every solution has at their lower, and at their upper bound.
-
-    The problem has a solution. One linear program finds weights that are inside the
-    bounds wherever that is possible: they are scaled up freely (by κ), and the distance
-    of each from its bounds counts only up to 1.
-    """
-    from scipy import optimize, sparse
-
-    sums = _incidence(problem)
-    levels, cells = sums.shape
-    masses = problem.masses[problem.masses > 0][:, None]
-    low = problem.bounds.low
-    high = problem.bounds.high
-    has_upper = math.isfinite(high)
-
-    # The variables: the weight of each cell, its distance from the lower bound, that
-    # from the upper bound, and κ.
-    wanted = sparse.csr_array(problem.wanted[:, None])
-    distances = sparse.csr_array((levels, 2 * cells))
-    margins = sparse.hstack([sums, distances, -wanted], format="csr")
-    unit = sparse.eye_array(cells, format="csr")
-    zero = sparse.csr_array((cells, cells))
-    above_low = [-unit, unit, zero, sparse.csr_array(low * masses)]
-    limits = sparse.hstack(above_low, format="csr")
-    if has_upper:
-        below_high = [unit, zero, unit, -sparse.csr_array(high * masses)]
-        upper = sparse.hstack(below_high, format="csr")
-        limits = sparse.vstack([limits, upper], format="csr")
-
-    program = optimize.linprog(
-        np.concatenate([np.zeros(cells), -np.ones(2 * cells), [0.0]]),
-        A_eq=margins,
-        b_eq=np.zeros(levels),
-        A_ub=limits,
-        b_ub=np.zeros(limits.shape[0]),
-        bounds=[
-            *[(0, None)] * cells,
-            *[(0, 1)] * cells,
-            *[(0, int(has_upper))] * cells,
-            (0, None),
-        ],
-        method="highs",
-    )
-    none = np.zeros(cells, dtype=bool)
-    if program.status != 0:
-        return none, none
-    at_low = program.x[cells : 2 * cells] < 0.5
-    if not has_upper:
-        return at_low, none
-    return at_low, program.x[2 * cells : 3 * cells] < 0.5
-
-
-def _incidence(problem: RakingProblem) -> Any:
-    """Which cells have which level: (levels, cells), sparse."""
-    from scipy import sparse
-
-    first = [part.start for part in problem.blocks.slices]
-    codes = problem.codes[problem.masses > 0] + np.array(first)
-    cells = np.repeat(np.arange(len(codes)), codes.shape[1])
-    return sparse.csr_array(
-        (np.ones(codes.size), (codes.ravel(), cells)),
-        shape=(len(problem.wanted), len(codes)),
     )

@@ -1,8 +1,7 @@
-"""The problem: the cells of a survey, its margins, bounds on factors, and the dual.
+"""The problem: the cells of a survey, its margins, and bounds on factors.
 
-The dual is h(λ) = Σ d_c Φ(u_c) − ⟨λ, t⟩, where u_c is the sum of the multipliers λ of
-the levels of cell c (Deville and Särndal, "Calibration estimators in survey sampling",
-1992).
+The factor of a row is its share of the new total over its share of the old one. Cells
+and margins are the rows and blocks of a `BoundedDual`.
 """
 
 import math
@@ -16,7 +15,6 @@ import numpy as np
 from fairmaxent.data import frames
 from fairmaxent.data.domain import Domain, EncodedTable, learn_columns
 from fairmaxent.data.levels import ColumnOptions
-from fairmaxent.data.limits import need_memory
 from fairmaxent.data.table import (
     Blocks,
     Codes,
@@ -37,16 +35,12 @@ from fairmaxent.engines.lazy_frame import (
     open_lazy,
 )
 from fairmaxent.errors import ColumnError, InputError, Option, unfit
-from fairmaxent.maxent.dual import SearchPoint
-from fairmaxent.maxent.priors.rows import Rows, pair_weights
+from fairmaxent.maxent.bounded import BoundedDual, Bounds
+from fairmaxent.maxent.reach import Conditions
 from fairmaxent.raking.margins import MarginTarget
 
 # a margin lists every level, so none is lumped together with others
 _MOST_LEVELS = 1 << 30
-# e^700 is close to the largest float64; a score beyond it is the step of a search that
-# went too far.
-_LARGEST_SCORE = 700.0
-_PAIR_MEMORY = 24  # bytes at the peak for each pair of levels
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,49 +201,6 @@ def _cell_sums(
     return counted, [of_cells, of_cells, of_cells, ones, ones]
 
 
-@dataclass(frozen=True)
-class Bounds:
-    """low ≤ g ≤ high for the factor g of every row.
-
-    g is its share of the new total over its share of the old one. The divergence
-    d(g) = g log g − g + 1 on [low, high], infinite outside, has the conjugate Φ(u) with
-    Φ′(u) = e^u cut off at low and high. So the factors of the optimum are g = Φ′(u),
-    where u is the sum of the row's multipliers.
-    """
-
-    low: float = 0.0
-    high: float = math.inf
-
-    def factors(self, scores: Reals) -> Reals:
-        """g = Φ′(u)."""
-        return np.clip(np.exp(np.minimum(scores, _LARGEST_SCORE)), self.low, self.high)
-
-    def conjugate(self, scores: Reals, factors: Reals) -> Reals:
-        """Φ(u) up to a constant: e^u between the bounds, and its tangents beyond."""
-        result = factors.copy()
-        for bound, beyond in (
-            (self.low, factors <= self.low),
-            (self.high, factors >= self.high),
-        ):
-            if 0 < bound < math.inf:
-                result[beyond] = bound * (1 + scores[beyond] - math.log(bound))
-        return result
-
-    @property
-    def given(self) -> bool:
-        """Whether any factor is ruled out."""
-        return self != Bounds()
-
-    @property
-    def text(self) -> str:
-        """The bounds in words."""
-        if math.isinf(self.high):
-            return f"at least {self.low:g}"
-        if self.low == 0:
-            return f"at most {self.high:g}"
-        return f"between {self.low:g} and {self.high:g}"
-
-
 def read_bounds(bounds: Sequence[float | None] | None) -> Bounds:
     """Read what a user passed.
 
@@ -272,79 +223,6 @@ def read_bounds(bounds: Sequence[float | None] | None) -> Bounds:
             " a number from 0 to 1, and then one from 1 on, such as (0.3, 3)",
         )
     return Bounds(low, high)
-
-
-@dataclass(frozen=True, eq=False)
-class RakingDual:
-    """Cells with their masses, and the share wanted for each level of each margin."""
-
-    # one per margin, of the combinations of the levels of its columns: margins may
-    # overlap
-    blocks: Blocks
-    codes: Codes  # (cells, margins): the level that each cell has in each margin
-    masses: Reals  # d: the share of each cell in the old weights; positive
-    # t: the wanted share of each level, one margin after the other; each margin adds up
-    # to 1
-    wanted: Reals
-    bounds: Bounds
-    # what λ² costs: 1/ρ if a margin may be missed, see `relaxation`; None: nothing
-    slack: Reals | None = None
-
-    @cached_property
-    def rows(self) -> Rows:
-        """The cells, ready for sums by level."""
-        with np.errstate(divide="ignore"):
-            return Rows(self.blocks, self.codes, np.log(self.masses))
-
-    def at(self, multipliers: Reals) -> "RakingPoint":
-        """Evaluate value and gradient."""
-        scores = self.rows.scores(multipliers)
-        factors = self.bounds.factors(scores)
-        shares = self.masses * factors
-        conjugate = self.bounds.conjugate(scores, factors)
-        value = float(self.masses @ conjugate - multipliers @ self.wanted)
-        gradient = self.level_sums(shares) - self.wanted
-        if self.slack is not None:
-            value += float(self.slack @ multipliers**2) / 2
-            gradient += self.slack * multipliers
-        return RakingPoint(multipliers, value, gradient, self, factors)
-
-    def level_sums(self, shares: Reals) -> Reals:
-        """Sum shares of cells by the levels of each margin."""
-        return np.concatenate([pack.marginals(shares) for pack in self.rows.packs])
-
-
-@dataclass(frozen=True, eq=False)
-class RakingPoint(SearchPoint):
-    """The dual and its derivatives at one λ; the gradient: achieved − wanted + λ/ρ."""
-
-    dual: RakingDual
-    factors: Reals  # g of each cell
-
-    @property
-    def curvature(self) -> Reals:
-        """d·Φ″(u) of each cell: Φ″(u) = g between the bounds, and 0 at them."""
-        bounds = self.dual.bounds
-        is_free = (self.factors > bounds.low) & (self.factors < bounds.high)
-        return np.where(is_free, self.dual.masses * self.factors, 0.0)
-
-    def times_hessian(self, vector: Reals) -> Reals:
-        """H·v, without H: one pass over the cells."""
-        result = self.dual.level_sums(self.curvature * self.dual.rows.scores(vector))
-        if self.dual.slack is None:
-            return result
-        return result + self.dual.slack * vector
-
-    def hessian(self) -> Reals:
-        """Σ d_c Φ″(u_c) over the cells that have both of two levels."""
-        size = self.dual.blocks.width
-        need_memory(
-            _PAIR_MEMORY * size**2, f"raking to {size:,} levels", "merge levels"
-        )
-        pairs = pair_weights(self.dual.rows.pair_packs, self.curvature)
-        if self.dual.slack is not None:
-            pairs[np.diag_indices(size)] += self.dual.slack
-        return pairs
 
 
 @dataclass(frozen=True, eq=False)
@@ -386,12 +264,20 @@ class RakingProblem:
                     used &= margin.wanted[margin.cells] > 0
         return used
 
-    def dual(self, cells: Mask | Codes) -> RakingDual:
+    def dual(self, cells: Mask) -> BoundedDual:
         """The dual over some of the cells, which have masses."""
-        codes = np.asfortranarray(self.codes[cells])
-        return RakingDual(
-            self.blocks, codes, self.masses[cells], self.wanted, self.bounds
+        return BoundedDual(
+            blocks=self.blocks,
+            codes=np.asfortranarray(self.codes[cells]),
+            masses=self.masses[cells],
+            wanted=self.wanted,
+            bounds=self.bounds,
         )
+
+    @property
+    def conditions(self) -> Conditions:
+        """What the weights of all cells must meet."""
+        return self.dual(self.masses > 0).conditions
 
     def restricted(self, margins: Sequence[int]) -> "RakingProblem":
         """Ask for some margins only; cells that these do not tell apart are merged."""

@@ -29,8 +29,7 @@ from typing import Literal
 import numpy as np
 
 from fairmaxent.data.table import Mask, Reals, ratio, tally
-from fairmaxent.maxent.dual import SearchPoint
-from fairmaxent.maxent.solvers import backtrack
+from fairmaxent.maxent.search import SearchPoint, backtrack
 from fairmaxent.relabelling.task import (
     FOLDS,
     Rows,

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -214,6 +215,26 @@ class Rows:
                 total += table.take(pack.codes)
         return total
 
+    def level_sums(self, weights: Reals) -> Reals:
+        """Total weight of each level, from the weights of the rows."""
+        return np.concatenate([pack.marginals(weights) for pack in self.packs])
+
+    def pair_sums(self, weights: Reals) -> Reals:
+        """Total weight of each pair of levels, from the weights of the rows."""
+        return pair_weights(self.pair_packs, weights)
+
+    def incidence(self) -> Any:
+        """Which level each row has in each block: (levels, rows), sparse."""
+        from scipy import sparse
+
+        firsts = np.array([part.start for part in self.blocks.slices])
+        levels = self.codes + firsts
+        rows = np.repeat(np.arange(len(levels)), levels.shape[1])
+        return sparse.csr_array(
+            (np.ones(levels.size), (levels.ravel(), rows)),
+            shape=(self.blocks.width, len(levels)),
+        )
+
     @cached_property
     def packs(self) -> tuple[Pack, ...]:
         """The blocks packed for sums over single levels."""
@@ -256,12 +277,11 @@ class TiltedRows:
     @cached_property
     def levels(self) -> Reals:
         """Probability of each level, by counting."""
-        packs = self.rows.packs
-        return np.concatenate([pack.marginals(self.weights) for pack in packs])
+        return self.rows.level_sums(self.weights)
 
     def pairs(self) -> Reals:
         """Probability of each pair of levels, by counting."""
-        return pair_weights(self.rows.pair_packs, self.weights)
+        return self.rows.pair_sums(self.weights)
 
     def joint(self, wanted: Sequence[int]) -> Reals:
         """Joint table of a few blocks, by counting."""
