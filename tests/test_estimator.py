@@ -159,6 +159,20 @@ def test_weights_are_fair(parts):
     assert rates_of(table, ["z0"], "y") == pytest.approx((sizes, 1))
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_table_y_has_several_outcomes(frame, library):
+    if library == "polars":
+        frame = pl.from_pandas(frame)
+    y = frame[["y", "x2"]]
+    X = frame[[name for name in frame.columns if name not in ("y", "x2")]]
+    fair = FairMaxEnt("z0", random_state=0)
+    drawn_X, drawn_y = fair.fit_resample(X, y)
+    assert list(drawn_X.columns) == list(X.columns)
+    assert list(drawn_y.columns) == ["y", "x2"]
+    wanted = fair.fit_.certificate.achieved["statistical_rate"]
+    assert wanted == pytest.approx({"y by z0": 1.0, "x2 by z0": 1.0})
+
+
 def test_weights_that_cannot_be_fair_say_so():
     X = pd.DataFrame({"sex": ["f"] * 10 + ["m"] * 10})
     estimator = FairMaxEnt("sex").fit(X, [0] * 10 + [0, 1] * 5)

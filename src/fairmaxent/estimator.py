@@ -1,7 +1,7 @@
 """FairMaxEnt: the front door as a scikit-learn estimator, and a sampler."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from types import SimpleNamespace
@@ -72,9 +72,14 @@ class Joined:
     """The table of a fit: X, then the sensitive features, then y."""
 
     columns: dict[str, frames.Column]
-    outcome: str
+    outcomes: tuple[str, ...]
     protected: list[str]
     extra: list[str]  # the sensitive features
+
+    @property
+    def outcome(self) -> str:
+        """The outcome; of several, the first."""
+        return self.outcomes[0]
 
 
 class DebiasingEstimator(BaseEstimator):  # type: ignore[misc]
@@ -84,6 +89,7 @@ class DebiasingEstimator(BaseEstimator):  # type: ignore[misc]
     likely: Any = None
     protected: Any
     _fitting = "fit"  # the method that takes sensitive features in a pipeline
+    _takes_several = False  # outcomes, as the columns of a table
     _x_form: "InputForm"
     _y_form: "InputForm"
 
@@ -93,7 +99,16 @@ class DebiasingEstimator(BaseEstimator):  # type: ignore[misc]
         check_consistent_length(X, y, sensitive_features)
         backend = features.implementation
         outcome, self._y_form = read_columns(y, "y", backend)
-        _check_outcome(outcome, private=self.privacy is not None)
+        is_named = self._takes_several and self._y_form.kind == "table"
+        if len(outcome) > 1 and not is_named:
+            raise InputError(
+                f"y has {len(outcome)} columns; multioutput targets are not supported:"
+                " pass one column"
+            )
+        # A private fit has its classes declared.
+        if self.privacy is None:
+            for column in outcome.values():
+                _check_classes(column)
         # the types of X and y come from the rows, e.g. the length of the longest text
         if self.privacy is not None:
             self._x_form = replace(self._x_form, dtype=None)
@@ -110,7 +125,7 @@ class DebiasingEstimator(BaseEstimator):  # type: ignore[misc]
         own = {name: features.get_column(name) for name in features.columns}
         return Joined(
             columns=own | extra | outcome,
-            outcome=self._y_form.names[0],
+            outcomes=self._y_form.names,
             protected=self._protected_names(features.columns, list(extra)),
             extra=list(extra),
         )
@@ -207,8 +222,9 @@ class FairMaxEnt(OneToOneFeatureMixin, DebiasingEstimator):  # type: ignore[misc
     **options
         All other options of :func:`fairmaxent.debias`, by the same names. Columns of an
         array are named x0, x1, …, and the outcome has the name of the series y, or
-        ``"y"``. Every column of X is kept, even one that looks like an identifier,
-        because X comes back with the columns it came with; so there is no `release`.
+        ``"y"``; a table y has several outcomes. Every column of X is kept, even one
+        that looks like an identifier, because X comes back with the columns it came
+        with; so there is no `release`.
 
     Attributes
     ----------
@@ -216,7 +232,7 @@ class FairMaxEnt(OneToOneFeatureMixin, DebiasingEstimator):  # type: ignore[misc
         What was learned, with its certificate; its table is X, then the sensitive
         features, then y.
     sampling_strategy_ : dict
-        How many rows of each class `fit_resample` drew.
+        How many rows of each class (of the first outcome) `fit_resample` drew.
 
     Examples
     --------
@@ -234,6 +250,7 @@ class FairMaxEnt(OneToOneFeatureMixin, DebiasingEstimator):  # type: ignore[misc
     __metadata_request__fit = {"sensitive_features": True}  # noqa: RUF012
 
     _fitting = "fit_resample"
+    _takes_several = True
 
     @storing_options_of(Request, without=("progress", "keep_columns", "release"))
     def __init__(
@@ -280,7 +297,7 @@ class FairMaxEnt(OneToOneFeatureMixin, DebiasingEstimator):  # type: ignore[misc
         options = {name: getattr(self, name) for name in asked}
         self.fit_ = debias(
             table,
-            joined.outcome,
+            joined.outcomes,
             joined.protected,
             keep_columns=list(joined.columns),  # X comes back as it came
             **options,
@@ -480,20 +497,8 @@ def _kind_of(data: Any) -> _Kind:
     return "list" if isinstance(data, list) else "array"
 
 
-def _check_outcome(outcome: Mapping[str, frames.Column], *, private: bool) -> None:
-    """Refuse what scikit-learn does not see as one column of classes.
-
-    A private fit has its classes declared.
-    """
-    if len(outcome) != 1:
-        raise InputError(
-            f"y has {len(outcome)} columns; multioutput targets are not supported: pass"
-            " one column"
-        )
-    if private:
-        return
-
-    column = next(iter(outcome.values()))
+def _check_classes(column: frames.Column) -> None:
+    """Refuse what scikit-learn does not see as a column of classes."""
     codes, classes = factorize(column)
     if codes.min() < 0:
         raise LevelError(

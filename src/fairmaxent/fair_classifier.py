@@ -44,7 +44,6 @@ _WEIGHT = "sample_weight"
 _FAIR = "\0weight"  # no user has a column of this name
 # Options of debias that a model leaves no room for, and those about new rows.
 _OTHERS = (
-    "also",
     "equal_means",
     "target",
     "largest_weight",

@@ -49,8 +49,11 @@ def random_request(rng):
     rate = round(rng.uniform(0.3, 1.0), 2)
     protected = [["sex"], ["region"], ["sex", "region"]][rng.integers(3)]
     strata = some(["promoted"])
+    outcomes = ["hired"]
+    if strata is None and some(["promoted"]):
+        outcomes.append("promoted")
     return Request(
-        "hired",
+        outcomes,
         protected,
         favourable=some("yes"),
         statistical_rate=some({name: some(None, rate) for name in protected}, rate),
@@ -59,7 +62,6 @@ def random_request(rng):
             some("joint", "each") if len(protected) > 1 and strata is None else "each"
         ),
         within=strata,
-        also=None if strata else some(["promoted"]),
         compare_missing=some(True, False),
         weight=some("w"),
         largest_weight=some(3.0),

@@ -73,7 +73,7 @@ CASES = {
         READ
         | {
             "within": {"region": ["n", "s"]},
-            "also": {"promoted": ["yes"]},
+            "further_outcomes": {"promoted": ["yes"]},
             "detail": "bins",
             "purpose": "to see",
         }

@@ -47,7 +47,7 @@ def test_every_control_asks_what_it_says(page, people_app):
     ask.get_by_role("group", name="Good outcome of region is").get_by_label(
         "n", exact=True
     ).check()
-    asked(page, also={"region": ["n"]})
+    asked(page, further_outcomes={"region": ["n"]})
     ask.get_by_role("group", name="More outcomes").get_by_label("region").uncheck()
     typed(
         ask.get_by_label("Impossible combinations"),
@@ -55,7 +55,7 @@ def test_every_control_asks_what_it_says(page, people_app):
     )
     asked(page, forbid=[{"sex": "f", "region": "s"}, {"sex": "m", "region": "n"}])
     typed(ask.get_by_label("Impossible combinations"), "")
-    asked(page, forbid=None, also={})
+    asked(page, forbid=None, further_outcomes={})
     ask.get_by_label("Compare missing values").check()
     ask.get_by_label("New combinations come from").select_option("product")
     ask.get_by_label("Numbers in new rows").select_option("bins")

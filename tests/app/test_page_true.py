@@ -249,7 +249,7 @@ def random_scenario(rng, number):
     if rng.random() < 0.4:
         options["representation_rate"] = round(float(rng.uniform(0.7, 1)), 2)
     if number % 4 == 3:
-        options["also"] = {"promoted": ["yes"]}
+        options["further_outcomes"] = {"promoted": ["yes"]}
     elif rng.random() < 0.4 and len(protected) > 1:
         options["groups"] = "joint"
         options["statistical_rate"] = 0.95

@@ -49,12 +49,12 @@ DEBIAS = [
 
 
 @pytest.mark.more
-def test_within_also_forbid_target_drop_and_keep(folder):
+def test_within_outcomes_forbid_target_drop_and_keep(folder):
     record = json.loads(run(*DEBIAS, "--within", f'"{RACE}"'))
     assert list(record["certificate"]["wanted"]["statistical_rate"]) == [
         f"sex within {RACE}"
     ]
-    record = json.loads(run(*DEBIAS, "--also", f'"city, state"="{PLACE}"'))
+    record = json.loads(run(*DEBIAS, "--outcome", f'"city, state"="{PLACE}"'))
     assert list(record["certificate"]["wanted"]["statistical_rate"]) == [
         "hired by sex",
         "city, state by sex",

@@ -68,7 +68,6 @@ CASES = ABOUT_MODELS | {
     "representation_rate": Case({"sex": 0.7, "race": "none"}, "--representation-rate sex=0.7,race=none",
                                 {"protected": ["sex", "race"]}),
     "statistical_rate": Case(0.6, "--statistical-rate 0.6"),
-    "also": Case({"job": ["cook"]}, "--also job=cook"),
     "within": Case(["job"], "--within job"),
     "equal_means": Case(True, "--equal-means", {"outcome": "age"}),
     "target": Case({"job": {"nurse": 0.6, "clerk": 0.4, "cook": 0}}, "--target 'job: nurse=0.6, clerk=0.4, cook=0'"),
@@ -290,6 +289,34 @@ def test_a_key_does_what_the_typed_option_does(folder, key, monkeypatch):
     told, table_and_code = in_file[2] != plain[2], in_file[:2] != plain[:2]
     assert told if key in ONLY_TOLD else table_and_code
     assert 0 in (in_file[0], plain[0])  # one of them works
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "typed"),
+    [
+        (["income", "job"], "--outcome income --outcome job"),
+        ({"job": ["cook"]}, "--outcome income --outcome job=cook"),
+    ],
+)
+def test_several_outcomes_are_a_list_or_their_good_levels(folder, outcomes, typed):
+    write_table("")
+    others = BASE | QUIET | {"outcome": None}
+    in_file = {"outcome": outcomes}
+    if isinstance(outcomes, dict):
+        in_file = {"outcome": {"income": ">50K", **outcomes}}
+        typed = f"{typed} --favourable '>50K'"
+    found = run(folder, others | in_file)
+    assert found[0] == 0
+    assert found == run(folder, others, typed)
+    assert found[1] != run(folder, others, "--outcome income")[1]
+
+
+def test_a_good_level_is_named_once(folder):
+    write_table("")
+    twice = BASE | QUIET | {"outcome": {"income": ">50K", "job": "cook"}}
+    code, _, said = run(folder, twice | {"favourable": ">50K"})
+    assert code == 3
+    assert "the good level of 'income' is given twice" in said
 
 
 def test_other_spellings_and_keys_of_other_commands_are_known(folder):

@@ -100,7 +100,11 @@ CASES = [
         TWICE,
     ),
     Case(f"debias good.csv {OUT} --config both.toml", 2, TWICE),
-    Case(f"compare good.csv {R} --also job=cook", 3, ("leave out --also",)),
+    Case(
+        f"compare good.csv {R} --outcome job=cook",
+        3,
+        ("a single outcome; name one with --outcome",),
+    ),
     # data and options that cannot be used
     Case(f"debias empty.csv {OUT}", 3, ("empty.csv is empty",)),
     Case(f"debias header.csv {OUT}", 3, ("no rows",)),

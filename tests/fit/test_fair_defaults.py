@@ -140,7 +140,7 @@ def test_no_row_counts_more_than_the_limit_and_the_shortfall_is_certified():
     "asked",
     [
         {"weight": "w"},
-        {"within": "s", "also": "t"},
+        {"within": "s", "outcome": ["hired", "t"]},
         {"compare_missing": True, "representation_rate": 1.0},
     ],
 )
@@ -156,11 +156,12 @@ def test_forbidden_rows_count_in_the_limit_and_strata_keep_their_sizes(asked):
     )
     design = frame["w"] / frame["w"].mean() if "weight" in asked else np.ones(600)
     asked = {
+        "outcome": "hired",
         "forbid": [{"race": "a", "skill": 0}, {"race": "a", "skill": 1, "sex": "M"}],
         **asked,
     }
     fit = fairmaxent.debias(
-        frame, "hired", ["sex", "race"], largest_weight=1.6, base_share=0, **asked
+        frame, protected=["sex", "race"], largest_weight=1.6, base_share=0, **asked
     )
     weights = fit.weights().reshape(600, -1).sum(axis=1)
     assert weights.mean() == pytest.approx(1)
@@ -174,7 +175,7 @@ def test_forbidden_rows_count_in_the_limit_and_strata_keep_their_sizes(asked):
         match=r"largest_weight=1.2 is too low: .* have to count 1.\d+ times",
     ):
         fairmaxent.debias(
-            frame, "hired", ["sex", "race"], largest_weight=1.2, base_share=0, **asked
+            frame, protected=["sex", "race"], largest_weight=1.2, base_share=0, **asked
         )
 
 

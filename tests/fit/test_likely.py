@@ -436,7 +436,7 @@ def test_what_makes_no_sense_is_refused(call, message):
             frame.drop(columns="paid"), frame["paid"]
         ),
         lambda frame: fairmaxent.paper.fit(frame, outcome="paid", protected=[RACE]),
-        lambda frame: debias(frame, "paid", RACE, also="sex"),
+        lambda frame: debias(frame, ["paid", "sex"], RACE),
         lambda frame: debias(frame, "paid", RACE, model="logistic", favourable="yes"),
         lambda frame: debias(frame, "paid", RACE, privacy=fairmaxent.Privacy()),
         lambda frame: debias(frame, "paid", RACE).top_up(),

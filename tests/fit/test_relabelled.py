@@ -322,7 +322,7 @@ def test_what_only_decisions_have_is_refused(plan, message):
     [
         {"equal_means": True},
         {"largest_weight": 3.0},
-        {"also": "a"},
+        {"outcome": ["y", "a"]},
         {"target": {"a": None}},
         {"forbid": [{"a": "a0"}]},
     ],
@@ -330,7 +330,7 @@ def test_what_only_decisions_have_is_refused(plan, message):
 def test_what_no_model_goes_with_is_refused(asked):
     (name,) = asked
     with pytest.raises(InputError, match=f"{name} cannot go together with model"):
-        debias(discrete_frame(17), "y", "z0", **QUICK, **asked)
+        debias(discrete_frame(17), protected="z0", **QUICK, **{"outcome": "y", **asked})
 
 
 def test_it_is_split_for_and_not_trained():

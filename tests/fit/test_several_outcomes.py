@@ -215,7 +215,7 @@ def test_files_reports_summaries_and_other_libraries(tmp_path):
         ({"within": "grade"}, "which is the outcome"),
         ({"favourable": {"grades": "low"}}, "did you mean 'grade'"),
         ({"statistical_rate": {"hired": 1.0, "z": 0.5}}, "not an outcome"),
-        ({"model": EQUAL_PROBABILITIES}, "also cannot go together with model"),
+        ({"model": EQUAL_PROBABILITIES}, "outcome cannot go together with model"),
         ({"estimate": "weights"}, "single outcome"),
     ],
 )

@@ -56,7 +56,7 @@ def check_rates(fit, achieved, table, weights):
     worst stratum.
     """
     request = fit.request
-    outcomes = [request.outcome, *request.also_names]
+    outcomes = request.outcome_names
     within = request.within_names
     ending = f" within {' × '.join(within)}" if within else ""
     for outcome in outcomes:

@@ -103,8 +103,7 @@ def check_distribution(fit, asked):
     asked for.
     """
     names = [
-        fit.request.outcome,
-        *fit.request.also_names,
+        *fit.request.outcome_names,
         "z",
         *fit.request.within_names,
     ]
@@ -138,9 +137,7 @@ def check_weights(fit, table, asked):
         return
     if not all(is_plain(table[name]) for name in ("z", *strata)):
         return
-    if all(
-        is_plain(table[name]) for name in (fit.request.outcome, *fit.request.also_names)
-    ):
+    if all(is_plain(table[name]) for name in fit.request.outcome_names):
         check_rates(fit, fit.certificate.achieved, table, weights)
     are_numbers = table["y"] and all(
         type(cell) is int and abs(cell) < 10 for cell in table["y"]

@@ -75,7 +75,7 @@ SENSIBLE = {
     "favourable": ("yes", "later"),
     "groups": ("each", "joint"),
     "weight": ("w",),
-    "also": ("a=q", "z2"),
+    "outcome": ("a=q", "z2"),
     "within": ("a", "z2", "a,z2", "a=p"),
     "target": ("z: p=0.5, q=0.5", "y: free", "a: keep", "z2: p=0.4, q=0.6"),
     "smallest_group": ("2%", "5", "0"),
@@ -237,7 +237,7 @@ def check_fair_table(arguments, record, written, folder):
     fit = load("fair.fme")
     (folder / "fair.fme").unlink()
     request = fit.request
-    named = ["z", request.outcome, *request.also_names, *request.within_names]
+    named = ["z", *request.outcome_names, *request.within_names]
     table = {name: rows[name].tolist() for name in rows.columns}
     is_readable = all(is_plain(table[name]) and "" not in table[name] for name in named)
     if mode == "top-up" or not is_readable or not compares_all_levels(fit):
@@ -336,7 +336,9 @@ ASKED_RIGHT = {
     "max_levels": (3,),
     "bins": ({"w": 3},),
 }
-NAMES = sorted({*ASKED_RIGHT, "target", "also", "detail", "title", "kinds", "order"})
+NAMES = sorted(
+    {*ASKED_RIGHT, "target", "further_outcomes", "detail", "title", "kinds", "order"}
+)
 WAYS = ("fit",) * 6 + ("look", "read", "curve", "pin", "draft", "start", "anything")
 READ = (
     "skip_lines",

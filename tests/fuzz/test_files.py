@@ -34,7 +34,7 @@ COMMANDS = (
     ([*DEBIAS, "-o", "fair.csv", "--seed", "1"], ("fair.csv",)),
     ([*DEBIAS, "--mode", "weights", "--like-input", "-o", "fair.out"], ("fair.out",)),
     (
-        [*DEBIAS, "--within", "race", "--also", "job=cook", "-o", "fair.csv"],
+        [*DEBIAS, "--within", "race", "--outcome", "job=cook", "-o", "fair.csv"],
         ("fair.csv",),
     ),
     (

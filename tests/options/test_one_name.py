@@ -186,8 +186,9 @@ def test_a_name_means_one_thing_in_every_command():
                 about = (option.info.text, option.info.choices)
                 kinds.setdefault(option.name, set()).add(about)
     several = {name for name, found in kinds.items() if len(found) > 1}
-    # "none" is a choice of debias only; a seed and a weight are what they are
-    assert several <= {"estimate"}
+    # "none" is a choice of debias only, which alone takes several outcomes; a seed and
+    # a weight are what they are
+    assert several <= {"estimate", "outcome"}
 
 
 @pytest.mark.parametrize("former", FORMER)
@@ -207,6 +208,7 @@ def test_a_former_name_that_is_typed_is_answered_as_it_is_typed(capsys):
     cases = [
         (["--train", "logistic"], "it is called --model"),
         (["--missing", "NA"], "--missing-text lists the texts"),
+        (["--also", "x"], "--outcome takes several outcomes"),
         (["--pdf", "r.pdf"], "an .html report, which prints well from any browser"),
         (["--model", "kept.fme"], "To save the fit to a file, use --save."),
     ]

@@ -49,7 +49,6 @@ TARGET = {"sex": {"f": 0.5, "m": 0.5}}
 # A value of each option that is not its default, in Python and as it is typed.
 VALUES = {
     "smallest_group": "2%",
-    "also": "kept",
     "base": "product",
     "base_share": 0.5,
     "data": pl.DataFrame({"sex": ["f"]}),
@@ -82,7 +81,6 @@ VALUES = {
 }
 TYPED = {
     "smallest_group": "--smallest-group 2%",
-    "also": "--also kept",
     "json": "--json",
     "author": "--author me",
     "base": "--base product",
@@ -131,6 +129,9 @@ SPECIAL = {
     ("target", "mode"): {"target": {"age": None}},
     ("target", "likely"): {"target": {"age": None}},
     ("model", "statistical_rate"): {"statistical_rate": None},
+    ("outcome", "model"): {"outcome": ["hired", "kept"]},
+    ("outcome", "likely"): {"outcome": ["hired", "kept"]},
+    ("outcome", "estimate"): {"outcome": ["hired", "kept"]},
     ("representation_rate", "groups"): {"representation_rate": {"sex": 0.9}},
     ("estimate", "privacy"): {"estimate": "weights"},
     ("estimate", "release"): {"estimate": Estimate(output="weights")},
@@ -140,6 +141,9 @@ SPECIALLY_TYPED = {
     ("target", "mode"): {"target": "--target age:keep"},
     ("target", "likely"): {"target": "--target age:keep"},
     ("model", "statistical_rate"): {"statistical_rate": "--statistical-rate none"},
+    ("outcome", "model"): {"outcome": "--outcome kept"},  # beside another
+    ("outcome", "likely"): {"outcome": "--outcome kept"},
+    ("outcome", "estimate"): {"outcome": "--outcome kept"},
     ("representation_rate", "groups"): {
         "representation_rate": "--representation-rate sex=0.9"
     },
@@ -202,7 +206,7 @@ def asked(row):
     if row.option in in_model:
         Model(**pair)
         return
-    refuse(Request(**names, **pair), **output)
+    refuse(Request(**(names | pair)), **output)
 
 
 @pytest.mark.parametrize("row", IN_REQUEST, ids=name_of)

@@ -49,8 +49,9 @@ def noise(monkeypatch):
 
 
 def private(frame=None, **options):
-    given = {"privacy": ONE, "domain": DOMAIN, "random_state": 0} | options
-    return debias(people() if frame is None else frame, "hired", "sex", **given)
+    given = {"outcome": "hired", "privacy": ONE, "domain": DOMAIN, "random_state": 0}
+    table = people() if frame is None else frame
+    return debias(table, protected="sex", **(given | options))
 
 
 def test_rates_are_exact_although_counts_are_noisy(noise):
@@ -453,7 +454,7 @@ def test_an_error_of_an_engine_does_not_show_a_value(noise):
         {"within": {"town": "z"}},
         {"equal_means": True},
         {"model": EQUAL_PROBABILITIES},
-        {"also": "job", "estimate": "rows"},
+        {"outcome": ["hired", "job"], "estimate": "rows"},
     ],
 )
 def test_a_request_that_makes_no_sense_costs_nothing(noise, monkeypatch, options):

@@ -113,10 +113,13 @@ def test_groups_of_three_columns_are_within_one_row_and_the_report_says_what_tha
 def test_rows_within_strata_and_of_two_outcomes_are_within_one_row_too():
     frame = random_frame(np.random.default_rng(4), [2, 3], 2)
     for options, sums in (
-        ({"within": "x2"}, [["z0", "x2"], ["z1", "x2", "y"]]),
-        ({"also": "x2"}, [["z0", "x2"], ["z1", "y"]]),
+        (
+            {"outcome": "y", "within": "x2"},
+            [["z0", "x2"], ["z1", "x2", "y"]],
+        ),
+        ({"outcome": ["y", "x2"]}, [["z0", "x2"], ["z1", "y"]]),
     ):
-        fit = debias(frame, "y", ["z0", "z1"], random_state=0, **options)
+        fit = debias(frame, protected=["z0", "z1"], random_state=0, **options)
         drawn = fit.sample(401)
         for columns in sums:
             fair = (

@@ -36,13 +36,15 @@ class Asked:
         return self.options.get(name) is not None
 
     def __getitem__(self, name: str) -> Any:
+        if name == "outcome":
+            return self.outcomes[0]
         return self.options.get(name)
 
     @property
     def outcomes(self) -> list[str]:
         """The outcome, and further ones."""
-        more = [self["also"]] if "also" in self else []
-        return [self["outcome"], *more]
+        names = self.options["outcome"]
+        return [names] if isinstance(names, str) else list(names)
 
     @property
     def protected(self) -> list[str]:

@@ -137,12 +137,19 @@ def asked_by(wishes: Side, folder: Path) -> Asked:
         options["favourable"] = GOOD[options["outcome"]]
     if "progress" in options:
         options["progress"] = options["progress"]()
+    if "further" in options:
+        first = options["outcome"]
+        options["outcome"] = [first, options.pop("further")]
+        if "favourable" in options:
+            options["favourable"] = {first: options["favourable"]}
     return Asked(options, table)
 
 
 def columns_used(options: dict[str, Any]) -> list[str]:
     """The columns that options name, and an identifier where they are about such."""
-    names = [options[name] for name in ("outcome", "also", "weight") if name in options]
+    names = [
+        options[name] for name in ("outcome", "further", "weight") if name in options
+    ]
     if "likely" in options:
         names += [*options["likely"]["columns"].values(), "origin_known"]
     is_declared = "domain" in options  # which would name everybody

@@ -22,7 +22,7 @@ NOT_SAMPLED = {
 }
 NOT_LEARNED = NOT_SAMPLED | {
     # what a model decides leaves no room for them
-    *("also", "equal_means", "target", "largest_weight", "forbid", "privacy", "likely"),
+    *("equal_means", "target", "largest_weight", "forbid", "privacy", "likely"),
     "smallest_group",
     # they are about new rows
     *("base", "base_share", "detail", "random_state"),

@@ -610,7 +610,13 @@ LEDGER = "a file"  # that the test names
 WISHES = (
     Wish("outcome", {"outcome": "grade"}, is_a_promise, says=("grade",)),
     Wish("protected", BOTH, is_a_promise, says=("sex", "race")),
-    Wish("also", {"also": "promoted"}, is_a_promise, says=("promoted",)),
+    Wish(
+        "outcome",
+        {"further": "promoted"},  # beside the outcome that the others are about
+        is_a_promise,
+        says=("promoted",),
+        value="and a second",
+    ),
     Wish(
         "representation_rate",
         {"representation_rate": 0.9},

@@ -144,7 +144,8 @@ class PageOptions:
 
     def record(self, kind: type[Record]) -> Record:
         """The options that a dataclass of the command line holds."""
-        given = {field.name: self.values[field.name] for field in fields(kind)}  # type: ignore[arg-type]
+        names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
+        given = {name: self.values[name] for name in names if name in self.values}
         return kind(**given)
 
     @property

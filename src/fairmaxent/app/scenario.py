@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from fairmaxent.cli.config import declared
 from fairmaxent.cli.options import ledger_beside, name_for, outputs
 from fairmaxent.cli.output import OutputOptions
 from fairmaxent.cli.reading import DomainOptions, ReadingOptions
-from fairmaxent.cli.request import REQUEST_NAMES, AskedOptions, RoleOptions
+from fairmaxent.cli.request import REQUEST_NAMES, ROLES, AskedOptions, RoleOptions
 from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import load_library, open_frame, read_weights
@@ -43,7 +43,7 @@ from fairmaxent.progress import Progress, silent
 
 _LOOKED_AT = 200_000  # rows of a large Parquet file that Look shows
 _SLICES = 20  # from all over the file
-ROLE_NAMES = tuple(field.name for field in fields(RoleOptions))
+ROLE_NAMES = tuple(source.name for source in ROLES)
 COLUMN_NAMES = ("bins", "kinds", "order", "max_levels")
 _TAKEN_NAMES = ("mode", "rows", "iid", "weight_name", "evaluate", *FILING_NAMES)
 # What the page may set beside the domain; the ledger is a path.
@@ -52,6 +52,8 @@ _NAMES = {*ROLE_NAMES, *REQUEST_NAMES, *_TAKEN_NAMES, *COLUMN_NAMES, "drop"} - {
 }
 RATES = ("statistical_rate", "representation_rate")
 _DOMAIN = "domain"  # on the page a text, on the command line a file
+# On the page a field of its own: outcomes after the first, with their good levels.
+_FURTHER = "further_outcomes"
 _UNSPENT = (
     "A private result looks at the table once, which spends its budget. Press “Spend"
     " the budget” under Privacy; after that, the rates can be moved freely, and you can"
@@ -297,6 +299,11 @@ class Scenario:
             )
         given = {**values}
         text = given.pop(_DOMAIN, None)
+        further = given.pop(_FURTHER, None) or {}
+        if not isinstance(further, dict) or given["outcome"] in further:
+            raise InputError("the page sent outcomes that are no table; reload it")
+        if further:
+            given["outcome"] = {str(given["outcome"]): None, **further}
         if not isinstance(text, str | None):
             raise InputError("the page sent a domain that is not a text; reload it")
         options = page_options({"random_state": 0, **given}, names=_NAMES)
@@ -407,8 +414,7 @@ def _reading_key(scenario: Scenario, request: Request) -> str:
     """All that a reading depends on."""
     table = scenario.table
     depends: list[Any] = [
-        request.outcome,
-        request.also_names,
+        request.outcome_names,
         request.protected_names,
         request.likely,
         request.within_names,

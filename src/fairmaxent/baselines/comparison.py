@@ -42,7 +42,6 @@ _ONE_OUTCOME = "methods are compared by the rates of a single outcome"
 _REFUSED = {
     "likely": "the other methods need a column of groups",
     "weight": "the other methods do not support design weights",
-    "also": _ONE_OUTCOME,
     "equal_means": _ONE_OUTCOME,
     "privacy": "the other methods are not private",
 }
@@ -324,7 +323,8 @@ def compared(
     domain, left_out = whole.without_identifiers(request.named_columns)
     true = None
     if truth is not None:
-        true = _true_levels(opened, truth, whole.attribute(request.outcome), request)
+        outcome = whole.attribute(request.outcome_name)
+        true = _true_levels(opened, truth, outcome, request)
         domain = domain.without([truth])
         left_out = (*left_out, *({truth} - {*left_out}))
     trial = CrossValidation(
@@ -334,7 +334,7 @@ def compared(
         classifier=classifier,
         truth=true,
     )
-    levels = whole.encode(opened.to_native())[:, whole.index(request.outcome)]
+    levels = whole.encode(opened.to_native())[:, whole.index(request.outcome_name)]
     return MethodComparison(
         request=request,
         classifier=classifier,
@@ -345,6 +345,8 @@ def compared(
 
 
 def _check_request(request: Request) -> None:
+    if request.further_outcomes:
+        raise InputError(_ONE_OUTCOME, "; name one with ", Option("outcome"))
     for name, why in _REFUSED.items():
         if getattr(request, name):
             raise InputError(why, "; leave out ", Option(name))
@@ -426,10 +428,10 @@ def methods_table(results: Sequence[TriedMethod]) -> str:
 def _reading_aid(comparison: MethodComparison) -> Iterator[str]:
     """What the numbers mean."""
     request = comparison.request
-    about = f"any {request.outcome}"
+    about = f"any {request.outcome_name}"
     if request.favourable is not None:
         levels = map(value_text, listed(request.favourable))
-        about = f"{request.outcome} = {' or '.join(levels)}"
+        about = f"{request.outcome_name} = {' or '.join(levels)}"
     yield "How to read it: 1 means that all groups are equal, 0 that one has nothing."
     yield (
         "Sizes: the smallest over the largest group. Outcomes: the lowest over the"

@@ -130,7 +130,7 @@ class CrossValidation:
         return tuple(
             column
             for column in self.domain.attributes
-            if column.name != self.request.outcome
+            if column.name != self.request.outcome_name
         )
 
     def run(self, progress: Progress = silent) -> Iterator[TriedMethod]:
@@ -186,7 +186,7 @@ class CrossValidation:
         test: Any,
         fold: int,
     ) -> CodedFold:
-        outcome = self.domain.index(self.request.outcome)
+        outcome = self.domain.index(self.request.outcome_name)
         names = [column.name for column in self.seen]
         codes = self.domain.encode(train)
         return CodedFold(
@@ -219,7 +219,7 @@ class CrossValidation:
             if fold.decided is None:
                 return TriedMethod(name, scores, None)
             decided[fold.tested] = fold.decided
-        outcome = self.domain.index(self.request.outcome)
+        outcome = self.domain.index(self.request.outcome_name)
         recorded = self.domain.encode(self.frame.to_native())[:, outcome]
         scores = replace(
             scores,
@@ -234,7 +234,7 @@ class CrossValidation:
             scores = replace(scores, true_accuracy=float(right[is_known].mean()))
         # A name of its own, or the domain's levels of the outcome would be looked up
         # once more.
-        column = self.domain.attribute(self.request.outcome).column_of(decided)
+        column = self.domain.attribute(self.request.outcome_name).column_of(decided)
         try:
             rate = self._statistical_rate(
                 self.frame.to_native(), column.alias("\0predicted").to_native(), None
@@ -256,7 +256,7 @@ class CrossValidation:
         """The share of people with the favourable outcome, if one was named."""
         if self.request.favourable is None:
             return None
-        outcome = self.domain.attribute(self.request.outcome)
+        outcome = self.domain.attribute(self.request.outcome_name)
         favourable = [outcome.level(one) for one in listed(self.request.favourable)]
         return float(np.isin(decided, favourable).mean())
 
@@ -270,7 +270,7 @@ class CrossValidation:
     def _roles(self) -> Roles:
         return Roles.of(
             self.domain,
-            self.request.outcome,
+            self.request.outcome_name,
             self.request.protected_names,
             within=self.request.within_names,
         )
@@ -311,7 +311,7 @@ class CrossValidation:
             domain=self.domain,
             weight=weights,
         )
-        statistical = self._statistical_rate(rows, self.request.outcome, weights)
+        statistical = self._statistical_rate(rows, self.request.outcome_name, weights)
         return float(representation), float(statistical)
 
     def _statistical_rate(
@@ -380,7 +380,7 @@ def _baseline(call: Callable[..., Any]) -> Method:
     def training(train: Any, request: Request, seed: int) -> Training:
         result = call(
             train,
-            request.outcome,
+            request.outcome_name,
             request.protected_names,
             domain=request.domain,
         )

@@ -1,7 +1,7 @@
 """What is compared and asked for, as it was typed: with a table, it is a `Request`."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Any, Self
 
@@ -9,7 +9,7 @@ from fairmaxent.cli.options import taking
 from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.likely import Likely
 from fairmaxent.data.table import Names
-from fairmaxent.errors import ColumnError, did_you_mean
+from fairmaxent.errors import ColumnError, InputError, Option, did_you_mean
 from fairmaxent.files.reading import TableFile
 from fairmaxent.fit.option_values import Model
 from fairmaxent.fit.refused import EVALUATION
@@ -26,18 +26,48 @@ from fairmaxent.progress import Progress
 class RoleOptions:
     """Which columns the rates are about; `inspect` proposes those not given."""
 
-    outcome: str
+    outcome: str  # or several, of which the first stays here
     protected: Names
     favourable: tuple[object, ...]
     groups: Any = "each"
     weight: str | None = None
+    # The good levels of further outcomes by name; None: every level is compared.
+    further: Values = field(default_factory=dict)
     REFUSED = EVALUATION[:1]
 
     def __post_init__(self) -> None:
+        self._part_outcomes()
         refuse(self)
-        object.__setattr__(self, "outcome", self.outcome or "")
         for name in ("protected", "favourable"):
             object.__setattr__(self, name, tuple(getattr(self, name) or ()))
+
+    def _part_outcomes(self) -> None:
+        """Keep the first of several outcomes apart from the others."""
+        given: Any = self.outcome or ""
+        if isinstance(given, str):
+            object.__setattr__(self, "outcome", given)
+            return
+        (first, good), *rest = given.items()
+        if good and self.favourable:
+            raise InputError(
+                f"the good level of {first!r} is given twice: with ",
+                Option("outcome"),
+                " and with ",
+                Option("favourable"),
+                "; leave one of them out",
+            )
+        object.__setattr__(self, "outcome", first)
+        object.__setattr__(self, "further", dict(rest))
+        if good:
+            object.__setattr__(self, "favourable", good)
+
+    def refuse_further(self) -> None:
+        """Refuse several outcomes, where one is looked at."""
+        if self.further:
+            raise InputError(
+                "one outcome is looked at here; name a single one with ",
+                Option("outcome"),
+            )
 
     @property
     def favoured(self) -> object:
@@ -49,6 +79,7 @@ class RoleOptions:
     @property
     def named(self) -> Values:
         """The roles as `inspect` and `evaluate` take them: None if not given."""
+        self.refuse_further()
         return {
             "outcome": self.outcome or None,
             "protected": self.protected or None,
@@ -65,7 +96,7 @@ class RoleOptions:
         """
         schema = table.frame.collect_schema()
         names = schema.names()
-        for name in (self.outcome, *self.protected, self.weight):
+        for name in (self.outcome, *self.further, *self.protected, self.weight):
             if not name or name in names:
                 continue
             if name in table.dropped:
@@ -143,14 +174,9 @@ class AskedOptions:
             if source.owner is not None:
                 continue
             values[source.name] = self.values[source.name]
-        also = values["also"] or ()
-        favourable = roles.favoured
-        if also:
-            favourable = {roles.outcome: favourable}
-            if isinstance(also, Mapping):
-                favourable |= also
-        values["also"] = list(also) or None
-        values["favourable"] = favourable
+        values["favourable"] = roles.favoured
+        if roles.further:
+            values["favourable"] = {roles.outcome: roles.favoured, **roles.further}
         values["groups"] = roles.groups
         values["weight"] = roles.weight
         values["estimate"] = None  # it belongs to what is written: see `cli.debias`
@@ -159,7 +185,7 @@ class AskedOptions:
         values["privacy"] = self._part("privacy", "epsilon", Privacy)
         values["likely"] = Likely.among(dict(self.values))
         return Request(
-            roles.outcome,
+            [roles.outcome, *roles.further],
             list(roles.protected),
             **values,
             domain=domain,

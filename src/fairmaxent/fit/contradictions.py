@@ -79,4 +79,9 @@ def by_column(name: str, request: Any) -> bool:
 def outcome_in_bins(request: Any) -> bool:
     """If the outcome is declared by the edges of bins."""
     domain = request.domain
-    return isinstance(domain, Declaration) and request.outcome in domain.edges
+    return isinstance(domain, Declaration) and request.outcome_name in domain.edges
+
+
+def several_outcomes(request: Any) -> bool:
+    """If there are several."""
+    return len(request.outcome_names) > 1

@@ -56,8 +56,7 @@ RATE: Settings = {  # what the two rates have in common
 # What Python's documentation says of options that belong together.
 ROLES_DOC = (
     "The outcome column, and the column or columns whose groups are compared. Several"
-    ' outcomes, ``["hired", "promoted"]`` or ``also="promoted"``, each get the rates,'
-    " all at once."
+    ' outcomes, ``["hired", "promoted"]``, each get the rates, all at once.'
 )
 LIKELY: Settings = {
     "main": True,
@@ -561,8 +560,8 @@ def within_words(request: Any) -> Iterator[str]:
 
     if target.keys().isdisjoint(asked):
         kept = ""
-        if request.outcome not in (*target, *request.free_outcomes):
-            kept = f", and its shares of {request.outcome}"
+        if request.outcome_name not in (*target, *request.free_outcomes):
+            kept = f", and its shares of {request.outcome_name}"
         yield f"Each stratum of {columns} keeps its size{kept}."
 
 

@@ -104,11 +104,11 @@ def _read(frame: Any, request: Request, kept: KeptCounts | None = None) -> Readi
     if request.privacy is not None and isinstance(domain, Declaration):
         domain = replace(domain, undeclared=request.privacy.undeclared)
     asked = ReadingRequest(
-        outcome=request.outcome,
+        outcome=request.outcome_name,
         protected=request.recorded_names,
         likely=request.likely,
         within=request.within_names,
-        also=request.also_names,
+        also=request.further_outcomes,
         weight=request.weight,
         domain=domain,
         detail=request.detail,

@@ -95,7 +95,7 @@ def _cell_values(request: Request, data: Reading) -> Reals:
 def _exact_outcomes(request: Request, data: Reading) -> Codes:
     """Where the raw outcome of each input row is; refuse a fit that has none."""
     asked = Option("equal_means", value=True)
-    needs = f" needs the exact numbers of {request.outcome!r}, "
+    needs = f" needs the exact numbers of {request.outcome_name!r}, "
     if data.positions is None or data.roles.outcome not in data.positions:
         raise InputError(
             asked,
@@ -131,8 +131,8 @@ def _refuse_uneven_bins(request: Request, data: Reading) -> None:
         raise InputError(
             Option("equal_means", value=True),
             f" cannot be kept together with {uneven[0]}, which weighs the numbers"
-            f" inside a bin of {request.outcome!r} unequally; leave one of the two out,"
-            " or give each number a level of its own with ",
+            f" inside a bin of {request.outcome_name!r} unequally; leave one of the two"
+            " out, or give each number a level of its own with ",
             Option("bins"),
         )
 

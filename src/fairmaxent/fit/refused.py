@@ -15,7 +15,6 @@ _OWN_ROWS = (*OLD_ROWS, "uncertainty")  # what is made of the rows of the data
 _BESIDE_MODEL = {
     "equal_means": "a model decides between two outcomes, which have no mean",
     "largest_weight": "how much a row counts follows from what the model learns",
-    "also": "a model decides about one outcome",
     "target": "shares follow from what the model learns",
     "forbid": "combinations follow from what the model learns",
 }
@@ -144,13 +143,18 @@ JOINT = tuple(
 # What cannot be asked beside groups that are only likely, and why not.
 _BESIDE_LIKELY = {
     "base": "nobody knows the group of a row that it makes",
-    "also": "what a name tells would be learned of one outcome at a time",
     "equal_means": "the mean of a group is not known if its people are not",
     "forbid": "take such rows out of the table instead; no other rows are made",
     "model": "which groups a model decides for cannot be measured closely enough",
     "estimate": "what a model does to a group is measured where groups are known",
     "privacy": "the noise would be on counts of people whose groups are known",
     "release": "all of its rows would be new, and nobody knows their groups",
+}
+# What cannot be asked of several outcomes, and why not.
+_BESIDE_OUTCOMES = {
+    "model": "a model decides about one outcome",
+    "likely": "what a name tells would be learned of one outcome at a time",
+    "estimate": "what a model does is estimated for a single outcome",
 }
 # Why groups that are set apart could not keep what they have.
 _BESIDE_SMALLEST = {
@@ -199,7 +203,16 @@ REQUEST = (
         "what it decides is estimated anyway",
         when=if_.has_training,
     ),
-    Refused("estimate", "also", "it is about a single outcome"),
+    *(
+        Refused(
+            "outcome",
+            name,
+            why,
+            ("name a single outcome, or leave ", Option(name), " out"),
+            when=if_.several_outcomes,
+        )
+        for name, why in _BESIDE_OUTCOMES.items()
+    ),
     Refused(
         "representation_rate",
         "target",

@@ -53,13 +53,16 @@ class Request:
     HEADING = "What is asked for"
     REFUSED = refused.REQUEST
 
-    # Of several outcomes, the first; the others are in `also`.
-    outcome: str = option(
+    outcome: str | Sequence[str] = option(
         main=True,
-        metavar="COLUMN",
+        text="outcomes",
         required=True,
         label="Outcome",
-        help="The outcome column, e.g. income.",
+        help=(
+            "The outcome column, e.g. income. Repeat it for further outcomes, which get"
+            " the same rates at the same time; promoted=yes names the good level of"
+            " one."
+        ),
         doc=values.ROLES_DOC,
     )
     protected: str | Likely | Sequence[str | Likely] = option(
@@ -75,16 +78,6 @@ class Request:
         None,
         words=lambda request: values.likely_words(request.likely),
         **values.LIKELY,
-    )
-    also: str | Sequence[str] | None = option(
-        None,
-        text="strata",
-        label="More outcomes",
-        help=(
-            "Further outcome columns, which get the same rates at the same time;"
-            " promoted=yes names its good level."
-        ),
-        doc=values.ROLES_DOC,
     )
     representation_rate: values.RateOption = option(
         None,
@@ -177,8 +170,9 @@ class Request:
             " below 1), and no ``target`` of another column."
         ),
         words=lambda request: (
-            f"The mean of {request.outcome} is equal in all groups, and overall what it"
-            f" is in the {'rows that are not forbidden' if request.forbid else 'data'}."
+            f"The mean of {request.outcome_name} is equal in all groups, and overall"
+            " what it is in the"
+            f" {'rows that are not forbidden' if request.forbid else 'data'}."
         ),
     )
     target: values.TargetOption | None = option(
@@ -381,7 +375,7 @@ class Request:
         self._set(**plain)
         self._name_outcomes()
         self._name_likely()
-        check_roles(self.outcome, self.role_names[1:], self.weight)
+        check_roles(self.outcome_name, self.role_names[1:], self.weight)
         for name, choice in _CHOICES.items():
             value = getattr(self, name)
             if value is not getattr(Request, name):  # some are None by default
@@ -407,15 +401,15 @@ class Request:
         self._set_what_follows()
 
     def _name_outcomes(self) -> None:
-        """Of several outcomes, the first stays, and the others join `also`."""
+        """An outcome that is listed alone is one, as if it were not listed."""
         if not isinstance(self.outcome, list | tuple):
             return
         if not self.outcome:
             raise ColumnError(
                 "no outcome column was named; pass at least one as ", Option("outcome")
             )
-        first, *rest = read_columns("outcome", self.outcome)
-        self._set(outcome=first, also=[*rest, *self.also_names] or None)
+        names = read_columns("outcome", self.outcome)
+        self._set(outcome=names if len(names) > 1 else names[0])
 
     def _name_likely(self) -> None:
         """Of the protected columns, one that nobody has goes by itself."""
@@ -431,7 +425,8 @@ class Request:
         """Set the options that others leave no choice."""
         if self.equal_means and self.statistical_rate == 1:
             # Equal rates would leave its means nothing to move; others keep theirs.
-            self._set(statistical_rate=dict.fromkeys(self.also_names, 1.0) or None)
+            further = dict.fromkeys(self.further_outcomes, 1.0)
+            self._set(statistical_rate=further or None)
         if self.privacy is not None or self.release:
             self._set(base_share=1.0, detail="bins")
         if self.likely is not None:
@@ -453,9 +448,19 @@ class Request:
         return read_columns("protected", self.protected)  # type: ignore[arg-type]
 
     @property
-    def also_names(self) -> list[str]:
+    def outcome_names(self) -> list[str]:
+        """The outcomes, one or several, as a list."""
+        return read_columns("outcome", self.outcome)
+
+    @property
+    def outcome_name(self) -> str:
+        """The outcome; of several, the first."""
+        return self.outcome_names[0]
+
+    @property
+    def further_outcomes(self) -> list[str]:
         """The outcomes after the first."""
-        return read_columns("also", self.also or [])
+        return self.outcome_names[1:]
 
     @property
     def C(self) -> float:  # noqa: N802
@@ -491,7 +496,7 @@ class Request:
         shares = self.target or {}
         return [
             name
-            for name in (self.outcome, *self.also_names)
+            for name in self.outcome_names
             if shares.get(name, unless_named) == values.FREE
         ]
 
@@ -499,8 +504,7 @@ class Request:
     def role_names(self) -> list[str]:
         """The outcomes, the protected columns, and those of strata."""
         return [
-            self.outcome,
-            *self.also_names,
+            *self.outcome_names,
             *self.protected_names,
             *self.within_names,
         ]
@@ -554,7 +558,7 @@ class Request:
                 " common an outcome is overall follows from that."
             )
         elif not self.equal_means and self.training is None:
-            for name in (self.outcome, *self.also_names):
+            for name in self.outcome_names:
                 shares.setdefault(name, None)  # outcomes keep their shares
         yield from values.share_words(shares)
         yield from words(self)

@@ -68,7 +68,7 @@ from fairmaxent.maxent.solvers import Solution
 from fairmaxent.plain_text import Values
 
 FORMAT = "fairmaxent model"
-VERSION = 1
+VERSION = 2
 _KEPT = "fairmaxent counts"
 _ANY_SIZE = 1 << 40  # bytes: it was written here
 
@@ -315,10 +315,10 @@ def _restored_reading(stored: _Model) -> Reading:
     is_likely = stored.chances is not None
     roles = Roles.of(
         domain,
-        request.outcome,
+        request.outcome_name,
         request.recorded_names if is_likely else request.protected_names,
         request.within_names,
-        request.also_names,
+        request.further_outcomes,
         likely=is_likely,
     )
     named = [*domain.names]

@@ -213,7 +213,7 @@ def _task(
 
     classroom = Classroom.of(
         frames.open_frame(frame)[known],
-        request.outcome,
+        request.outcome_name,
         good,
         plan.estimator,
         hidden=_hidden(request),

@@ -35,6 +35,7 @@ FORMER = {
     "student": "it is called 'model'",
     "delivered": "it is called 'result'",
     "sample": "it is called 'result'",
+    "also": "'outcome' takes several outcomes",
     "pdf": "write an .html report, which prints well from any browser",
 }
 _KEY = "option"

@@ -323,6 +323,27 @@ def _merged_strata(given: list[Any]) -> list[str] | Pairs:
     return list(strata)
 
 
+def _joined_outcomes(texts: list[Any]) -> list[str] | Pairs:
+    """Outcomes of several options: the first is a name, whatever it is.
+
+    >>> _joined_outcomes(["city, state"]), _joined_outcomes(["hired", "promoted=yes"])
+    (['city, state'], {'hired': None, 'promoted': ['yes']})
+    """
+    first, *rest = texts
+    return _merged_strata([[first], *map(TEXTS["strata"].parsed, rest)])
+
+
+def _named_outcomes(given: Any) -> Pairs:
+    """The good levels of outcomes by name; None: each level is compared."""
+    merged = _merged_strata([given])
+    return merged if isinstance(merged, dict) else dict.fromkeys(merged)
+
+
+def _outcome_texts(outcomes: Pairs) -> list[str]:
+    first, *rest = outcomes
+    return [first, *_strata_texts({name: outcomes[name] for name in rest})]
+
+
 # ---------------------------------------------------------------- from TOML
 
 
@@ -383,12 +404,13 @@ class Value:
 
     def read(self, texts: Sequence[str]) -> Any:
         """The value of what was typed, or `ValueError`."""
-        values = [self._parsed(text) for text in texts]
+        values = [self.parsed(text) for text in texts]
         if self.join is None:
             return self.take(values[0])
         return self.take(self.join(values))
 
-    def _parsed(self, text: str) -> Any:
+    def parsed(self, text: str) -> Any:
+        """What one text stands for, or `ValueError`."""
         if self.is_text:
             return text
         try:
@@ -434,30 +456,14 @@ def value_of(info: OptionInfo) -> Value:
     return TEXTS[info.text]
 
 
-_TEXT = Value(
-    shape=str,
-    words="a text in quotes",
-    is_text=True,
-    texts=_plain_texts,
-)
-_TEXTS = Value(
-    shape=[str],
-    words="a text in quotes",
-    is_text=True,
-    join=list,
-    texts=_plain_texts,
-)
+_TEXT = Value(shape=str, words="a text in quotes", is_text=True, texts=_plain_texts)
+_TEXTS = replace(_TEXT, shape=[str], join=list)
 
 # By the name that options give to them: see `OptionInfo.text`.
 TEXTS = {
     "flag": Value(shape=bool, words="true or false"),
     "whole": Value(shape=int, words="a whole number"),
-    "number": Value(
-        shape=NUMBER,
-        words="a number",
-        take=float,
-        texts=_plain_texts,
-    ),
+    "number": Value(shape=NUMBER, words="a number", take=float, texts=_plain_texts),
     "text": _TEXT,
     "file": replace(_TEXT, take=_file_name),
     "target": _TEXT,  # a file that is written
@@ -525,6 +531,15 @@ TEXTS = {
         take=lambda value: _merged_strata([value]),
         texts=_strata_texts,
     ),
+    "outcomes": Value(
+        metavar="COLUMN",
+        shape=(str, [str], {str: _LEVELS}),
+        words="a column, a list of columns, or their good levels by column",
+        is_text=True,
+        join=_joined_outcomes,
+        take=_named_outcomes,
+        texts=_outcome_texts,
+    ),
     "pairs": Value(
         metavar="PAIRS",
         shape=([{str: _LEVEL}], {str: _LEVEL}),
@@ -567,12 +582,11 @@ TEXTS = {
         join=_merged,
         texts=_texts_by_column,
     ),
-    "sheet": Value(
+    "sheet": replace(
+        _TEXT,
         metavar="SHEET",
         shape=(str, int),
         words="the name or number of a sheet",
-        is_text=True,
-        texts=_plain_texts,
     ),
     "level": Value(
         metavar="LEVEL",

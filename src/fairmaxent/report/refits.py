@@ -223,7 +223,7 @@ def _judged(request: Any, table: nw.DataFrame[Any], *, iid: bool) -> Evaluation:
         real.drop(weight).to_native(),
         new.drop(weight).to_native(),
         control=control.drop(weight).to_native(),
-        outcome=request.outcome,
+        outcome=request.outcome_name,
         protected=request.protected_names,
         favourable=request.favourable,
     )

@@ -86,7 +86,7 @@ const press = (label, spoken, values) =>
 // What can be done with a column that has no role: leave it out, or keep it.
 function action({ name, identifier }, options, keep) {
   const taken = [options.outcome, options.weight, ...options.protected,
-    ...Object.keys(options.within ?? {}), ...Object.keys(options.also ?? {})];
+    ...Object.keys(options.within ?? {}), ...Object.keys(options.further_outcomes ?? {})];
   if (taken.includes(name)) return "";
   if (!identifier) {
     // What was said of a column that is left out is forgotten.

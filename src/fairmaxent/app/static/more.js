@@ -16,7 +16,8 @@ export function morePart() {
     free.length > 0 && folded("Compare only like with like", isStrict,
       levelsOf("within", "Compare only within",
         "Rates then hold in every stratum of these columns, e.g. in every department.",
-        "Only where", "all strata", free.filter((one) => !has(options.also, one.name)))),
+        "Only where", "all strata",
+        free.filter((one) => !has(options.further_outcomes, one.name)))),
     folded("How the table changes", isChanged, form(forms.change, options, change)),
     advanced(free));
 }
@@ -34,10 +35,10 @@ function advanced(free) {
   const outcome = look.columns.find((column) => column.name === options.outcome);
   const wishes = forms.wishes.filter((one) =>
     one.name !== "equal_means" || outcome?.kind === "numeric");
-  const isAsked = Object.keys(options.also ?? {}).length || options.forbid?.length ||
+  const isAsked = Object.keys(options.further_outcomes ?? {}).length || options.forbid?.length ||
     options.weight || options.release || options.epsilon;
   return folded("Advanced", isAsked,
-    levelsOf("also", "More outcomes", "They get the same rates at the same time.",
+    levelsOf("further_outcomes", "More outcomes", "They get the same rates at the same time.",
       "Good outcome of", "every level is compared",
       free.filter((column) => !has(options.within, column.name))),
     h("fieldset", null, h("legend", null, "More options"), weights(),

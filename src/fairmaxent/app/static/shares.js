@@ -46,7 +46,7 @@ function kindOf(options, { name }) {
 class Shares extends Component {
   render({ options, column }) {
     const { name } = column, kind = kindOf(options, column);
-    const isOutcome = name === options.outcome || has(options.also, name);
+    const isOutcome = name === options.outcome || has(options.further_outcomes, name);
     const choices = [...(kind === "none" ? [["none", "not asked for yet"]] : []),
       ["shares", "as set here"], ["keep", "as in the data"],
       ...(isOutcome ? [["free", "free to change"]] : [])];

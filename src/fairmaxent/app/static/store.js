@@ -171,7 +171,7 @@ export function changeRoles(values) {
   const means = values.outcome ? Boolean(outcome?.range) || null : options.equal_means;
   const fresh = values.protected || values.outcome ? {
     target: null, ...keptRates(state.forms.rates, options, columns),
-    within: others(options.within), also: others(options.also),
+    within: others(options.within), further_outcomes: others(options.further_outcomes),
     equal_means: means, // the bins of a number say little
     groups: columns.length > 1 ? options.groups ?? "each" : "each",
   } : {};
