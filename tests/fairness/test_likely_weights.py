@@ -15,7 +15,7 @@ from fairmaxent.errors import SolverError
 from fairmaxent.fairness import likely
 from fairmaxent.fairness import people as people_module
 from fairmaxent.fairness.likely import (
-    Learned,
+    Membership,
     bounds,
     contradiction,
     ends_of,
@@ -178,10 +178,12 @@ def test_combinations_are_learned_apart():
     _, outcome, chances = named(rng, 3000, TYPICAL)
     half = rng.integers(0, 2, 3000)
     ones = np.ones(3000)
-    modes = Learned.of(People.of(chances, 2 * half + outcome, (2, 2), ones, ones)).modes
+    modes = Membership.of(
+        People.of(chances, 2 * half + outcome, (2, 2), ones, ones)
+    ).modes
     for number in (0, 1):
         own = half == number
-        alone = Learned.of(plain(chances[own], outcome[own])).modes[3][0]
+        alone = Membership.of(plain(chances[own], outcome[own])).modes[3][0]
         assert modes[3][number].rates == pytest.approx(alone.rates, abs=1e-6)
 
 
@@ -199,8 +201,8 @@ def test_people_who_stand_together_count_like_each_alone():
     assert len(alone.weight) == len(each)
     for together in (alike, counted):
         assert len(together.weight) == 50
-        rates = Learned.of(together).rates
-        assert rates == pytest.approx(Learned.of(alone).rates, abs=1e-7)
+        rates = Membership.of(together).rates
+        assert rates == pytest.approx(Membership.of(alone).rates, abs=1e-7)
         doubt = contradiction(alone, rates)
         assert contradiction(together, rates) == pytest.approx(doubt, rel=1e-5)
         one = tables_of(together)
@@ -230,8 +232,8 @@ def test_a_few_people_at_a_time_add_up_to_all_of_them(monkeypatch):
     factor = rng.uniform(0.5, 2.0, len(people.weight))
 
     def everything():
-        learned = Learned.of(people)
-        memberships = learned.memberships["names"]
+        learned = Membership.of(people)
+        memberships = learned.by_any["names"]
         draws = learned.draws(20, np.random.default_rng(0))
         grown = np.random.default_rng(0)
         return [
@@ -314,9 +316,9 @@ def random_combinations(rng, count):
 def tables_of(people, factor=1.0, count=2000):
     """Tables that the true groups may have."""
     rng = np.random.default_rng(0)
-    learned = Learned.of(people)
+    learned = Membership.of(people)
     draws = learned.draws(count, rng)
-    own = learned.memberships["names"]
+    own = learned.by_any["names"]
     factor = factor * np.ones(len(people.weight))
     return true_tables(people, own, factor, draws, rng)[:, 0]
 
@@ -438,7 +440,7 @@ def test_true_groups_become_equal_and_that_is_foreseen(differ, least):
     for _ in range(12):
         group, outcome, chances = named(rng, 6000, differ)
         people = plain(chances, outcome)
-        own = people.memberships(Learned.of(people).rates)
+        own = people.memberships(Membership.of(people).rates)
         factor = likely_factors(people, own, fair(soft_table(people, own))[None])
         tables = tables_of(people, factor, 400)
         rates = tables[:, 1] / tables.sum(axis=1)
@@ -468,11 +470,11 @@ def test_names_are_rarely_refuted_and_columns_surely():
     for _ in range(60):
         _, outcome, chances = named(rng, 3000, TYPICAL)
         people = plain(chances, outcome)
-        refuted.append(contradiction(people, Learned.of(people).rates) < 0.05)
+        refuted.append(contradiction(people, Membership.of(people).rates) < 0.05)
     assert sum(refuted) <= 8
     for seed in range(5):
         people = plain(*deciding_columns(seed, 3000)[1:])
-        assert contradiction(people, Learned.of(people).rates) < 1e-3
+        assert contradiction(people, Membership.of(people).rates) < 1e-3
 
 
 def deciding_columns(seed, people):
@@ -489,7 +491,7 @@ def test_nothing_is_tested_if_groups_are_certain():
     rng = np.random.default_rng(0)
     group, outcome, _ = named(rng, 500, TYPICAL)
     people = plain(np.eye(4)[group], outcome)
-    assert contradiction(people, Learned.of(people).rates) is None
+    assert contradiction(people, Membership.of(people).rates) is None
 
 
 @pytest.mark.some(2)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fairmaxent.fairness.membership import Membership
+from fairmaxent.fairness.likely import Membership
 from fairmaxent.fairness.people import People
 
 
@@ -21,7 +21,7 @@ def membership(seed, names=0, order=None, told_by="names"):
         paid = paid[order]
     shares = np.column_stack([chance, 1 - chance])
     ones = np.ones(1000)
-    return Membership(told_by, People.of(shares, paid, (1, 2), ones, ones))
+    return Membership.of(People.of(shares, paid, (1, 2), ones, ones), told_by)
 
 
 def drawn(found):
@@ -58,7 +58,7 @@ def test_certain_groups_leave_nothing_to_chance_but_who_is_there():
     group = rng.integers(0, 2, 400)
     ones = np.ones(400)
     people = People.of(np.eye(2)[group], rng.integers(0, 2, 400), (1, 2), ones, ones)
-    known = Membership("names", people)
+    known = Membership.of(people)
     tables = known.true_tables(np.ones_like(people.weight))
     assert tables == pytest.approx(np.broadcast_to(tables[0], tables.shape))
     weight = known.table(people.weight)

@@ -298,6 +298,11 @@ class Likely:
             )
 
 
+def by_name(likely: Likely | None) -> Mapping[str, Likely]:
+    """Groups that are probabilities, to be looked up and listed beside columns."""
+    return {} if likely is None else {likely.name: likely}
+
+
 def check_columns(name: object, columns: object) -> None:
     """Refuse what does not name a column for each of several groups."""
     if isinstance(columns, Mapping):

@@ -13,8 +13,13 @@ prior says that groups differ little: π(· | g, c) is Dirichlet with the mean t
 and a strength α of so many people. α is not known either, so it has a prior of its own,
 and the evidence of each strength (Laplace) is its weight.
 
-**Draws** of π, of all strengths, give tables that the true groups may have. What is
-left to chance then is who belongs to which group: q_i is a probability.
+**Draws** of π, of all strengths, give tables that the true groups of *these people* may
+have. What is left to chance then is who belongs to which group: q_i is a probability.
+Of *people like these*, who is in the table is left to chance, too: a cell whose weight
+is like that of k unweighted rows has a mass proportional to Gamma(k + ½), as in the
+Bayesian bootstrap (Rubin, 1981) with Jeffreys' prior. Without its half row, a cell that
+nobody is in would be certain to stay empty, and a rate of zero would have no interval.
+What is said of either estimand names it.
 
 **Contradiction.** If S tells more, the outcome is not linear in p. The score test asks
 whether p_g(1 − p_g) say something about it beyond p.
@@ -55,6 +60,12 @@ from fairmaxent.fairness.people import (
 _STRENGTHS = 4.0 ** np.arange(1, 5)
 _USUAL_STRENGTH = 16.0
 _SPREAD_OF_STRENGTHS = 1.25
+
+_DRAWS = 400
+_HALF_A_ROW = 0.5
+# streams of random numbers: of the groups of these people, and of other people
+_THESE = 0
+_OTHERS = 1
 
 _LEAST_RATE = 1e-12  # of an outcome in a group; less is outside
 _DECREMENT = 1e-9  # of the log-likelihood, at which it ends
@@ -176,15 +187,20 @@ class _Combination:
 
 
 @dataclass(frozen=True, eq=False)
-class Learned:
-    """What outcomes tell about groups: π, and how sure that is."""
+class Membership:
+    """Who belongs to which group, as far as anybody knows, and what chance leaves open.
+
+    The same data have the same random numbers, whatever their order. Other data have
+    others, as else what is by chance too narrow would be so for everybody.
+    """
 
     people: People
+    told_by: str
     modes: Sequence[Sequence[_Point]]  # by strength, then by combination
     chances: Reals  # of each strength
 
     @classmethod
-    def of(cls, people: People) -> "Learned":
+    def of(cls, people: People, told_by: str = "names") -> "Membership":
         """Learn π of every combination, for each strength of the prior."""
         combinations = [_Combination.of(people, one) for one in range(people.shape[0])]
         found = [one.begin for one in combinations]
@@ -199,7 +215,7 @@ class Learned:
         deviation = np.log(_STRENGTHS / _USUAL_STRENGTH) / _SPREAD_OF_STRENGTHS
         likely = np.array(evidence) - deviation**2 / 2
         chances = np.exp(likely - likely.max())
-        return cls(people, modes, chances / chances.sum())
+        return cls(people, told_by, modes, chances / chances.sum())
 
     @property
     def rates(self) -> Reals:
@@ -207,19 +223,33 @@ class Learned:
         return np.stack([one.rates for one in self.modes[int(self.chances.argmax())]])
 
     @cached_property
-    def memberships(self) -> Mapping[str, Reals]:
+    def by_any(self) -> Mapping[str, Reals]:
         """q of each of the people, by what tells the group."""
         by_names = self.people.memberships(self.rates)
         return {"names": by_names, "columns": self.people.chances}
 
-    def draws(
-        self, count: int, rng: np.random.Generator, told_by: str = "names"
-    ) -> Reals:
+    @property
+    def shares(self) -> Reals:
+        """q by what is assumed."""
+        return self.by_any[self.told_by]
+
+    def table(self, values: Reals) -> Reals:
+        """Values of people, shared between groups."""
+        return self.people.table(self.shares, values)
+
+    def assumed(self, weight: Reals) -> Mapping[str, Reals]:
+        """The same of weights, by each thing that may tell the group."""
+        return {
+            told_by: self.people.table(own, weight)
+            for told_by, own in self.by_any.items()
+        }
+
+    def draws(self, count: int, rng: np.random.Generator) -> Reals:
         """π as it may be: the same, behind an axis for draws.
 
         All ones if columns tell the group, as outcomes then tell nothing about it.
         """
-        if told_by == "columns":
+        if self.told_by == "columns":
             return np.ones((count, *self.rates.shape))
         times = rng.multinomial(count, self.chances)
         drawn = [
@@ -227,6 +257,28 @@ class Learned:
             for often, modes in zip(times, self.modes, strict=True)
         ]
         return np.concatenate(drawn)
+
+    def true_tables(self, factor: Reals) -> Reals:
+        """Tables that the true groups of these people may have, counting d·factor."""
+        rng = self._generator(_THESE)
+        draws = self.draws(_DRAWS, rng)
+        return true_tables(self.people, self.shares, factor, draws, rng)
+
+    def like_these(self, tables: Reals, weight: Reals, squares: Reals) -> Reals:
+        """Such tables of people like these: who is in them is left to chance, too.
+
+        ``weight`` and its ``squares`` are the sums that are seen in each cell.
+        """
+        # what a row that counts alone weighs, and how many such rows there are
+        usual = squares.sum() / weight.sum()
+        each = ratio(squares, weight, usual)
+        return each * self._generator(_OTHERS).gamma(tables / each + _HALF_A_ROW)
+
+    def _generator(self, stream: int) -> np.random.Generator:
+        """One for data with so many people, and so many different p, in each cell."""
+        alike = ratio(self.people.weight**2, self.people.squares)  # who stand together
+        counts = [round(float(alike[part].sum())) for _, part in self.people.cells]
+        return np.random.default_rng([stream, *counts, *self.people.starts.tolist()])
 
 
 def true_tables(

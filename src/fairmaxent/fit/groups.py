@@ -182,7 +182,7 @@ def _intervals(
     compared = [measure.having(table, axes) for table in tables]
     shape = (2, *compared[0].shape)
     if fit.weighed is not None and fit.weighed.split.axis in axes:
-        drawn = fit.weighed.before.like_these(measure, axes)
+        drawn = fit.weighed.like_these(measure, axes)
         rates = ratio(drawn, drawn.sum(axis=1, keepdims=True))
         is_there = compared[0].sum(axis=0) > 0
         return np.where(is_there, ends_of(rates, confidence), np.nan)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -26,11 +26,13 @@ from fairmaxent.document.words import three_digits
 from fairmaxent.errors import InfeasibleError, Option, SolverError
 from fairmaxent.fairness.likely import (
     REFUTED,
+    Membership,
+    bounds,
+    contradiction,
     ends_of,
     likely_factors,
     ratio_bounds,
 )
-from fairmaxent.fairness.membership import Membership
 from fairmaxent.fairness.people import People
 from fairmaxent.fairness.rates import (
     Grouping,
@@ -75,7 +77,7 @@ class Split:
         return cls(
             likely=likely,
             chances=chances,
-            membership=Membership(likely.told_by, people),
+            membership=Membership.of(people, likely.told_by),
             recorded=data.roles,
             roles=data.roles.with_groups(groups),
         )
@@ -116,6 +118,11 @@ class Split:
         """A fairness table as combinations × outcomes × groups."""
         moved = np.moveaxis(table, (0, self.axis), (-2, -1))
         return moved.reshape(-1, *moved.shape[-2:])
+
+    @cached_property
+    def before(self) -> "Weighed":
+        """People with the weights that they have."""
+        return Weighed(self, np.ones_like(self.people.weight), None)
 
     def weigh(self, fair: Reals, most: float | None) -> "Weighed":
         """Give people the nearest weights that give their likely groups a fair table.
@@ -228,7 +235,7 @@ class Weighed:
         combinations, _ = split.people.shape
         cells = (roots % combinations, roots // combinations)
         if split.likely.told_by == "names":
-            shares = shares * split.membership.learned.rates[cells]
+            shares = shares * split.membership.rates[cells]
         own = shares / shares.sum(axis=1, keepdims=True)
         logarithm = (own * self._multipliers[cells]).sum(axis=1)
         return np.exp(np.minimum(logarithm, math.log(self.most or math.inf)))
@@ -248,11 +255,6 @@ class Weighed:
         return found
 
     @cached_property
-    def before(self) -> "Weighed":
-        """People with the weights that they had."""
-        return replace(self, factor=np.ones_like(self.factor))
-
-    @cached_property
     def true_tables(self) -> Reals:
         """Fairness tables that the true groups of these people may have."""
         return self.split.as_root(self.split.membership.true_tables(self.factor))
@@ -265,7 +267,7 @@ class Weighed:
         """The same of people like these, with the weights that they had."""
         cells = self.split.cells
         return self.split.membership.like_these(
-            self.before.of_these(measure, grouping),
+            self.split.before.of_these(measure, grouping),
             measure.having(cells["counts"], grouping),
             measure.having(cells["squares"], grouping),
         )
@@ -334,8 +336,8 @@ def likely_facts(weighed: Weighed, measure: Measure, wanted: Rates) -> LikelyFac
         name=split.likely.name,
         told_by=split.likely.told_by,
         is_told=is_told,
-        contradiction=split.membership.contradiction,
-        before=tuple(_rates(weighed.before, measure, drawn)),
+        contradiction=contradiction(split.people, split.membership.rates),
+        before=tuple(_rates(split.before, measure, drawn)),
         after=after,
         needed=needed,
         reliability=split.chances.reliability,
@@ -354,7 +356,7 @@ def _rates(
         for told_by, table in split.membership.assumed(weighed.weight).items()
     }
     known = {name: measure.rates(table) for name, table in tables.items()}
-    limits = [*map(split.as_root, split.membership.bounds(weighed.factor))]
+    limits = [*map(split.as_root, bounds(split.people, weighed.factor))]
     for name, grouping in measure.named_groupings:
         if split.axis not in grouping:
             continue

@@ -27,7 +27,7 @@ from fairmaxent.fit.certificate import certify
 from fairmaxent.fit.certified import Certified
 from fairmaxent.fit.estimate import Tryout, estimate_model, represented
 from fairmaxent.fit.facts import UnderivedFacts, wanted_rates
-from fairmaxent.fit.likely import LikelyFacts, Weighed, likely_facts
+from fairmaxent.fit.likely import LikelyFacts, likely_facts
 from fairmaxent.fit.option_values import EstimateOption
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.relabel import Labelling, check_in_memory, relabelled
@@ -259,9 +259,7 @@ def likely_rates(
     request = Request(outcome, protected, **compared)
     problem = Problem.of(request, _read(frame, request))
     assert problem.split is not None
-    everybody = np.ones_like(problem.split.people.weight)
-    weighed = Weighed(problem.split, everybody, None)
-    return likely_facts(weighed, problem.judged, {})
+    return likely_facts(problem.split.before, problem.judged, {})
 
 
 def _told(data: Reading, solved: Solved, fair: FairTable) -> UnderivedFacts:

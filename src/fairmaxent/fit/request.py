@@ -13,7 +13,7 @@ from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import check_seed
 from fairmaxent.data.frames import plain_option
-from fairmaxent.data.likely import Likely
+from fairmaxent.data.likely import Likely, by_name
 from fairmaxent.data.roles import (
     DetailOption,
     GroupsOption,
@@ -439,8 +439,7 @@ class Request:
     @property
     def protected_names(self) -> list[str]:
         """The protected columns, one or several, as a list."""
-        names = self.recorded_names
-        return names if self.likely is None else [*names, self.likely.name]
+        return [*self.recorded_names, *by_name(self.likely)]
 
     @property
     def recorded_names(self) -> list[str]:

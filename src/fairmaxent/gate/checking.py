@@ -11,6 +11,7 @@ import numpy as np
 
 from fairmaxent.data import frames
 from fairmaxent.data.levels import value_text
+from fairmaxent.data.likely import by_name
 from fairmaxent.data.roles import listed, read_within
 from fairmaxent.data.table import Reals
 from fairmaxent.engines import lazy_counts, lazy_frame
@@ -167,7 +168,7 @@ def _answer(found: Finding, limit: float, *, confident: bool) -> Answer:
     rate = found.rate
     if rate.is_alone:
         return "cannot tell"  # a single group can be compared with nobody
-    if rate.likely is not None and rate.likely.is_refuted:
+    if rate.is_refuted:
         return "cannot tell"  # what tells the group is something else
     ends = (rate.value, rate.value)
     if confident and rate.interval is not None:
@@ -192,8 +193,7 @@ def _change(found: Finding, then: Rate) -> Answer:
     # what so few people may hide: half of a rate, or a quarter of a difference
     hidden = then.value / 2 if found.sign > 0 else _QUARTER
     is_known = change - _reach(-found.sign, now, then) >= -hidden
-    is_refuted = now.likely is not None and now.likely.is_refuted
-    if found.lost or found.hollow or then.is_alone or is_refuted or not is_known:
+    if found.lost or found.hollow or then.is_alone or now.is_refuted or not is_known:
         return "cannot tell"
     return "pass"
 
@@ -302,15 +302,14 @@ class _Counted:
         score = outcome
         if policy.threshold is not None:
             outcome, table = _decided(table, score, policy)
-        likely = policy.likely
         roles = [outcome, *policy.recorded_names, *read_within(policy.within)]
-        if likely is not None:
+        for likely in by_name(policy.likely).values():
             roles += likely.used
         roles.append(policy.cluster)
         if policy.compares_outcomes:
             roles.append(policy.outcome)
         # probabilities are compared row by row
-        in_rows = policy.calibration is not None or likely is not None
+        in_rows = policy.calibration is not None or policy.likely is not None
         if policy.calibration is not None:
             roles.append(score)
         names = [name for name in dict.fromkeys(roles) if name is not None]
@@ -337,7 +336,7 @@ class _Counted:
     def tables(self, kind: str, columns: tuple[str, ...]) -> list[GroupedTable]:
         """What is compared: the groups of some columns, by stratum."""
         policy = self.policy
-        likely = policy.likely
+        likely = by_name(policy.likely)
         levels = levels_of_reference(policy.reference, policy.protected_names)
         within = read_within(policy.within)
         outcome: str | None = self.outcome
@@ -350,10 +349,7 @@ class _Counted:
         if kind == "equalised_odds":
             within[self.truth] = None
         compared = Comparison(
-            protected=[
-                one if likely is None or one != likely.name else likely
-                for one in columns
-            ],
+            protected=[likely.get(one, one) for one in columns],
             groups="joint",
             weight=self.sums,
             compare_missing=policy.compare_missing,

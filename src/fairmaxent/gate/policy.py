@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.likely import Likely
+from fairmaxent.data.likely import Likely, by_name
 from fairmaxent.data.roles import (
     GroupsOption,
     Protected,
@@ -300,8 +300,7 @@ class Policy:
     @property
     def protected_names(self) -> list[str]:
         """The protected columns, and groups that are likely, by name."""
-        names = self.recorded_names
-        return names if self.likely is None else [*names, self.likely.name]
+        return [*self.recorded_names, *by_name(self.likely)]
 
     @property
     def groupings(self) -> list[tuple[str, ...]]:

@@ -131,7 +131,7 @@ class Finding:
             return f"{found}, {beyond} {limit} {self._who}."
         if self.answer == "pass":
             return f"{found}, not {beyond} {limit} {self._who}."
-        if self.rate.likely is not None and self.rate.likely.is_refuted:
+        if self.rate.is_refuted:
             return f"{found}; so nobody can tell whether that is {beyond} {limit}."
         if self.hollow:
             return (

@@ -10,7 +10,7 @@ import numpy as np
 from fairmaxent.data import frames
 from fairmaxent.data.columns import factorize
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.likely import Likely
+from fairmaxent.data.likely import Likely, by_name
 from fairmaxent.data.roles import (
     GroupsOption,
     Protected,
@@ -106,7 +106,7 @@ class Comparison:
         """Columns whose levels, or their intersections, are compared."""
         check_choice("groups", self.groups, GroupsOption)
         recorded, likely = read_protected(self.protected)
-        names = (*recorded, *([likely.name] if likely else []))
+        names = (*recorded, *by_name(likely))
         if not names:
             raise ColumnError(
                 Option("protected"), " names no column; name at least one"
@@ -252,30 +252,13 @@ class Comparison:
 
         Those of a missing group count only if that is compared.
         """
-        likely = self.likely
-        frame = rows.frame
-        known = list(columns)
-        believed = None
-        if likely is not None and likely.name in columns:
-            believed = likely.read(frame).believed
-            if likely.are_known(believed):
-                frame = frame.with_columns(likely.known)
-                believed = None
-            else:
-                known.remove(likely.name)
-        group, labels = groups_of(frame, known, self.domain)
+        group, labels, likely = self._groups_of(rows.frame, columns)
         weights = rows.weights
-        shares = None
-        if likely is not None and believed is not None:
-            shares = LikelyRows(likely, believed, group, len(labels))
-            own = [*likely.columns, MISSING][: shares.shares.shape[1]]
-            labels = [(*label, one) for label in labels for one in own]
-            group = shares.places
         if not self.compare_missing:
             named = [all(level is not MISSING for level in label) for label in labels]
             weights = np.where(np.array(named, dtype=bool)[group], weights, 0.0)
         return GroupedRows(
-            frame=frame,
+            frame=rows.frame,
             weights=weights,
             levels=rows.levels,
             exact=rows.exact,
@@ -287,8 +270,28 @@ class Comparison:
             cluster=rows.cluster,
             small=SmallGroups.of(self.smallest_group),
             reference=self._reference_among(columns, labels),
-            likely=shares,
+            likely=likely,
         )
+
+    def _groups_of(
+        self, frame: frames.Frame, columns: Columns
+    ) -> tuple[Codes, list[Label], LikelyRows | None]:
+        """The group of each row, and all groups; of probabilities, the likeliest.
+
+        None: the groups are known. Those that may not be are the last column.
+        """
+        *others, last = columns
+        likely = by_name(self.likely).get(last)
+        if likely is None:
+            return *groups_of(frame, columns, self.domain), None
+        believed = likely.read(frame).believed
+        if likely.are_known(believed):
+            known = frame.with_columns(likely.known)
+            return *groups_of(known, columns, self.domain), None
+        group, labels = groups_of(frame, others, self.domain)
+        rows = LikelyRows(likely, believed, group, len(labels))
+        own = [*likely.columns, MISSING][: believed.shape[1]]
+        return rows.places, [(*label, one) for label in labels for one in own], rows
 
     def _reference_among(self, columns: Columns, labels: list[Label]) -> Label | None:
         """The group that the others are compared with, or None."""

@@ -149,6 +149,11 @@ class Rate(Number):
     likely: LikelyEvidence | None = None  # None: groups are known
 
     @property
+    def is_refuted(self) -> bool:
+        """Whether the data contradict what is assumed of likely groups."""
+        return self.likely is not None and self.likely.is_refuted
+
+    @property
     def not_compared(self) -> str:
         """Who was not compared, in words to be put after a comparison."""
         return left_out_text(self.left_out) + set_apart_text(self.set_apart)

@@ -6,7 +6,7 @@ q_i(g), the probability of group g given what is known of the row and its outcom
 is Σ w_i·q_i(g) over the rows with y. Everything that metrics do with such sums stays
 as it is; only how sure they are is another matter.
 
-**Draws** say that: of tables that people like these may have (`fairness.membership`).
+**Draws** say that: of tables that people like these may have (`fairness.likely`).
 **Limits** hold whatever is assumed: Fréchet's bounds of each outcome and group.
 """
 
@@ -26,7 +26,7 @@ from fairmaxent.data.likely import Likely
 from fairmaxent.data.roles import listed
 from fairmaxent.data.table import Codes, Mask, NameList, Reals, ratio, row_keys, tally
 from fairmaxent.errors import InputError, LevelError, Option, did_you_mean_level, unfit
-from fairmaxent.fairness.membership import Membership
+from fairmaxent.fairness.likely import Membership, bounds, contradiction
 from fairmaxent.fairness.people import People
 from fairmaxent.fairness.small_groups import SmallGroups
 from fairmaxent.metrics.effective_counts import (
@@ -87,7 +87,7 @@ class LikelyRows:
             own,
             own**2,
         )
-        membership = Membership(self.likely.told_by, people)
+        membership = Membership.of(people, self.likely.told_by)
         return SharedRows(membership, present, outcomes)
 
 
@@ -131,8 +131,8 @@ class SharedRows:
     @property
     def limits(self) -> Iterator[Reals]:
         """The weight of each outcome and group at least and at most."""
-        everybody = np.ones_like(self.membership.people.weight)
-        return map(self._laid_out, self.membership.bounds(everybody))
+        people = self.membership.people
+        return map(self._laid_out, bounds(people, np.ones_like(people.weight)))
 
     def known(self, outcomes: Sequence[int], axis: int) -> "KnownRates":
         """Rates of some outcomes in groups (axis −2), or shares of groups (axis −1).
@@ -150,7 +150,7 @@ class SharedRows:
         told = self.assumed["columns"]
         return KnownRates(
             told_by=self.membership.told_by,
-            contradiction=self.membership.contradiction,
+            contradiction=contradiction(self.membership.people, self.membership.rates),
             drawn=parts(drawn, drawn),
             assumed={one: parts(own, own) for one, own in self.assumed.items()},
             least=parts(least, told),
