@@ -56,7 +56,6 @@ MOST_FILES_OF_AN_OPTION = 5
 HOLDERS = {"request", "asked", "plan", "training", "estimating"}
 # How many files act on an option at most where these are not enough, and why.
 REASONS = {
-    "detail": (6, "reading keeps values, the problem needs them; two refuse it"),
     "domain": (11, "each door that reads a table can say how its columns are read"),
     "estimate": (10, "made by the pipeline, shown by each telling; two refuse it"),
     "favourable": (16, "each question about outcomes has it, in records of its own"),
@@ -66,10 +65,10 @@ REASONS = {
     ),
     "likely": (16, "rows are read, shared, weighed and stored by it; each door asks"),
     "model": (12, "what is trained and what it decides; most of them give advice"),
-    "outcome": (12, "a column's role: each door that reads a table asks for it"),
+    "outcome": (11, "a column's role: each door that reads a table asks for it"),
     "privacy": (13, "whatever would read rows again must refuse a private fit"),
     "progress": (7, "handed from the doors down to what takes long"),
-    "protected": (12, "a column's role: each door that reads a table asks for it"),
+    "protected": (11, "a column's role: each door that reads a table asks for it"),
     "random_state": (9, "each output draws, and each page says how to repeat it"),
     "release": (9, "reading, outputs, judging and the texts that advise it"),
     "representation_rate": (8, "a wish; methods that are compared get the same one"),
@@ -79,7 +78,7 @@ REASONS = {
     ),
     "target": (10, "shares of any column: wishes, strata, weights, and their errors"),
     "weight": (17, "a column's role, in tables, rakings and files that are written"),
-    "within": (9, "strata of fits and of metrics, which have records of their own"),
+    "within": (8, "strata of fits and of metrics, which have records of their own"),
 }
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef

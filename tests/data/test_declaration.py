@@ -12,8 +12,8 @@ import pytest
 from fairmaxent import Domain, InputError, debias
 from fairmaxent.data import frames
 from fairmaxent.data.declaration import VALUES_PER_BIN
+from fairmaxent.data.declared import declared_rows
 from fairmaxent.data.domain import bound
-from fairmaxent.data.reading import declared_rows
 from fairmaxent.data.shareable import FEWEST_ROWS, shareable
 from fairmaxent.engines.lazy_counts import level_expression
 from fairmaxent.errors import ColumnError, LevelError

@@ -6,7 +6,7 @@ import pytest
 
 from fairmaxent import Domain
 from fairmaxent.data import frames
-from fairmaxent.data.reading import ReadingRequest, encode_table, read_table
+from fairmaxent.data.reading import InMemory, ReadingRequest, encode_table, read
 from fairmaxent.errors import InputError
 
 ROWS = 40
@@ -25,38 +25,44 @@ def request(**options):
     return ReadingRequest("hired", ["sex"], keep=["sex", "hired"], **options)
 
 
+def read_frame(frame, asked):
+    return read(InMemory(frame), asked)
+
+
 def test_what_a_reading_holds():
-    read = read_table(PEOPLE, request(weight="weight"))
-    assert read.columns == ("sex", "hired", "age", "weight")
-    assert read.left_out == ("email",)
-    assert read.roles.names == ("hired", "sex")
-    assert read.weight_scale == 2.0
-    assert read.design.tolist() == [0.5, 1.5] * (ROWS // 2)
-    assert read.weight_column.to_list() == [1.0]
-    assert read.table.total == ROWS
-    assert read.redrawn is None
+    reading = read_frame(PEOPLE, request(weight="weight"))
+    assert reading.columns == ("sex", "hired", "age", "weight")
+    assert reading.left_out == ("email",)
+    assert reading.roles.names == ("hired", "sex")
+    assert reading.weight_scale == 2.0
+    assert reading.design.tolist() == [0.5, 1.5] * (ROWS // 2)
+    assert reading.weight_column.to_list() == [1.0]
+    assert reading.table.total == ROWS
+    assert reading.redrawn is None
 
 
 def test_without_weights_every_row_counts_once():
-    read = read_table(PEOPLE.drop("weight"), request())
-    assert read.design is None
-    assert read.weight_column is None
-    assert read.weight_scale == 1.0
-    assert read.table.total == ROWS
+    reading = read_frame(PEOPLE.drop("weight"), request())
+    assert reading.design is None
+    assert reading.weight_column is None
+    assert reading.weight_scale == 1.0
+    assert reading.table.total == ROWS
 
 
 def test_the_positions_are_those_of_the_raw_values():
-    read = read_table(PEOPLE, request(weight="weight"))
-    age = read.roles.domain.index("age")
-    values = read.roles.domain.attributes[age].values
-    assert frames.take(values, read.positions[age]).to_list() == PEOPLE["age"].to_list()
+    reading = read_frame(PEOPLE, request(weight="weight"))
+    age = reading.roles.domain.index("age")
+    values = reading.roles.domain.attributes[age].values
+    assert (
+        frames.take(values, reading.positions[age]).to_list() == PEOPLE["age"].to_list()
+    )
 
 
 def test_bins_keep_no_raw_values():
-    read = read_table(PEOPLE, request(weight="weight", detail="bins"))
-    assert read.positions is None
-    assert read.redrawn.columns == ("age",)
-    assert read.redrawn.reason is None
+    reading = read_frame(PEOPLE, request(weight="weight", detail="bins"))
+    assert reading.positions is None
+    assert reading.redrawn.columns == ("age",)
+    assert reading.redrawn.reason is None
 
 
 def test_rows_that_a_domain_does_not_know_exactly_are_refused_if_asked_for():
@@ -64,7 +70,7 @@ def test_rows_that_a_domain_does_not_know_exactly_are_refused_if_asked_for():
     domain = Domain.infer(others.drop("weight", "email"))
     asked = request(domain=domain, detail="rows")
     with pytest.raises(InputError, match="not available: column 'age' holds 20"):
-        read_table(PEOPLE.drop("weight", "email").cast({"age": pl.Float64}), asked)
+        read_frame(PEOPLE.drop("weight", "email").cast({"age": pl.Float64}), asked)
 
 
 def test_a_domain_that_is_given_encodes_as_the_one_that_is_learned():

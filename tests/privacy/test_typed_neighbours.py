@@ -26,9 +26,9 @@ from fairmaxent import Domain, Privacy, debias
 from fairmaxent.app.scenario import OpenedTable, Readings, Scenario
 from fairmaxent.cli.config import domain_text
 from fairmaxent.cli.group import group
+from fairmaxent.data.declared import UNDECLARED, DeclaredColumn, declared_rows
 from fairmaxent.data.domain import bound
 from fairmaxent.data.frames import open_frame
-from fairmaxent.data.reading import UNDECLARED, DeclaredColumn, declared_rows
 from fairmaxent.errors import FairMaxEntError, InputError
 from fairmaxent.files import formats
 from quiet import Recording

@@ -16,10 +16,18 @@ from fairmaxent.data.table import (
     Names,
     Reals,
 )
-from fairmaxent.errors import ColumnError, LevelError, Option, shown
+from fairmaxent.errors import ColumnError, InputError, LevelError, Option, shown
 
 FEWEST_ROWS = 10  # that a value needs, to be one that many people have
 OTHER = "other"
+
+
+def needs_memory() -> InputError:
+    """What is said of a table whose rows are elsewhere."""
+    return InputError(
+        Option("release"),
+        " needs the table in memory; collect it first, or declare its domain",
+    )
 
 
 def shareable(

@@ -20,6 +20,7 @@ import numpy as np
 
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.declaration import Declaration
+from fairmaxent.data.declared import declared_rows
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import (
     WEIGHT_RANGE,
@@ -30,7 +31,6 @@ from fairmaxent.data.frames import (
     to_numbers,
 )
 from fairmaxent.data.likely import Chances, Likely
-from fairmaxent.data.reading import declared_rows
 from fairmaxent.data.table import (
     LARGEST_KEY,
     Blocks,
@@ -411,12 +411,7 @@ def count_rows(lazy: Lazy, coding: Coding) -> Table:
 
 
 def count_likely(
-    lazy: Lazy,
-    domain: Domain,
-    blocks: Blocks,
-    weight: str | None,
-    likely: Likely,
-    scale: float,
+    lazy: Lazy, coding: Coding, likely: Likely, scale: float
 ) -> tuple[Table, Chances]:
     """Count rows by the probabilities of their groups, too; those alike come together.
 
@@ -424,10 +419,9 @@ def count_likely(
     person has probabilities of their own, there are as many entries as people, of a few
     numbers each. ``scale`` is what design weights are divided by in them.
     """
-    coding = Coding.of(domain, blocks, weight, taken=names_of(lazy))
     alike = [*coding.keys, *likely.used]
     coded = with_keys(lazy, coding)
-    entries = collect(grouped(coded, alike, weight, coding.sums))
+    entries = collect(grouped(coded, alike, coding.weight, coding.sums))
     table = coding.table(summed(entries, coding.keys, coding.sums))
     keys = [entries.get_column(key).to_numpy() for key in coding.keys]
     rows, *design = (numbers(entries, name) for name in coding.sums)
@@ -435,7 +429,9 @@ def count_likely(
     read = likely.read(entries, rows)
     chances = Chances(
         shares=read.shares,
-        row=match_rows(table.codes, unpacked(keys, blocks), blocks.levels),
+        row=match_rows(
+            table.codes, unpacked(keys, coding.blocks), coding.blocks.levels
+        ),
         rows=rows,
         weight=mass / scale,
         squares=squares / scale**2,

@@ -1,9 +1,4 @@
-"""Who reads and counts a table, and what a fit asks of its rows, wherever they are.
-
-A table in memory is read by `data`. The engine of a lazy frame finds the values of each
-column, then counts the rows; none of them is kept. Those of a cluster stay on its
-workers.
-"""
+"""What a fit asks of its rows, wherever they are: in memory, or on a cluster."""
 
 from collections.abc import Callable
 from functools import partial
@@ -11,43 +6,23 @@ from typing import Any, cast
 
 import numpy as np
 
-from fairmaxent.data.domain import Domain, fitting
-from fairmaxent.data.frames import one_like
-from fairmaxent.data.reading import (
-    Reading,
-    ReadingRequest,
-    per_average,
-    read_table,
-    redrawn_values,
-    without,
-)
-from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import (
     Blocks,
     Codes,
     Counted,
     Mask,
-    Names,
     Sizes,
     Spread,
     Table,
     match_rows,
 )
-from fairmaxent.engines import lazy_frame
 from fairmaxent.engines.cluster_partitions import (
     PartitionedRows,
     Partitions,
     TiltedPartitions,
-    count_on_workers,
 )
 from fairmaxent.engines.cluster_tasks import active_client, merged
-from fairmaxent.engines.lazy_counts import (
-    Coding,
-    average_weight,
-    count_likely,
-    count_rows,
-)
-from fairmaxent.errors import InputError, Option
+from fairmaxent.errors import InputError
 from fairmaxent.maxent.priors.mixture import TiltedMixture
 from fairmaxent.maxent.priors.protocol import (
     Density,
@@ -59,109 +34,6 @@ from fairmaxent.maxent.priors.rows import Rows, TiltedRows
 
 # rows with new weights, which sum to one, wherever the rows are
 RowWeights = TiltedRows | TiltedPartitions
-
-
-def read_rows(frame: Any, request: ReadingRequest) -> Reading:
-    """Read a table where its rows are."""
-    lazy = lazy_frame.open_lazy(frame)
-    if lazy is None:
-        return read_table(frame, request)
-    # pandas raises the former for a part of a Dask frame without a column
-    with lazy_frame.engine_errors(lazy, KeyError, OSError):
-        return _read_lazily(lazy, request)
-
-
-def _read_lazily(lazy: lazy_frame.Lazy, request: ReadingRequest) -> Reading:
-    """Let the engine of a lazy frame find the levels, and count the distinct rows."""
-    likely = request.likely
-    used = () if likely is None else likely.used
-    asked = (request.outcome, *request.also, *request.protected, *request.within)
-    for name in asked + used:
-        lazy_frame.check_column(lazy, name)
-    whole = lazy
-    if likely is not None:
-        if lazy.implementation.is_dask():
-            raise InputError(
-                Option("likely"),
-                " needs the probabilities in one place, and the rows of a Dask frame"
-                " stay in parts; compute it first, or scan its files with polars",
-            )
-        lazy = lazy.select(request.without_chances(lazy_frame.names_of(lazy)))
-    scale = 1.0
-    weight_column = None
-    if request.weight is not None:
-        scale = average_weight(lazy, request.weight)
-    domain, left_out = _lazy_domain(lazy, request)
-    roles = request.roles(domain)
-    request.progress("count", 0.0)
-    chances = None
-    rows: Counted
-    if likely is None:
-        rows = _count_lazily(lazy, roles, request)
-    else:
-        rows, chances = count_likely(
-            whole, roles.domain, roles.blocks, request.weight, likely, scale
-        )
-        if likely.are_known(chances.shares):
-            return _read_lazily(*request.with_known(whole, likely))
-    if request.weight is not None:
-        first = lazy_frame.collect(lazy.select(request.weight).head(1))
-        weight_column = one_like(first.get_column(request.weight))
-    return Reading(
-        columns=without(left_out, lazy_frame.names_of(lazy)),
-        roles=roles,
-        table=per_average(rows, roles, scale),
-        design=None,
-        weight_column=weight_column,
-        redrawn=redrawn_values(
-            request.detail, domain, "the rows are not kept in memory"
-        ),
-        weight_scale=scale,
-        left_out=left_out,
-        chances=chances,
-    )
-
-
-def _lazy_domain(
-    lazy: lazy_frame.Lazy, request: ReadingRequest
-) -> tuple[Domain, Names]:
-    """Learn the domain, or check the one that is given; identifiers come last.
-
-    They are left out of it, as is the weight column, which is no attribute.
-    """
-    if request.own_domain is None:
-        learned = lazy_frame.learn_domain(
-            lazy, weight=request.weight, progress=request.progress
-        )
-        return learned.without_identifiers(request.keep)
-    first = lazy_frame.collect(lazy.head(1))
-    if request.weight is not None:
-        first = first.drop(request.weight)
-    given = fitting(request.own_domain, first, request.weight)
-    domain, left_out = given.without_identifiers(request.keep)
-    if request.by_value is None:
-        lazy_frame.check_known(lazy, domain, request.progress)
-    return domain, left_out
-
-
-def _count_lazily(
-    lazy: lazy_frame.Lazy, roles: Roles, request: ReadingRequest
-) -> Counted:
-    """Count inside the engine, or on the workers of a cluster if one is at hand."""
-    coding = Coding.of(
-        roles.domain,
-        roles.blocks,
-        request.weight,
-        taken=lazy_frame.names_of(lazy),
-        declaration=request.by_value,
-    )
-    client = None
-    # a private fit needs all of them
-    if lazy.implementation.is_dask() and request.by_value is None:
-        client = active_client()
-    if client is not None:
-        return count_on_workers(client, lazy, coding, request.progress)
-    return count_rows(lazy, coding)
 
 
 def read_pieces(

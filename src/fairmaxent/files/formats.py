@@ -16,9 +16,9 @@ import narwhals
 import numpy as np
 
 from fairmaxent.data.declaration import Declaration
+from fairmaxent.data.declared import declared_rows
 from fairmaxent.data.frames import library_errors
 from fairmaxent.data.levels import Notes
-from fairmaxent.data.reading import declared_rows
 from fairmaxent.data.table import Names
 from fairmaxent.errors import (
     InputError,

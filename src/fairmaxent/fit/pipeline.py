@@ -8,13 +8,13 @@ import numpy as np
 
 from fairmaxent.data import frames
 from fairmaxent.data.declaration import Declaration
+from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import generator
 from fairmaxent.data.reading import Reading, ReadingRequest
-from fairmaxent.data.shareable import shareable
-from fairmaxent.data.table import Counted, Names, Reals, effective_rows
+from fairmaxent.data.table import Counted, Reals, effective_rows
 from fairmaxent.distribution import Distribution
-from fairmaxent.engines.lazy_frame import open_lazy
-from fairmaxent.engines.rows import read_rows, row_prior
+from fairmaxent.engines.reading import read_rows
+from fairmaxent.engines.rows import row_prior
 from fairmaxent.errors import (
     KEEP_COLUMNS,
     ColumnError,
@@ -97,10 +97,9 @@ def read_frame(frame: Any, request: Request, kept: KeptCounts | None = None) -> 
 
 def _read(frame: Any, request: Request, kept: KeptCounts | None = None) -> Reading:
     """Read the columns that a request names, and those that it does not leave out."""
-    identifiers: Names = ()
-    if request.release:
-        frame, identifiers = _without_rare_values(frame, request)
     domain = request.domain
+    if request.release:
+        _check_shared(domain)
     if request.privacy is not None and isinstance(domain, Declaration):
         domain = replace(domain, undeclared=request.privacy.undeclared)
     asked = ReadingRequest(
@@ -113,6 +112,7 @@ def _read(frame: Any, request: Request, kept: KeptCounts | None = None) -> Readi
         domain=domain,
         detail=request.detail,
         keep=request.named_columns,
+        shared=request.release and domain is None,
         progress=frames.checked_progress(request.progress),
     )
     data = None if kept is None else kept.reading(asked)
@@ -126,7 +126,7 @@ def _read(frame: Any, request: Request, kept: KeptCounts | None = None) -> Readi
             raise ColumnError(
                 KEEP_COLUMNS, f" names {name!r}, which is not a column; {hint}"
             )
-    return replace(data, left_out=(*identifiers, *data.left_out))
+    return data
 
 
 def _private_reading(
@@ -157,23 +157,15 @@ def _private_reading(
         return private_reading(data, model, generator(request.random_state))
 
 
-def _without_rare_values(frame: Any, request: Request) -> tuple[Any, Names]:
-    """Prepare a table for rows to share; what is declared is public as it is."""
-    if isinstance(request.domain, Declaration):
-        check_read(request.domain)
-        return frame, ()
-    if request.domain is not None:
+def _check_shared(domain: Domain | Declaration | None) -> None:
+    """Refuse a domain that may hold values of people whose rows are shared."""
+    if isinstance(domain, Declaration):  # what is declared is public as it is
+        check_read(domain)
+    elif domain is not None:
         raise InputError(
             Option("release"),
             " chooses how columns are read; leave the domain out, or declare it",
         )
-    if open_lazy(frame) is not None:
-        raise InputError(
-            Option("release"),
-            " needs the table in memory; collect it first, or declare its domain",
-        )
-
-    return shareable(frames.open_frame(frame), request.role_names, request.weight)
 
 
 def fit_read(
