@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from collections import defaultdict
+from pathlib import Path
 
 # Two processes share two cores: the threads of one would only wait for those of the
 # other. Set before numpy is loaded.
@@ -27,11 +28,27 @@ STARTING = {"chromium", "cluster", "spark", "site"}
 # recorded.
 TRYING = {"app", "cli", "evaluation", "fit", "fuzz", "relabelling", "report", "tests"}
 EXACT = {"test_docs.py"}
+TESTS = Path(__file__).parent
+TESTPATHS = ["tests", "src", "README.md"]
 
 
 def pytest_configure(config):
     """Random tests repeat less where slow ones are left out."""
     tables.SHARE = 0.25 if "not slow" in config.option.markexpr else 1.0
+    worker = getattr(config, "workerinput", {}).get("workerid")
+    if worker == "gw1" and config.args == TESTPATHS:
+        config.args = backwards(config)
+
+
+def backwards(config):
+    """All test files, the last first.
+
+    To read one for the first time takes long. Two workers that begin at both ends do
+    that with half of them each, and find what the other has made of the rest.
+    """
+    files = [*TESTS.rglob("test_*.py"), *map(Path, TESTPATHS[1:])]
+    read = [path for path in files if not pytest_ignore_collect(path, config)]
+    return [str(path) for path in sorted(read, reverse=True)]
 
 
 def pytest_ignore_collect(collection_path, config):
@@ -51,6 +68,7 @@ def pytest_ignore_collect(collection_path, config):
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """Mark the tests that use one of these fixtures, and the cases beyond some."""
+    items.sort(key=lambda item: item.nodeid.partition("::")[0])  # in all workers
     cases = defaultdict(list)
     for item in items:
         if STARTING & set(getattr(item, "fixturenames", ())):

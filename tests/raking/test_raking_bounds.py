@@ -78,7 +78,6 @@ def test_weights_within_bounds_are_the_closest(seed, tight):
     assert program.status == 0
 
 
-@pytest.mark.more
 def test_cells_that_must_be_at_a_bound_are_fixed_there(monkeypatch):
     """If Newton's method fails although weights exist, a linear program says which
     cells have no choice.
