@@ -23,7 +23,7 @@ class FrontDoors(griffe.Extension):
     def on_function(self, *, func: griffe.Function, **_: Any) -> None:
         """Replace what the source shows, by the decorator of a function."""
         decorators = " ".join(str(decorator.value) for decorator in func.decorators)
-        if "with_options_of" in decorators:
+        if "with_options_of" in decorators or "adding_options_of" in decorators:
             func.parameters = griffe.Parameters(*_runtime_parameters(func))
             _take_docstring(func)
         elif "storing_options_of" in decorators:
@@ -54,7 +54,7 @@ class FrontDoors(griffe.Extension):
                 )
             if isinstance(member, griffe.Attribute) and str(
                 member.value or ""
-            ).startswith("option("):
+            ).startswith(("option(", "like(")):
                 record = getattr(importlib.import_module(cls.module.path), cls.name)
                 default = record.__dataclass_fields__[name].default
                 member.value = None if default is dataclasses.MISSING else repr(default)

@@ -42,12 +42,6 @@ LONGEST_LINE = 100
 FRONT_DOORS = {
     "baselines.compare",
     "evaluation.evaluate",
-    "inspection.inspect",
-    "metrics.calibration",
-    "metrics.equal_opportunity",
-    "metrics.equalised_odds",
-    "metrics.representation_rate",
-    "metrics.statistical_rate",
     "paper.fit",
 }
 
@@ -63,7 +57,7 @@ REASONS = {
         8,
         "a rule for cells, for rows and for labels; each names it if it fails",
     ),
-    "likely": (16, "rows are read, shared, weighed and stored by it; each door asks"),
+    "likely": (15, "rows are read, shared, weighed and stored by it; each door asks"),
     "model": (12, "what is trained and what it decides; most of them give advice"),
     "outcome": (11, "a column's role: each door that reads a table asks for it"),
     "privacy": (13, "whatever would read rows again must refuse a private fit"),

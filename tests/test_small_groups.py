@@ -17,8 +17,11 @@ from fairmaxent.errors import FairMaxEntError, InfeasibleError, InputError, Leve
 from fairmaxent.fit.groups import group_changes
 from fairmaxent.inspection.findings import inspection_text
 from fairmaxent.metrics import (
+    calibration,
+    conditional_demographic_disparity,
     equal_opportunity,
     equalised_odds,
+    fair_scorer,
     representation_rate,
     statistical_rate,
 )
@@ -90,6 +93,11 @@ def of_changes(changes):
     return {change.group for change in changes if not change.is_apart}, apart
 
 
+def from_metrics(table):
+    rate = statistical_rate(table, **ASKED)
+    return *of_rate(rate), str(rate)
+
+
 def from_inspect(table):
     look = inspect(table, **ASKED)
     (verdict,) = look.verdicts
@@ -146,10 +154,11 @@ def from_app(fit):
 
 @pytest.mark.some(3)
 @pytest.mark.parametrize("table", TABLES)
-def test_five_front_doors_say_the_same(table):
+def test_front_doors_say_the_same(table):
     groups, ratio, apart = counted(table)
     fit = debias(table, **ASKED, random_state=0)
     doors = [
+        from_metrics(table),
         from_inspect(table),
         from_check(table),
         from_debias(fit),
@@ -167,6 +176,99 @@ def test_five_front_doors_say_the_same(table):
             if small in line and re.search("too (small|little)", line.lower())
         )
         assert re.search(rf"\b{number} people", line)
+
+
+class Says:
+    """A model that decides as it happened."""
+
+    def predict(self, people):
+        return people["hired"]
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_every_metric_is_about_the_others(table):
+    groups, ratio, apart = counted(table)
+    good = table.hired == "yes"
+    sizes = table.sex[good].value_counts(), table.sex[~good].value_counts()
+    large = sorted(groups)
+
+    def listed(found):
+        return {one.group[0]: (one.count, one.rate) for one in found.set_apart}
+
+    disparity = conditional_demographic_disparity(table, **ASKED)
+    taken, away = (one / one.sum() for one in sizes)
+    assert float(disparity) == pytest.approx(max((away - taken)[large]))
+    assert listed(disparity) == apart
+    assert {one.group[0] for one in disparity.groups} == groups
+    (small,) = apart
+    assert f"too small to compare: {small}" in str(disparity)
+
+    chance = np.where(good, 0.9, 0.2)
+    gap = calibration(table, "hired", chance, "sex", favourable="yes")
+    surplus = (good - chance).groupby(table.sex).mean()[large]
+    assert gap.gap == pytest.approx(surplus.max() - surplus.min())
+    assert listed(gap) == apart
+    assert {one.group[0] for one in gap.groups} == groups
+    assert f"too small to compare: {small}" in str(gap)
+
+    scorer = fair_scorer("sex", favourable="yes", base=None)
+    assert scorer(Says(), table, table.hired) == pytest.approx(ratio)
+
+
+@pytest.mark.parametrize("kind", ["equal_opportunity", "equalised_odds"])
+def test_errors_of_few_people_decide_nothing(kind):
+    """Of 8 people 4 have the outcome, and are decided about in the wrong way."""
+    groups = {"m": (300, 200, 60), "f": (200, 150, 40), "x": (4, 0, 4)}
+    rows = []
+    for sex, (having, right, wrong) in groups.items():
+        rows += [(sex, "yes", "yes")] * right + [(sex, "yes", "no")] * (having - right)
+        rows += [(sex, "no", "yes")] * wrong + [(sex, "no", "no")] * (having - wrong)
+    table = pd.DataFrame(rows, columns=["sex", "hired", "said"])
+    metric = {"equal_opportunity": equal_opportunity}.get(kind, equalised_odds)
+    expected = {"equal_opportunity": 8 / 9, "equalised_odds": 8 / 9}[kind]
+    found = metric(table, **ASKED, predictions="said")
+    assert float(found) == pytest.approx(expected)
+    assert "too small to compare: x" in str(found)
+    assert float(metric(table, **ASKED, predictions="said", smallest_group=0)) == 0
+    (checked,) = check(table, **ASKED, predictions="said", **{kind: 0.8}).findings
+    assert checked.rate.value == pytest.approx(float(found))
+
+
+@pytest.mark.parametrize("missing", ["true_positive", "false_positive"])
+def test_one_of_two_odds_may_have_nothing_to_compare(missing):
+    few, many = 4, 400
+    truth = {"true_positive": few, "false_positive": many}
+    rows = []
+    for sex in "mf":
+        rows += [(sex, "yes", said) for said in ["yes", "no"]] * (truth[missing] // 2)
+        others = many + few - truth[missing]
+        rows += [(sex, "no", said) for said in ["yes", "no"]] * (others // 2)
+    table = pd.DataFrame(rows, columns=["sex", "hired", "said"])
+    odds = equalised_odds(table, **ASKED, predictions="said")
+    assert float(odds) == 1
+    assert odds.difference == 0
+    few_of = {few: "true_positive", many: "false_positive"}[truth[missing]]
+    assert np.isnan(getattr(odds, few_of).value)
+    known = {"true_positive": "false positives", "false_positive": "true positives"}
+    assert known[few_of] in str(odds)
+
+
+def test_where_all_groups_are_small_there_is_no_value():
+    table = people({"m": 6, "f": 6}, {"m": 3, "f": 1})
+    chance = np.full(len(table), 0.5)
+    for found, value in [
+        (statistical_rate(table, **ASKED), "value"),
+        (conditional_demographic_disparity(table, **ASKED), "value"),
+        (calibration(table, "hired", chance, "sex", favourable="yes"), "gap"),
+    ]:
+        assert np.isnan(getattr(found, value))
+        assert str(found).startswith("nothing to compare")
+        assert "too small to compare: f (6 people, 0.167), m (6 people, 0.500)" in str(
+            found
+        )
+    # a search over models needs a score of each
+    scorer = fair_scorer("sex", favourable="yes", base=None)
+    assert scorer(Says(), table, table.hired) == pytest.approx(1 / 3)
 
 
 # ---------------------------------------------------------------- within strata

@@ -298,6 +298,7 @@ def test_numbers_without_a_part_are_those_of_the_other_people(monkeypatch, optio
             frame.filter(others),
             outcome.column_of(decided[others]).alias("decided").to_native(),
             protected,
+            smallest_group=0,
             **options,
         )
         assert rate == pytest.approx(float(expected))

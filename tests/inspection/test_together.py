@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from fairmaxent import inspect
+from fairmaxent.fairness.compare import Compare
 from fairmaxent.inspection.look import judged_together
 from fairmaxent.inspection.verdict import Verdict, judge
 from fairmaxent.metrics import representation_rate
@@ -40,10 +41,7 @@ def alarms(seed, tables):
     rng = np.random.default_rng(seed)
     groups = table(rng).drop("hired")
     shares = [representation_rate(groups, name) for name in COLUMNS]
-    compared = [
-        Comparison(name, "each", None, False, None, outcome="hired", favourable=True)
-        for name in COLUMNS
-    ]
+    compared = [Comparison(Compare(name, favourable=True), "hired") for name in COLUMNS]
     alarming = 0
     for _ in range(tables):
         frame = groups.with_columns(hired=rng.random(len(groups)) < 0.4)

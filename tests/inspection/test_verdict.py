@@ -12,6 +12,7 @@ import pytest
 
 from clifiles import run
 from fairmaxent import inspect
+from fairmaxent.fairness.compare import Compare
 from fairmaxent.inspection.verdict import judge
 from fairmaxent.metrics import representation_rate, statistical_rate
 from fairmaxent.metrics.group_rates import GroupedTable
@@ -119,9 +120,7 @@ def test_what_is_said_of_chance(counts, said):
 def test_equal_rates_are_called_unlikely_to_be_chance_in_one_table_of_twenty():
     rng = np.random.default_rng(8)
     sizes = {"a": 200, "b": 150, "c": 60, "tiny": 6}
-    compared = Comparison(
-        "sex", "joint", None, False, None, outcome="hired", favourable="yes"
-    )
+    compared = Comparison(Compare("sex", favourable="yes"), "hired")
     nobody = people({name: (rows, 0) for name, rows in sizes.items()})
     shares = representation_rate(nobody, "sex")
     tables = times(500)

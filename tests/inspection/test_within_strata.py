@@ -13,6 +13,7 @@ from scipy.stats import norm
 import fairmaxent
 from clifiles import run
 from fairmaxent import inspect
+from fairmaxent.fairness.compare import Compare
 from fairmaxent.inspection.verdict import pooled_ratio
 from fairmaxent.metrics import statistical_rate
 from fairmaxent.metrics.group_rates import GroupedTable
@@ -203,16 +204,7 @@ def test_a_config_file_keeps_the_strata(tmp_path, monkeypatch):
     assert fit.request.within == {"stratum": None, "year": ["new"]}
 
 
-COMPARED = Comparison(
-    "sex",
-    "each",
-    None,
-    False,
-    None,
-    within="stratum",
-    outcome="hired",
-    favourable="yes",
-)
+COMPARED = Comparison(Compare("sex", within="stratum", favourable="yes"), "hired")
 
 
 def covered(rng, strata, ratio, runs):

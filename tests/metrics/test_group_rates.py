@@ -13,9 +13,13 @@ import fairmaxent
 from fairmaxent import metrics
 from fairmaxent.errors import LevelError
 
-# In most tests, missing values are a group of their own.
-representation_rate = partial(metrics.representation_rate, compare_missing=True)
-statistical_rate = partial(metrics.statistical_rate, compare_missing=True)
+# In tables of a few rows every group counts; in most tests, missing values are a group
+# of their own.
+EVERY = {"smallest_group": 0}
+representation_rate = partial(
+    metrics.representation_rate, compare_missing=True, **EVERY
+)
+statistical_rate = partial(metrics.statistical_rate, compare_missing=True, **EVERY)
 COLUMNS = {
     "sex": ["F", "F", "M", "M", "M", "M", None, None],
     "age": ["old", "new", "old", "old", "new", "new", "old", "new"],
@@ -52,14 +56,16 @@ def test_missing_groups_and_outcomes_are_not_compared_by_default(library):
     ]
     assert shares.value == pytest.approx(2 / 4)
     assert [group.group for group in shares.left_out] == [("missing",)]
-    hired = metrics.statistical_rate(frame, "hired", "sex", favourable="yes")
+    hired = metrics.statistical_rate(frame, "hired", "sex", favourable="yes", **EVERY)
     assert [group.rate for group in hired.groups] == [
         pytest.approx(1 / 2),
         pytest.approx(2 / 3),
     ]
-    every = metrics.statistical_rate(frame, "hired", "sex")
+    every = metrics.statistical_rate(frame, "hired", "sex", **EVERY)
     assert {group.outcome for group in every.groups} == {"no", "yes"}
-    missing = metrics.statistical_rate(frame, "hired", "sex", favourable=[None])
+    missing = metrics.statistical_rate(
+        frame, "hired", "sex", favourable=[None], **EVERY
+    )
     assert [group.rate for group in missing.groups] == [0.0, pytest.approx(1 / 4)]
 
 
@@ -227,9 +233,9 @@ def test_columns_that_no_row_has_both_of_are_refused():
     with pytest.raises(
         LevelError, match="no row has both an outcome and a group of 'sex'"
     ):
-        metrics.statistical_rate(frame, "hired", "sex")
+        metrics.statistical_rate(frame, "hired", "sex", **EVERY)
     with pytest.raises(LevelError, match="no stratum has rows of more than one group"):
-        metrics.statistical_rate(frame, "hired", "sex", within="team")
+        metrics.statistical_rate(frame, "hired", "sex", within="team", **EVERY)
     with pytest.raises(LevelError, match="no row has a group of 'sex'"):
         metrics.representation_rate(frame[:2], "sex")
 
@@ -241,7 +247,7 @@ OUTCOMES = ["no", "yes"] * 10 + ["no"] * 9 + ["yes"] * 6
 @LIBRARIES
 def test_a_group_called_missing_is_compared(library):
     frame = library({"y": OUTCOMES, "z": GROUPS})
-    rate = metrics.statistical_rate(frame, "y", "z", favourable="yes")
+    rate = metrics.statistical_rate(frame, "y", "z", favourable="yes", **EVERY)
     assert float(rate) == pytest.approx(0.2)  # 1 of 10 against 5 of 10
     assert [group.group for group in rate.groups] == [("a",), ("b",), ("missing",)]
     # those without a value
@@ -265,7 +271,7 @@ def test_a_group_called_missing_is_compared(library):
 )
 def test_an_outcome_called_missing_is_not_the_missing_one(favourable, expected):
     frame = pd.DataFrame({"y": GROUPS, "z": OUTCOMES})
-    rate = metrics.statistical_rate(frame, "y", "z", favourable=favourable)
+    rate = metrics.statistical_rate(frame, "y", "z", favourable=favourable, **EVERY)
     assert float(rate) == pytest.approx(expected)
 
 
@@ -273,7 +279,9 @@ def test_a_stratum_called_missing_counts():
     frame = pd.DataFrame(
         {"y": OUTCOMES, "z": ["p", "q", "q", "p", "p"] * 7, "s": GROUPS}
     )
-    rate = metrics.statistical_rate(frame, "y", "z", favourable="yes", within="s")
+    rate = metrics.statistical_rate(
+        frame, "y", "z", favourable="yes", within="s", **EVERY
+    )
     strata = {dict(group.stratum)["s"] for group in rate.groups}
     assert strata == {"a", "b", "missing"}
     by_hand = (frame["y"] == "yes").groupby([frame["s"], frame["z"]]).mean().unstack()
@@ -306,7 +314,7 @@ def test_true_is_not_one_where_a_column_has_both(favourable, expected):
     outcomes = pd.Series([1, True, True, 1, True, 0] * 10, dtype=object)
     frame = pd.DataFrame({"y": outcomes, "z": ["a", "a", "a", "b", "b", "b"] * 10})
     assert (
-        float(metrics.statistical_rate(frame, "y", "z", favourable=favourable))
+        float(metrics.statistical_rate(frame, "y", "z", favourable=favourable, **EVERY))
         == expected
     )
     fit = fairmaxent.debias(

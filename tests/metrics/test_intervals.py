@@ -267,7 +267,8 @@ def test_the_metrics_have_the_intervals_of_their_counts():
     np.testing.assert_allclose(
         rate.interval, ratio_ends([among(np.full(80, True))], 0.95), atol=1e-9
     )
-    odds = equalised_odds(frame, "y", "said", "g", favourable=True, weight="w")
+    how = {"favourable": True, "weight": "w", "smallest_group": 0}
+    odds = equalised_odds(frame, "y", "said", "g", **how)
     np.testing.assert_allclose(
         odds.interval, ratio_ends([among(y), among(~y)], 0.95), atol=1e-9
     )

@@ -146,7 +146,7 @@ def test_what_takes_known_groups_is_refused():
     frame = population(rows=300)
     with pytest.raises(InputError, match="has no calibration"):
         metrics.calibration(frame, "hired", frame["p_a"], NAMES, **OFTEN)
-    with pytest.raises(InputError, match="are not; leave one of them out"):
+    with pytest.raises(InputError, match="cluster cannot go together with likely"):
         metrics.representation_rate(frame, NAMES, cluster="truth")
 
 

@@ -18,9 +18,10 @@ from fairmaxent.errors import LevelError
 from tables import random_frame, times
 
 # In most tests, missing values are a group of their own.
-equal_opportunity = partial(fairmaxent.metrics.equal_opportunity, compare_missing=True)
-equalised_odds = partial(fairmaxent.metrics.equalised_odds, compare_missing=True)
-statistical_rate = partial(fairmaxent.metrics.statistical_rate, compare_missing=True)
+HOW = {"compare_missing": True, "smallest_group": 0}  # every group counts
+equal_opportunity = partial(fairmaxent.metrics.equal_opportunity, **HOW)
+equalised_odds = partial(fairmaxent.metrics.equalised_odds, **HOW)
+statistical_rate = partial(fairmaxent.metrics.statistical_rate, **HOW)
 # Predicted among those hired: F 1 of 2, M 2 of 2, missing 1 of 1; among the others: F 1
 # of 2, M 0 of 2, missing none.
 COLUMNS = {

@@ -73,6 +73,7 @@ def test_the_statistical_rate_is_that_of_the_worst_stratum(seed, within):
         favourable="yes",
         within=within,
         weight=frame.weight.to_numpy(),
+        smallest_group=0,
     )
     expected = by_hand(frame, "sex", within, frame.weight)
     assert rate.value == pytest.approx(worst(expected), abs=1e-12)

@@ -12,12 +12,14 @@ from fairmaxent.app.page_options import _controls, forms
 from fairmaxent.cli.config import config_keys, option_values
 from fairmaxent.cli.group import group
 from fairmaxent.cli.options import RecordOption
+from fairmaxent.data.roles import Protected
 from fairmaxent.debiasing import Fit
 from fairmaxent.errors import InputError
+from fairmaxent.fairness.compare import Compare, Compared
 from fairmaxent.fit.request import Request
 from fairmaxent.gate.audit import AuditRequest
 from fairmaxent.gate.policy import Policy
-from fairmaxent.options import FORMER
+from fairmaxent.options import FORMER, info_of
 from fairmaxent.raking.raking import Raking
 from fairmaxent.report import write_inspection_report, write_raking_report
 from fairmaxent.report.report import ReportRequest
@@ -189,6 +191,52 @@ def test_a_name_means_one_thing_in_every_command():
     # "none" is a choice of debias only, which alone takes several outcomes; a seed and
     # a weight are what they are
     assert several <= {"estimate", "outcome"}
+
+
+DOORS = {  # what each lacks, as it has no use for it
+    fairmaxent.check: set(),
+    fairmaxent.inspect: {"compare_missing"},
+    fairmaxent.debias: {"reference", "cluster"},
+    fairmaxent.metrics.representation_rate: {"favourable"},
+    fairmaxent.metrics.statistical_rate: set(),
+    fairmaxent.metrics.equal_opportunity: set(),
+    fairmaxent.metrics.equalised_odds: set(),
+    fairmaxent.metrics.calibration: {"likely", "within", "cluster"},
+    fairmaxent.metrics.conditional_demographic_disparity: {"reference", "cluster"},
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_every_front_door_compares_with_the_same_options(door):
+    parameters = inspect.signature(door).parameters
+    declared = {field.name: field for field in dataclasses.fields(Compare)}
+    assert declared.keys() - parameters.keys() == DOORS[door]
+    for name in ("groups", "within", "compare_missing", "smallest_group", "weight"):
+        if name in parameters:
+            assert parameters[name].default == declared[name].default
+    for name in DOORS[door]:
+        with pytest.raises(TypeError, match=f"no option '{name}'"):
+            door(None, *"yz", **{name: 1})
+
+
+def test_the_types_of_what_is_compared_are_those_of_its_record():
+    typed = Compared.__annotations__
+    declared = {field.name: field.type for field in dataclasses.fields(Compare)}
+    own = {"protected": Protected, "favourable": object}  # each metric names them
+    assert declared == typed | own
+
+
+def test_an_option_is_what_it_is_in_its_record_but_for_what_is_changed():
+    compare, request, policy = (
+        {field.name: info_of(field) for field in dataclasses.fields(record)}
+        for record in (Compare, Request, Policy)
+    )
+    for name in compare.keys() & policy.keys():
+        assert vars(policy[name]) == vars(compare[name])
+    for name in compare.keys() & request.keys() - {"domain"}:
+        same = {"text", "label", "choices", "flags", "metavar", "main"}
+        for key in same:
+            assert getattr(request[name], key) == getattr(compare[name], key)
 
 
 @pytest.mark.parametrize("former", FORMER)

@@ -21,6 +21,7 @@ from fairmaxent.data.domain import Domain, bound
 from fairmaxent.data.roles import Roles, listed
 from fairmaxent.data.table import Codes, Indices, Mask, Reals
 from fairmaxent.errors import FairMaxEntError, LevelError
+from fairmaxent.fairness.compare import Compared
 from fairmaxent.fairness.rates import Measure
 from fairmaxent.fit.option_values import Model
 from fairmaxent.fit.pipeline import fit_frame
@@ -303,33 +304,29 @@ class CrossValidation:
 
     def _rates(self, rows: Any, weights: Any) -> Interval:
         """Both rates of what a method made."""
-        representation = representation_rate(
-            rows,
-            self.request.protected_names,
-            groups=self.request.groups,
-            within=self.request.within,
-            domain=self.domain,
-            weight=weights,
-        )
-        statistical = self._statistical_rate(rows, self.request.outcome_name, weights)
-        return float(representation), float(statistical)
+        names = self.request.protected_names
+        sizes = representation_rate(rows, names, **self._compared(weights))
+        rate = self._statistical_rate(rows, self.request.outcome_name, weights)
+        return float(sizes), float(rate)
 
-    def _statistical_rate(
-        self,
-        rows: Any,
-        outcome: Any,
-        weights: Any,
-    ) -> Rate:
+    def _statistical_rate(self, rows: Any, outcome: Any, weights: Any) -> Rate:
         return statistical_rate(
             rows,
             outcome,
             self.request.protected_names,
             favourable=self.request.favourable,
-            groups=self.request.groups,
-            within=self.request.within,
-            domain=self.domain,
-            weight=weights,
+            **self._compared(weights),
         )
+
+    def _compared(self, weights: Any) -> Compared:
+        """As `_measure` compares: every group counts, whatever a method made of it."""
+        return {
+            "groups": self.request.groups,
+            "within": self.request.within,
+            "domain": self.domain,
+            "weight": weights,
+            "smallest_group": 0,
+        }
 
 
 def python_name(method: str) -> str:

@@ -42,6 +42,7 @@ from fairmaxent.data.table import Names
 from fairmaxent.document.text import on_one_line
 from fairmaxent.engines.lazy_counts import foresee
 from fairmaxent.errors import KEEP_COLUMNS, LimitError
+from fairmaxent.fairness.compare import Compare
 from fairmaxent.files.parquet import loaded, named_part, parts_of, scan_table
 from fairmaxent.files.reading import STANDARD, TableFile, TableForm
 from fairmaxent.files.write import Staging, write_whole
@@ -49,7 +50,7 @@ from fairmaxent.fit.option_values import rates_in
 from fairmaxent.inspection import Inspection, inspect
 from fairmaxent.inspection.findings import inspection_text
 from fairmaxent.inspection.hints import Hint
-from fairmaxent.options import NOTHING, option
+from fairmaxent.options import NOTHING, like, option
 from fairmaxent.options.values import TEXTS
 from fairmaxent.plain_text import Values
 from fairmaxent.privacy.budget import Privacy
@@ -80,41 +81,20 @@ _CONFIG = """\
 class InspectOptions:
     """How groups are compared, what is written, and how the answer is given."""
 
-    within: Any = option(
-        None,
-        text="strata",
+    within: Any = like(
+        Compare,
+        "within",
         help=(
             "Compare groups within the strata of these columns, e.g. department: the"
             " answer is the ratio over all strata together. label=yes compares within"
             " that level only."
         ),
     )
-    cluster: str | None = option(
-        None,
-        metavar="COLUMN",
-        help=(
-            "Column that says which people belong together, e.g. a household or a"
-            " branch: ranges then allow for them being alike."
-        ),
-    )
+    cluster: str | None = like(Compare, "cluster")
     json: bool = option(False, **JSON)
     report: str | None = option(None, **REPORT)
-    smallest_group: Any = option(
-        None,
-        text="size",
-        help=(
-            "Groups below this size are listed, and not compared: 2% of the people, or"
-            " 30 rows. By default, those about whom too little is known are."
-        ),
-    )
-    reference: Any = option(
-        None,
-        text="reference",
-        help=(
-            "The group that others are compared with, instead of the largest: Male, or"
-            " by column: sex=Male,race=White."
-        ),
-    )
+    smallest_group: Any = like(Compare, "smallest_group")
+    reference: Any = like(Compare, "reference")
     write_config: str | None = option(
         None, **TARGET, help="Write a TOML file to edit, for 'debias'."
     )

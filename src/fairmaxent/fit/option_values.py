@@ -58,23 +58,6 @@ ROLES_DOC = (
     "The outcome column, and the column or columns whose groups are compared. Several"
     ' outcomes, ``["hired", "promoted"]``, each get the rates, all at once.'
 )
-LIKELY: Settings = {
-    "main": True,
-    "text": "names",
-    "metavar": "GROUPS",
-    "record": Likely,
-    "label": "Groups known as probabilities",
-    "help": (
-        "Groups that nobody wrote down, and the columns of their probabilities:"
-        " 'race: white=p_white, black=p_black'."
-    ),
-    "doc": (
-        "A protected column that nobody has: the probability of each group, for each"
-        " person (:class:`Likely`). It may also stand among the protected columns:"
-        ' ``protected=Likely("race", {"white": "p_white", "black": "p_black"},'
-        ' told_by="names")``.'
-    ),
-}
 TARGET_DOC = (
     'Wanted shares, e.g. ``{"sex": {"Female": 0.6, "Male": 0.4}}``; a'
     " protected column has them in place of a representation rate (with"

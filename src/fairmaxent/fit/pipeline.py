@@ -22,6 +22,7 @@ from fairmaxent.errors import (
     Option,
     did_you_mean,
 )
+from fairmaxent.fairness.compare import Compare
 from fairmaxent.fairness.fair_table import FairTable, reweigh
 from fairmaxent.fit.certificate import certify
 from fairmaxent.fit.certified import Certified
@@ -43,7 +44,7 @@ from fairmaxent.maxent.priors.learned_tree import refuse_large_tables
 from fairmaxent.maxent.priors.mixture import Mixture
 from fairmaxent.maxent.priors.protocol import Prior
 from fairmaxent.maxent.priors.tree import Tree
-from fairmaxent.options import python_lines
+from fairmaxent.options import python_lines, shared
 from fairmaxent.privacy.measurements import Noise, OpenDP
 from fairmaxent.privacy.model import (
     PrivateReading,
@@ -241,14 +242,9 @@ def fit_rows(
     return Certified(**vars(solved), certificate=certify(solved, told))
 
 
-def likely_rates(
-    frame: Any, outcome: str, protected: Any, **compared: Any
-) -> LikelyFacts:
-    """What is known of groups that are probabilities, if nothing is made fair.
-
-    ``compared`` are options of a request that say how.
-    """
-    request = Request(outcome, protected, **compared)
+def likely_rates(frame: Any, outcome: str, compare: Compare) -> LikelyFacts:
+    """What is known of groups that are probabilities, if nothing is made fair."""
+    request = Request(outcome, **shared(compare, Request))
     problem = Problem.of(request, _read(frame, request))
     assert problem.split is not None
     return likely_facts(problem.split.before, problem.judged, {})

@@ -24,21 +24,17 @@ from fairmaxent.data.roles import (
     read_within,
 )
 from fairmaxent.errors import ColumnError, Option, check_choice, check_flag, unfit
-from fairmaxent.fairness.small_groups import SmallestGroupOption, SmallGroups
+from fairmaxent.fairness.compare import Compare
+from fairmaxent.fairness.small_groups import SmallestGroupOption
 from fairmaxent.fit import option_values as values
 from fairmaxent.fit import refused
 from fairmaxent.maxent.priors.bases import BASES, BaseKind
-from fairmaxent.options import documented, option, words
+from fairmaxent.options import documented, like, option, words
 from fairmaxent.options.refusals import refuse
 from fairmaxent.plain_text import Values
 from fairmaxent.privacy.budget import Privacy
 from fairmaxent.privacy.refusals import check_private
 from fairmaxent.progress import Progress
-
-_CHOICES = {
-    "groups": GroupsOption,
-    "detail": DetailOption,
-}
 
 
 @documented
@@ -65,19 +61,14 @@ class Request:
         ),
         doc=values.ROLES_DOC,
     )
-    protected: str | Likely | Sequence[str | Likely] = option(
-        main=True,
-        text="columns",
-        required=True,
-        label="Groups to compare",
-        help="Columns whose groups are compared, e.g. sex,race; repeatable.",
-        doc=values.ROLES_DOC,
+    protected: str | Likely | Sequence[str | Likely] = like(
+        Compare, "protected", required=True, doc=values.ROLES_DOC
     )
     _: KW_ONLY
-    likely: Likely | None = option(
-        None,
+    likely: Likely | None = like(
+        Compare,
+        "likely",
         words=lambda request: values.likely_words(request.likely),
-        **values.LIKELY,
     )
     representation_rate: values.RateOption = option(
         None,
@@ -103,32 +94,19 @@ class Request:
         ),
         **values.RATE,
     )
-    favourable: object = option(
-        None,
-        main=True,
-        flags=("--favourable", "--favorable"),
-        text="level",
-        label="Good outcome",
-        help=(
-            "The good outcome, which the statistical rate compares (by default: every"
-            " outcome); repeatable."
-        ),
+    favourable: object = like(
+        Compare,
+        "favourable",
         doc=(
             "The outcome level, or list of levels, that the statistical rate compares,"
             " each level on its own; None means every level. With several outcomes, by"
             ' outcome: ``{"hired": "yes", "promoted": "yes"}``.'
         ),
     )
-    groups: GroupsOption = option(
-        "each",
+    groups: GroupsOption = like(
+        Compare,
+        "groups",
         heading="What is compared",
-        choices=get_args(GroupsOption),
-        label="Compare",
-        choice_labels={
-            "each": "each column on its own",
-            "joint": "their intersections",
-        },
-        choice_help={"each": "Their intersections may then stay unequal."},
         help=(
             "Compare each protected column on its own, or their intersections: drawn"
             " rows then have the size of each intersection up to one row, but a"
@@ -136,10 +114,9 @@ class Request:
         ),
         words=lambda request: "Groups are the intersections of the protected columns.",
     )
-    within: WithinOption = option(
-        None,
-        text="strata",
-        label="Compare only within",
+    within: WithinOption = like(
+        Compare,
+        "within",
         help=(
             "Compare groups within the strata of these columns, e.g. department,year:"
             " both rates then hold in every stratum, which keeps its size. label=yes"
@@ -188,10 +165,9 @@ class Request:
         ),
         doc=values.TARGET_DOC,
     )
-    compare_missing: bool = option(
-        False,
-        text="flag",
-        label="Compare missing values as a group",
+    compare_missing: bool = like(
+        Compare,
+        "compare_missing",
         help=(
             "Compare missing values of the outcome and protected columns like any other"
             " level. By default they keep their share and are not compared."
@@ -200,10 +176,9 @@ class Request:
             "Missing values are compared like any other group or outcome."
         ),
     )
-    smallest_group: SmallestGroupOption = option(
-        None,
-        text="size",
-        label="Smallest group",
+    smallest_group: SmallestGroupOption = like(
+        Compare,
+        "smallest_group",
         help="Groups below it (2%, or 30 rows) are not compared, and stay as they are.",
         doc=values.SMALLEST_DOC,
         words=values.smallest_words,
@@ -275,11 +250,10 @@ class Request:
             " default for a table in memory), or redraw them within their bin (bins)."
         ),
     )
-    weight: str | None = option(
-        None,
+    weight: str | None = like(
+        Compare,
+        "weight",
         heading="What is compared",
-        metavar="COLUMN",
-        label="Design weights",
         help="Column of design weights, on any scale; the fair weights include them.",
         words=lambda request: (
             f"Rows are weighted by the design weights in {request.weight}."
@@ -376,10 +350,9 @@ class Request:
         self._name_outcomes()
         self._name_likely()
         check_roles(self.outcome_name, self.role_names[1:], self.weight)
-        for name, choice in _CHOICES.items():
-            value = getattr(self, name)
-            if value is not getattr(Request, name):  # some are None by default
-                check_choice(name, value, choice)
+        Compare.of(self)
+        if self.detail is not None:
+            check_choice("detail", self.detail, DetailOption)
         values.check_base("base", self.base, forbid=self.forbid)
         self._set(
             base_share=values.check_share("base_share", self.base_share),
@@ -388,9 +361,7 @@ class Request:
         )
         for name in ("representation_rate", "statistical_rate"):
             self._set(**{name: values.checked_rates(name, getattr(self, name))})
-        for name in ("equal_means", "compare_missing"):
-            check_flag(name, getattr(self, name))
-        SmallGroups.of(self.smallest_group)
+        check_flag("equal_means", self.equal_means)
         check_seed(self.random_state)
         read_columns("keep_columns", self.keep_columns or [])
         values.check_estimate(self.estimate)

@@ -23,10 +23,10 @@ from fairmaxent.document import Table
 from fairmaxent.document.words import percent, rounded
 from fairmaxent.engines import lazy_frame
 from fairmaxent.errors import ColumnError, InputError, Option
+from fairmaxent.fairness.compare import Compare
 from fairmaxent.files.content import file_sha256
 from fairmaxent.fit.refused import EVALUATION
 from fairmaxent.gate.checking import opened
-from fairmaxent.gate.policy import as_asked
 from fairmaxent.metrics.rates import group_text
 from fairmaxent.metrics.rows import (
     MISSING,
@@ -36,7 +36,7 @@ from fairmaxent.metrics.rows import (
     groups_of,
     levels_of,
 )
-from fairmaxent.options import documented, option, refusals
+from fairmaxent.options import documented, like, option, refusals
 
 _SMALL = 0.02  # of the people in a table; a category below it may be left out
 _NONE = "–"
@@ -63,15 +63,19 @@ class AuditRequest:
         metavar="COLUMN",
         help="The column of decisions, e.g. hired: selection rates are counted.",
     )
-    protected: str | Sequence[str] = as_asked(
+    protected: str | Sequence[str] = like(
+        Compare,
         "protected",
         (),
         main=False,
         help="Columns of categories, and of their intersections: sex,race.",
     )
     _: KW_ONLY
-    favourable: object = as_asked(
-        "favourable", help="The decisions that select a person; repeatable."
+    favourable: object = like(
+        Compare,
+        "favourable",
+        help="The decisions that select a person; repeatable.",
+        doc="",
     )
     score: str | None = option(
         None,

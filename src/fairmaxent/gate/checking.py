@@ -30,16 +30,17 @@ from fairmaxent.gate.result import Answer, CheckResult, Finding, now
 from fairmaxent.metrics import intervals
 from fairmaxent.metrics.effective_counts import WeightSums
 from fairmaxent.metrics.group_rates import GroupedTable, worst_rate
-from fairmaxent.metrics.groups import Comparison, levels_of_reference
+from fairmaxent.metrics.groups import Comparison
 from fairmaxent.metrics.rates import GroupRate, Rate, group_text
 from fairmaxent.metrics.rows import (
     MISSING,
+    Columns,
     favourable_codes,
     levels_of,
     outcome_column,
     stratum_text,
 )
-from fairmaxent.metrics.surpluses import surplus_table
+from fairmaxent.metrics.surpluses import surplus_tables
 from fairmaxent.options import with_options_of
 
 # Of the chance to fail a fair table, what intervals are given: counts are whole, so the
@@ -302,7 +303,7 @@ class _Counted:
         score = outcome
         if policy.threshold is not None:
             outcome, table = _decided(table, score, policy)
-        roles = [outcome, *policy.recorded_names, *read_within(policy.within)]
+        roles = [outcome, *listed(policy.protected), *read_within(policy.within)]
         for likely in by_name(policy.likely).values():
             roles += likely.used
         roles.append(policy.cluster)
@@ -333,53 +334,24 @@ class _Counted:
             counted = _with_truth(counted, policy, truth)
         return cls(policy, outcome, truth, score, counted, scaled)
 
-    def tables(self, kind: str, columns: tuple[str, ...]) -> list[GroupedTable]:
+    def tables(self, kind: str, columns: Columns) -> list[GroupedTable]:
         """What is compared: the groups of some columns, by stratum."""
-        policy = self.policy
-        likely = by_name(policy.likely)
-        levels = levels_of_reference(policy.reference, policy.protected_names)
-        within = read_within(policy.within)
-        outcome: str | None = self.outcome
-        if kind == "representation_rate":
-            outcome = None
-        if kind == "calibration":
-            outcome = self.truth
+        within = read_within(self.policy.within)
         if kind == "equal_opportunity":
-            within[self.truth] = policy.favourable
+            within[self.truth] = self.policy.favourable
         if kind == "equalised_odds":
             within[self.truth] = None
-        compared = Comparison(
-            protected=[likely.get(one, one) for one in columns],
-            groups="joint",
-            weight=self.sums,
-            compare_missing=policy.compare_missing,
-            domain=policy.domain,
-            within=within,
-            outcome=outcome,
-            favourable=policy.favourable,
-            smallest_group=policy.smallest_group,
-            reference={name: levels[name] for name in columns if name in levels},
-            cluster=policy.cluster,
-        )
-        (rows,) = compared.grouped(self.frame)
+        compare = replace(self.policy.compare, weight=self.sums, within=within)
         if kind == "representation_rate":
-            return [GroupedTable.of_shares(part) for part in rows.parts()]
-        rows.refuse_absent(policy.favourable)
+            return Comparison(compare, only=columns).share_tables(self.frame)
         if kind == "calibration":
-            (code,) = favourable_codes(rows.levels[1], policy.favourable)
-            chance = rows.probabilities(self.score)
-            return [
-                surplus_table(
-                    part, part.levels[0] == code, chance[part.rows], _both(policy)[0]
-                )
-                for part in rows.parts()
-            ]
-        made = [
-            GroupedTable.of_outcomes(part, policy.favourable) for part in rows.parts()
-        ]
+            comparison = Comparison(compare, self.truth, columns)
+            rows = comparison.open(self.frame)
+            return surplus_tables(comparison, rows, rows.probabilities(self.score))
+        tables = Comparison(compare, self.outcome, columns).rate_tables(self.frame)
         if kind == "statistical_difference":
-            made = [table.by_difference() for table in made]
-        return made
+            tables = [table.by_difference() for table in tables]
+        return tables
 
 
 def _with_predictions(table: Any, predictions: Any) -> tuple[str, Any]:

@@ -13,13 +13,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.likely import Likely, by_name
+from fairmaxent.data.likely import Likely
 from fairmaxent.data.roles import (
     GroupsOption,
     Protected,
     WithinOption,
     listed,
-    read_protected,
 )
 from fairmaxent.errors import (
     ColumnError,
@@ -27,21 +26,26 @@ from fairmaxent.errors import (
     InputError,
     Option,
     StorageError,
-    check_choice,
     check_flag,
     checked_number,
     did_you_mean,
     unfit,
 )
-from fairmaxent.fairness.small_groups import SmallestGroupOption, SmallGroups
+from fairmaxent.fairness.compare import Compare, ReferenceOption
+from fairmaxent.fairness.small_groups import SmallestGroupOption
 from fairmaxent.files.reading import Name
 from fairmaxent.fit.contradictions import by_column
 from fairmaxent.fit.option_values import RateOption, checked_rates
 from fairmaxent.fit.refused import JOINT
-from fairmaxent.fit.request import Request
-from fairmaxent.metrics.groups import ReferenceOption, levels_of_reference
 from fairmaxent.metrics.intervals import check_confidence
-from fairmaxent.options import documented, info_of, option, option_hint, typed_options
+from fairmaxent.options import (
+    Settings,
+    documented,
+    like,
+    option,
+    option_hint,
+    typed_options,
+)
 from fairmaxent.options.refusals import MISSING, Refused, refuse
 from fairmaxent.options.values import value_of
 from fairmaxent.plain_text import Values
@@ -59,20 +63,8 @@ KINDS = (
 )
 # which compare decisions with what happened
 _OF_DECISIONS = ("equal_opportunity", "equalised_odds", "calibration")
-_LIMIT = "Smallest ratio allowed between the groups'"
-_ASKED = {field.name: field for field in dataclasses.fields(Request)}
-
-
-def as_asked(name: str, default: Any = ..., **changes: Any) -> Any:
-    """An option that means what it means in a request."""
-    info = {
-        **vars(info_of(_ASKED[name])),
-        "required": False,
-        "doc": "",
-        "heading": "",
-        **changes,
-    }
-    return option(_ASKED[name].default if default is ... else default, **info)
+_LEAST = "Smallest ratio allowed between the groups'"
+_LIMIT: Settings = {"text": "rate", "has_none": True}
 
 
 @documented
@@ -109,48 +101,51 @@ class Policy:
             "calibration", "cluster", "its interval assumes that people are independent"
         ),
         Refused("calibration", "likely", "it takes groups that are known"),
-        Refused(
-            "cluster", "likely", "its intervals assume that people are independent"
-        ),
+        *Compare.REFUSED,
     )
 
-    outcome: str | None = as_asked("outcome", None)
-    protected: Protected = as_asked("protected", ())  # noqa: RUF009
+    outcome: str | None = option(
+        None, main=True, metavar="COLUMN", help="The outcome column, e.g. income."
+    )
+    protected: Protected = like(Compare, "protected", ())
     _: dataclasses.KW_ONLY
-    likely: Likely | None = as_asked("likely", words=None)  # noqa: RUF009
-    statistical_rate: RateOption = as_asked(  # noqa: RUF009 (it makes a field)
-        "statistical_rate",
+    likely: Likely | None = like(Compare, "likely")
+    statistical_rate: RateOption = option(
         None,
-        has_none=True,
-        help=f"{_LIMIT} rates of an outcome: 0.8, or sex=0.8,race=0.7.",
+        main=True,
+        help=f"{_LEAST} rates of an outcome: 0.8, or sex=0.8,race=0.7.",
+        **_LIMIT,
     )
-    representation_rate: RateOption = as_asked(  # noqa: RUF009
-        "representation_rate", help=f"{_LIMIT} shares; written likewise."
+    representation_rate: RateOption = option(
+        None,
+        main=True,
+        help=f"{_LEAST} shares; written likewise.",
+        **_LIMIT,
     )
-    equal_opportunity: RateOption = as_asked(  # noqa: RUF009
-        "representation_rate",
-        main=False,
-        help=f"{_LIMIT} shares of good predictions, of people with the good outcome.",
+    equal_opportunity: RateOption = option(
+        None,
+        help=f"{_LEAST} shares of good predictions, of people with the good outcome.",
+        **_LIMIT,
     )
-    equalised_odds: RateOption = as_asked(  # noqa: RUF009
-        "representation_rate",
-        main=False,
+    equalised_odds: RateOption = option(
+        None,
         help="The same, and of people without it, too: the worse of both ratios.",
+        **_LIMIT,
     )
-    statistical_difference: RateOption = as_asked(  # noqa: RUF009
-        "representation_rate",
-        main=False,
+    statistical_difference: RateOption = option(
+        None,
         help="Largest difference allowed between the groups' rates of an outcome.",
+        **_LIMIT,
     )
-    calibration: RateOption = as_asked(  # noqa: RUF009
-        "representation_rate",
-        main=False,
+    calibration: RateOption = option(
+        None,
         help=(
             "Largest difference allowed between groups in how far the share of the good"
             " outcome is above their mean probability, which is predicted."
         ),
+        **_LIMIT,
     )
-    favourable: object = as_asked("favourable")
+    favourable: object = like(Compare, "favourable")
     predictions: Any = option(
         None,
         main=True,
@@ -183,66 +178,20 @@ class Policy:
     confidence: float = option(
         0.95, text="number", help="Confidence of the intervals, which hold together."
     )
-    groups: GroupsOption = as_asked(  # noqa: RUF009
-        "groups", help="Compare each column on its own, or their intersections."
-    )
-    within: WithinOption = as_asked(  # noqa: RUF009
-        "within", help="Compare within the strata of these columns, e.g. label=yes."
-    )
-    compare_missing: bool = as_asked("compare_missing")
-    smallest_group: SmallestGroupOption = as_asked(  # noqa: RUF009
-        "smallest_group",
-        help=(
-            "Groups below this size are listed, and decide nothing: 2% of the people"
-            " compared, or 30 rows; 0: all decide. By default, those about whom too"
-            " little is known are."
-        ),
-        doc=(
-            "Groups below this size are set apart: they are listed, and decide nothing."
-            ' It is a share of the people compared, ``"2%"``, or a number of rows,'
-            " ``30``. By default a group is set apart if fewer than five of its people"
-            " would have the outcome, or would not, if it had it as often as all"
-            " people; its size alone is compared all the same. With 0, every group"
-            " counts."
-        ),
-    )
-    reference: ReferenceOption = option(
-        None,
-        text="reference",
-        help=(
-            "The group that others are compared with, instead of each with each: Male,"
-            " or by column: sex=Male,race=White."
-        ),
-        doc=(
-            "The group that others are compared with, instead of each with each:"
-            ' ``"Male"``, or by column ``{"sex": "Male", "race": "White"}``.'
-        ),
-    )
-    weight: str | None = as_asked(
-        "weight", help="Column of design weights, on any scale."
-    )
-    cluster: str | None = option(
-        None,
-        metavar="COLUMN",
-        help=(
-            "Column that says which people belong together, e.g. a household or a"
-            " branch: intervals then allow for them being alike."
-        ),
-        doc=(
-            "Column that says which people belong together, such as a household, a"
-            " class or a branch, at least ten of them: intervals then allow for people"
-            " of one being alike. Without it, they assume that all are independent."
-        ),
-    )
-    domain: Domain | None = option(
-        None, repr=False, doc="How columns are read; by default as they are."
-    )
+    groups: GroupsOption = like(Compare, "groups")
+    within: WithinOption = like(Compare, "within")
+    compare_missing: bool = like(Compare, "compare_missing")
+    smallest_group: SmallestGroupOption = like(Compare, "smallest_group")
+    reference: ReferenceOption = like(Compare, "reference")
+    weight: str | None = like(Compare, "weight")
+    cluster: str | None = like(Compare, "cluster")
+    domain: Domain | None = like(Compare, "domain")
 
     def __post_init__(self) -> None:
-        recorded, likely = read_protected(self.protected or (), self.likely)
-        object.__setattr__(self, "likely", likely)
-        object.__setattr__(self, "protected", recorded)
-        names = self.protected_names
+        compare = self.compare
+        names = compare.names
+        object.__setattr__(self, "likely", compare.likely)
+        object.__setattr__(self, "protected", compare.protected)
         if not names or (self.outcome is None and self.predictions is None):
             raise ColumnError(
                 "name ",
@@ -262,10 +211,6 @@ class Policy:
                         f" names {column!r}, which is not protected;"
                         f" {did_you_mean(column, names)}",
                     )
-        check_choice("groups", self.groups, GroupsOption)
-        check_flag("compare_missing", self.compare_missing)
-        SmallGroups.of(self.smallest_group)
-        levels_of_reference(self.reference, names)
         refuse(self)
         if self.threshold is not None:
             checked_number("threshold", self.threshold, "be a number", math.isfinite)
@@ -293,21 +238,9 @@ class Policy:
         return any(getattr(self, name) is not None for name in _OF_DECISIONS)
 
     @property
-    def recorded_names(self) -> list[str]:
-        """The protected columns that the table has."""
-        return read_protected(self.protected)[0]
-
-    @property
-    def protected_names(self) -> list[str]:
-        """The protected columns, and groups that are likely, by name."""
-        return [*self.recorded_names, *by_name(self.likely)]
-
-    @property
-    def groupings(self) -> list[tuple[str, ...]]:
-        """The columns whose groups, or their intersections, are compared."""
-        if self.groups == "joint":
-            return [tuple(self.protected_names)]
-        return [(name,) for name in self.protected_names]
+    def compare(self) -> Compare:
+        """Which groups are compared, in which rows."""
+        return Compare.of(self)
 
     def limits(self) -> Iterator[tuple[str, tuple[str, ...], float | None]]:
         """Each rate that is checked: kind, columns, limit.
@@ -317,7 +250,7 @@ class Policy:
         asked = [kind for kind in KINDS if getattr(self, kind) is not None]
         for kind in asked or ["statistical_rate"]:
             limits = getattr(self, kind)
-            for columns in self.groupings:
+            for columns in self.compare.groupings:
                 limit = limits
                 if isinstance(limits, Mapping):
                     limit = limits.get(columns[0])

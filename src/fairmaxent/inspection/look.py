@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -14,17 +14,15 @@ from fairmaxent.data.domain import Domain, EncodedTable
 from fairmaxent.data.likely import Likely
 from fairmaxent.data.reading import encode_table
 from fairmaxent.data.roles import (
-    GroupsOption,
     Protected,
     Roles,
-    WithinOption,
     check_roles,
     listed,
     read_protected,
     read_within,
 )
 from fairmaxent.data.table import Codes, NameList, Reals, tally
-from fairmaxent.fairness.small_groups import SmallestGroupOption
+from fairmaxent.fairness.compare import Compare, Compared
 from fairmaxent.fit.pipeline import likely_rates
 from fairmaxent.inspection.findings import ColumnSummary, GroupingRates, Inspection
 from fairmaxent.inspection.hints import column_hints, proxies, role_hints
@@ -37,7 +35,8 @@ from fairmaxent.inspection.proposals import (
 )
 from fairmaxent.inspection.verdict import Verdict, clarity, judge
 from fairmaxent.metrics.group_rates import GroupedTable, worst_rate
-from fairmaxent.metrics.groups import Comparison, ReferenceOption
+from fairmaxent.metrics.groups import Comparison
+from fairmaxent.options import adding_options_of
 from fairmaxent.options.refusals import MISSING, Refused, refuse_pairs
 from fairmaxent.privacy.budget import Privacy
 from fairmaxent.privacy.model import Worth
@@ -55,43 +54,33 @@ _REFUSED = (
         for role in ("outcome", "protected")
     ),
     Refused("privacy", "likely", "a private fit has no groups that are only likely"),
-    Refused("cluster", "likely", "its ranges assume that people are independent"),
+    *Compare.REFUSED,
     Refused("reference", "likely", "its lowest rate is compared with its highest"),
 )
 
 
+@adding_options_of(Compare, without=("compare_missing",))
 def inspect(
     frame: Any,
     outcome: str | None = None,
     protected: Protected | None = None,
     *,
-    likely: Likely | None = None,
     favourable: object = None,
-    groups: GroupsOption = "each",
-    within: WithinOption = None,
-    weight: str | None = None,
-    cluster: str | None = None,
-    domain: Domain | Declaration | None = None,
-    smallest_group: SmallestGroupOption = None,
-    reference: ReferenceOption = None,
     confidence: float = 0.95,
     privacy: Privacy | None = None,
+    **compared: Unpack[Compared],
 ) -> Inspection:
     """Look at a table: columns, groups, rates, proxies, and what to watch out for.
 
     Changes nothing. The options are those of :func:`fairmaxent.debias`. What is not
     given is proposed, with the reason: the outcome, the protected columns, and which
     outcome is the good one. If nothing stands out, nothing is proposed, and there are
-    no rates. `smallest_group` is as in :func:`fairmaxent.check`; with a `reference`,
-    groups are compared with that one instead of the largest.
+    no rates. Groups are compared with the largest, unless a `reference` is named.
 
-    With `within`, groups are compared with those of their own stratum, and the answer
-    is the ratio over all strata together (Mantel and Haenszel). `cluster` is the column
-    that says which people belong together, as in
-    :func:`fairmaxent.metrics.statistical_rate`; without it, intervals assume that
-    people are independent of each other. However many columns and groups are compared,
-    in a fair table something is called unlikely to be chance with probability
-    1 − `confidence` at most (Holm 1979).
+    With `within`, the answer is the ratio over all strata together (Mantel and
+    Haenszel). However many columns and groups are compared, in a fair table something
+    is called unlikely to be chance with probability 1 − `confidence` at most (Holm
+    1979).
 
     With `privacy`, a declared `domain` and both roles, it says how far off a private
     fit would be. This is known from what is declared and the number of rows, and spends
@@ -110,19 +99,22 @@ def inspect(
     >>> look = inspect(table)
     >>> look.outcome, look.favourable, look.protected
     ('hired', ('yes',), ('sex',))
+
+    Parameters
+    ----------
     """
-    given, likely = read_protected(protected or (), likely)
-    _check_foreseen(privacy, domain)
-    asked: Any = {"cluster": cluster, "within": within, "reference": reference}
-    asked |= {"outcome": outcome, "protected": protected, "weight": weight}
-    refuse_pairs(_REFUSED, asked | {"likely": likely, "privacy": privacy})
-    check_roles("" if outcome is None else outcome, given, weight)
-    opened, domain, given, likely = _with_known(frame, domain, given, likely)
+    given, likely = read_protected(protected or (), compared.get("likely"))
+    _check_foreseen(privacy, compared.get("domain"))
+    asked = {"outcome": outcome, "protected": protected, "privacy": privacy}
+    refuse_pairs(_REFUSED, {**compared, **asked, "likely": likely})
+    compare = Compare(given, favourable=favourable, **compared)
+    check_roles("" if outcome is None else outcome, given, compare.weight)
+    opened, domain, given, likely = _with_known(frame, compare.domain, given, likely)
     own = [] if likely is None else [likely.name, *likely.used]
-    strata = tuple(read_within(within))
-    others = own + _existing(opened, [*strata, cluster])
-    design = _design(opened, weight)
-    encoded = encode_table(opened, domain, weight=weight, weights=design)
+    strata = tuple(read_within(compare.within))
+    others = own + _existing(opened, [*strata, compare.cluster])
+    design = _design(opened, compare.weight)
+    encoded = encode_table(opened, domain, weight=compare.weight, weights=design)
     declared = None if domain is None else opened
     domain = encoded.domain
     known = (outcome, favourable, given or own, others)
@@ -140,23 +132,22 @@ def inspect(
         columns=tuple(_summaries(encoded, identifiers, declared)),
         notes=domain.without(identifiers).notes,
         proposals=tuple(proposals),
-        hints=tuple(column_hints(opened, domain, [*taken, *own], weight)),
+        hints=tuple(column_hints(opened, domain, [*taken, *own], compare.weight)),
         within=strata,
-        cluster=cluster,
+        cluster=compare.cluster,
     )
     if outcome is None or not (names or likely):
         return found
-    how: Any = {"groups": groups, "weight": weight, "favourable": good}
-    how |= {"within": within, "domain": domain, "smallest_group": smallest_group}
+    compare = replace(
+        compare, protected=names, likely=likely, favourable=good, domain=domain
+    )
     if likely:
-        facts = likely_rates(opened, outcome, [*names, likely], **how)
-        found = replace(found, likely=facts)
+        found = replace(found, likely=likely_rates(opened, outcome, compare))
     if not names:
         return found
     roles = Roles.of(domain, outcome, names)
-    how |= {"outcome": outcome, "reference": reference, "cluster": cluster}
-    compared = Comparison(names, **how, compare_missing=False)
-    found = replace(found, groupings=_groupings(opened, compared, confidence))
+    comparison = Comparison(replace(compare, likely=None), outcome)
+    found = replace(found, groupings=_groupings(opened, comparison, confidence))
     worth = _worth(roles, strata, privacy, found.rows, confidence)
     return _with_roles(replace(found, private=worth), roles, encoded.codes, design)
 
@@ -282,22 +273,22 @@ def _summaries(
 
 
 def _groupings(
-    frame: Any, compared: Comparison, confidence: float
+    frame: Any, comparison: Comparison, confidence: float
 ) -> tuple[GroupingRates, ...]:
     """The rates of each grouping, and verdicts that hold together."""
+    compare = comparison.compare
+    favourable = compare.favourable
     measured = []
     judges: list[Callable[[float], Verdict]] = []
-    everybody = replace(compared, outcome=None, within=None).grouped(frame)
-    for rows, people in zip(compared.grouped(frame), everybody, strict=True):
-        rows.refuse_absent(compared.favourable)
-        table = GroupedTable.of_outcomes(rows, compared.favourable)
-        shares = worst_rate([GroupedTable.of_shares(people)], confidence)
+    everybody = Comparison(replace(compare, within=None)).share_tables(frame)
+    for rows, sizes in zip(comparison.grouped(frame), everybody, strict=True):
+        rows.refuse_absent(favourable)
+        table = GroupedTable.of_outcomes(rows, favourable)
+        shares = worst_rate([sizes], confidence)
         tables: list[GroupedTable] = []
-        if compared.within is not None:
+        if compare.within is not None:
             parts = rows.parts()
-            tables = [
-                GroupedTable.of_outcomes(one, compared.favourable) for one in parts
-            ]
+            tables = [GroupedTable.of_outcomes(one, favourable) for one in parts]
         strata = [worst_rate([one], confidence) for one in tables if one.compared > 1]
         found = partial(
             GroupingRates,
@@ -307,7 +298,7 @@ def _groupings(
             strata=tuple(sorted(strata, key=clarity)),
         )
         measured.append(found)
-        judges.append(partial(judge, table, shares, compared.outcome, strata=tables))
+        judges.append(partial(judge, table, shares, comparison.outcome, strata=tables))
     verdicts = judged_together(judges, confidence)
     return tuple(
         rates(verdict=verdict)

@@ -1,6 +1,6 @@
 """What every metric compares: the options that say which groups of which rows."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,29 +9,20 @@ import numpy as np
 
 from fairmaxent.data import frames
 from fairmaxent.data.columns import factorize
-from fairmaxent.data.domain import Domain
-from fairmaxent.data.likely import Likely, by_name
-from fairmaxent.data.roles import (
-    GroupsOption,
-    Protected,
-    WithinOption,
-    listed,
-    read_protected,
-    read_within,
-)
-from fairmaxent.data.table import Codes, Mask, NameList, Reals
+from fairmaxent.data.likely import by_name
+from fairmaxent.data.roles import listed, read_within
+from fairmaxent.data.table import Codes, Mask, Reals
 from fairmaxent.errors import (
     ColumnError,
     InputError,
     LevelError,
     Option,
-    check_choice,
-    check_flag,
-    did_you_mean,
     did_you_mean_level,
 )
-from fairmaxent.fairness.small_groups import SmallestGroupOption, SmallGroups
+from fairmaxent.fairness.compare import Compare
+from fairmaxent.fairness.small_groups import SmallGroups
 from fairmaxent.metrics.effective_counts import WeightSums
+from fairmaxent.metrics.group_rates import GroupedTable
 from fairmaxent.metrics.rows import (
     MISSING,
     Columns,
@@ -50,40 +41,22 @@ from fairmaxent.metrics.rows import (
 
 _FEWEST_CLUSTERS = 10  # of fewer, variances between them are hardly known
 
-ReferenceOption = Any  # a level, levels by column, or None
-
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Which groups of which rows are compared: the options that the metrics share."""
+    """What every metric compares: groups of rows, by an outcome or by their shares."""
 
-    protected: Protected
-    groups: GroupsOption
-    # a column, one number per row, or sums, if each row of the frame stands for several
-    weight: Any
-    compare_missing: bool
-    domain: Domain | None
-    within: WithinOption = None
+    # The weight may also be one number per row, or sums, if each row of the frame
+    # stands for several.
+    compare: Compare
     outcome: Any = None  # a column, or one value per row; None: shares are compared
-    favourable: object = None
-    smallest_group: SmallestGroupOption | SmallGroups = 0
-    reference: ReferenceOption = None
-    cluster: str | None = None  # a column: people of the same value are alike
+    only: Columns | None = None  # of the groupings; None: all of them
 
     def __post_init__(self) -> None:
         """Refuse columns with two roles."""
-        check_flag("compare_missing", self.compare_missing)
-        if self.likely is not None and self.cluster is not None:
-            raise InputError(
-                Option("cluster"),
-                " is for groups that are known, and those of ",
-                Option("likely"),
-                " are not; leave one of them out",
-            )
-        SmallGroups.of(self.smallest_group)
-        levels_of_reference(self.reference, self._columns)
-        names = [*self._columns, *read_within(self.within)]
-        roles = (self.outcome, self.weight, self.cluster)
+        compare = self.compare
+        names = [*compare.names, *read_within(compare.within)]
+        roles = (self.outcome, compare.weight, compare.cluster)
         names += [name for name in roles if isinstance(name, str)]
         for name in names:
             if names.count(name) > 1:
@@ -97,37 +70,58 @@ class Comparison:
                 )
 
     @property
-    def likely(self) -> Likely | None:
-        """The groups that are probabilities, if there are any."""
-        return read_protected(self.protected)[1]
-
-    @property
     def groupings(self) -> list[Columns]:
         """Columns whose levels, or their intersections, are compared."""
-        check_choice("groups", self.groups, GroupsOption)
-        recorded, likely = read_protected(self.protected)
-        names = (*recorded, *by_name(likely))
-        if not names:
-            raise ColumnError(
-                Option("protected"), " names no column; name at least one"
-            )
-        if self.groups == "joint":
-            return [names]
-        return [(name,) for name in names]
+        if self.only is None:
+            return self.compare.groupings
+        return [self.only]
 
     def grouped(self, data: Any, *, by_levels: bool = True) -> Iterator[GroupedRows]:
         """The rows of a frame, or the cells of a fit's exact marginals, by grouping."""
         distribution = _distribution_of(data)
         is_column = isinstance(self.outcome, str) and by_levels
-        is_exact = distribution is not None and self.likely is None
+        is_exact = distribution is not None and self.compare.likely is None
         if not is_exact or not (self.outcome is None or is_column):
             rows = self.open(data, outcome_is="predictions" if by_levels else None)
             for columns in self.groupings:
                 yield self.group(rows, columns)
             return
-        exact = replace(self, domain=None)
+        exact = replace(self, compare=replace(self.compare, domain=None))
         for columns in self.groupings:
             yield exact.group(exact._open_marginal(distribution, columns), columns)
+
+    def share_tables(self, data: Any) -> list[GroupedTable]:
+        """How large the groups are, by grouping and stratum."""
+        grouped = self.grouped(data)
+        return [
+            GroupedTable.of_shares(part) for rows in grouped for part in rows.parts()
+        ]
+
+    def rate_tables(self, data: Any) -> list[GroupedTable]:
+        """How often groups have each favourable outcome, by grouping and stratum."""
+        favourable = self.compare.favourable
+        tables: list[GroupedTable] = []
+        for rows in self.grouped(data):
+            rows.refuse_absent(favourable)
+            parts = rows.parts()
+            tables += [GroupedTable.of_outcomes(part, favourable) for part in parts]
+        return tables
+
+    def mean_tables(self, data: Any) -> list[GroupedTable]:
+        """The mean of an outcome that is a probability, likewise."""
+        tables: list[GroupedTable] = []
+        for rows in self.grouped(data, by_levels=False):
+            chance = rows.probabilities(self.outcome)
+            tables += [
+                GroupedTable.of_means(part, chance[part.rows], self.compare.favourable)
+                for part in rows.parts()
+            ]
+        return tables
+
+    def parts(self, rows: MeasuredRows) -> Iterator[GroupedRows]:
+        """Rows by grouping and stratum."""
+        for columns in self.groupings:
+            yield from self.group(rows, columns).parts()
 
     def open(self, data: Any, *, outcome_is: str | None = "outcomes") -> MeasuredRows:
         """Open a frame with its weights and the levels of its outcome.
@@ -140,7 +134,7 @@ class Comparison:
                 " or pass a frame"
             )
         frame = frames.open_frame(data)
-        weight = self.weight
+        weight = self.compare.weight
         if isinstance(weight, WeightSums):
             rows = self._with_levels(frame, weight.weight, outcome_is)
             return replace(rows, counted=weight)
@@ -155,24 +149,24 @@ class Comparison:
         return self._with_levels(frame, weights, outcome_is)
 
     def _open_marginal(self, distribution: Any, columns: Columns) -> MeasuredRows:
-        if self.weight is not None:
+        if self.compare.weight is not None:
             raise InputError(
                 "a fitted distribution has no rows to weight; leave out ",
                 Option("weight"),
             )
-        if SmallGroups.of(self.smallest_group).rows:
+        if SmallGroups.of(self.compare.smallest_group).rows:
             raise InputError(
                 "a fitted distribution has no rows to count; give ",
                 Option("smallest_group"),
                 ' as a share, e.g. "2%"',
             )
-        if self.cluster is not None:
+        if self.compare.cluster is not None:
             raise InputError(
                 "the rates of a fitted distribution are exact, and have no intervals"
                 " that clusters could change; leave out ",
                 Option("cluster"),
             )
-        names = (*columns, *read_within(self.within))
+        names = (*columns, *read_within(self.compare.within))
         if self.outcome is not None:
             names = (self.outcome, *names)
         marginal = frames.open_frame(distribution.marginal(names))
@@ -211,37 +205,40 @@ class Comparison:
             none: Levels = (np.zeros(len(frame), dtype=int), [None])
             return MeasuredRows(frame, weights, none, exact, cluster=cluster)
         column = outcome_column(frame, self.outcome, what=outcome_is)
-        codes, outcomes = levels_of(column, self.domain)
+        codes, outcomes = levels_of(column, self.compare.domain)
         last = len(outcomes) - 1
         # Whoever calls missing favourable wants to compare it.
-        wanted = self.favourable is not None and last in favourable_codes(
-            outcomes, self.favourable
+        wanted = self.compare.favourable is not None and last in favourable_codes(
+            outcomes, self.compare.favourable
         )
-        if not self.compare_missing and outcomes[last] is MISSING and not wanted:
+        if (
+            not self.compare.compare_missing
+            and outcomes[last] is MISSING
+            and not wanted
+        ):
             weights = np.where(codes == last, 0.0, weights)
         levels = (codes, outcomes)
         return MeasuredRows(frame, weights, levels, exact, cluster=cluster)
 
     def _clusters_of(self, frame: frames.Frame) -> Codes | None:
         """The cluster of each row; refuse rows without one, and too few clusters."""
-        if self.cluster is None:
+        cluster = self.compare.cluster
+        if cluster is None:
             return None
         option = Option("cluster")
-        if not isinstance(self.cluster, str):
-            raise ColumnError(
-                option, f" is a {type(self.cluster).__name__}; name a column"
-            )
-        codes, values = factorize(frames.column(frame, self.cluster))
+        if not isinstance(cluster, str):
+            raise ColumnError(option, f" is a {type(cluster).__name__}; name a column")
+        codes, values = factorize(frames.column(frame, cluster))
         if (codes < 0).any():
             raise InputError(
                 option,
-                f" is {self.cluster!r}, which has missing values; give everybody who"
+                f" is {cluster!r}, which has missing values; give everybody who"
                 " belongs to no cluster one of their own",
             )
         if len(values) < _FEWEST_CLUSTERS:
             raise InputError(
                 option,
-                f" is {self.cluster!r}, which has {len(values)} different values; of"
+                f" is {cluster!r}, which has {len(values)} different values; of"
                 f" fewer than {_FEWEST_CLUSTERS} clusters nobody can say how alike"
                 " their people are: name a column with more, or leave it out",
             )
@@ -254,7 +251,7 @@ class Comparison:
         """
         group, labels, likely = self._groups_of(rows.frame, columns)
         weights = rows.weights
-        if not self.compare_missing:
+        if not self.compare.compare_missing:
             named = [all(level is not MISSING for level in label) for label in labels]
             weights = np.where(np.array(named, dtype=bool)[group], weights, 0.0)
         return GroupedRows(
@@ -268,7 +265,7 @@ class Comparison:
             strata=self._strata_of(rows),
             counted=rows.counted,
             cluster=rows.cluster,
-            small=SmallGroups.of(self.smallest_group),
+            small=SmallGroups.of(self.compare.smallest_group),
             reference=self._reference_among(columns, labels),
             likely=likely,
         )
@@ -281,21 +278,21 @@ class Comparison:
         None: the groups are known. Those that may not be are the last column.
         """
         *others, last = columns
-        likely = by_name(self.likely).get(last)
+        likely = by_name(self.compare.likely).get(last)
         if likely is None:
-            return *groups_of(frame, columns, self.domain), None
+            return *groups_of(frame, columns, self.compare.domain), None
         believed = likely.read(frame).believed
         if likely.are_known(believed):
             known = frame.with_columns(likely.known)
-            return *groups_of(known, columns, self.domain), None
-        group, labels = groups_of(frame, others, self.domain)
+            return *groups_of(known, columns, self.compare.domain), None
+        group, labels = groups_of(frame, others, self.compare.domain)
         rows = LikelyRows(likely, believed, group, len(labels))
         own = [*likely.columns, MISSING][: believed.shape[1]]
         return rows.places, [(*label, one) for label in labels for one in own], rows
 
     def _reference_among(self, columns: Columns, labels: list[Label]) -> Label | None:
         """The group that the others are compared with, or None."""
-        levels = levels_of_reference(self.reference, self._columns)
+        levels = self.compare.levels_of_reference
         if levels.keys().isdisjoint(columns):
             return None
         reference: Label = ()
@@ -317,10 +314,6 @@ class Comparison:
             reference = (*reference, known[code])
         return reference
 
-    @property
-    def _columns(self) -> list[str]:
-        return [name for columns in self.groupings for name in columns]
-
     def predicted(
         self,
         rows: MeasuredRows,
@@ -333,12 +326,12 @@ class Comparison:
         """
         outcomes = rows.levels[1]
         if threshold is not None:
-            code = rows.one_favourable(self.favourable)
+            code = rows.one_favourable(self.compare.favourable)
             return {code: rows.probabilities(predictions) > threshold}
         # under the outcome's name, so that a domain reads both by the same levels
         name = outcome_column(rows.frame, self.outcome).name
         column = outcome_column(rows.frame, predictions).alias(name)
-        predicted, levels = levels_of(column, self.domain)
+        predicted, levels = levels_of(column, self.compare.domain)
         if all(code_of(outcomes, value) is None for value in levels):
             raise LevelError(
                 "no prediction is an outcome of the rows: predictions are e.g."
@@ -346,7 +339,7 @@ class Comparison:
                 " outcomes, or pass as_probability=True."
             )
         found = {}
-        for code in favourable_codes(outcomes, self.favourable):
+        for code in favourable_codes(outcomes, self.compare.favourable):
             among = code_of(levels, outcomes[code])
             # nobody may be predicted to have it
             found[code] = predicted == (-1 if among is None else among)
@@ -357,14 +350,14 @@ class Comparison:
 
         Those of missing values are only if that is asked for.
         """
-        named = read_within(self.within)
+        named = read_within(self.compare.within)
         if not named:
             return [((), ...)]
-        stratum, labels = groups_of(rows.frame, list(named), self.domain)
+        stratum, labels = groups_of(rows.frame, list(named), self.compare.domain)
 
         def is_meant(level: object, values: object) -> bool:
             if values is None:
-                return level is not MISSING or self.compare_missing
+                return level is not MISSING or self.compare.compare_missing
             return any(code_of([level], value) == 0 for value in listed(values))
 
         chosen = [
@@ -375,8 +368,8 @@ class Comparison:
         if not chosen:
             raise LevelError(
                 Option("within"),
-                f" is {self.within!r}, but no row is in such a stratum; name another"
-                " level",
+                f" is {self.compare.within!r}, but no row is in such a stratum; name"
+                " another level",
             )
         order = np.argsort(stratum, kind="stable")
         starts = np.searchsorted(stratum[order], np.arange(len(labels) + 1))
@@ -388,29 +381,6 @@ class Comparison:
             if len(part):
                 strata.append((tuple(zip(named, labels[code], strict=True)), part))
         return strata
-
-
-def levels_of_reference(
-    asked: ReferenceOption, names: NameList
-) -> Mapping[str, object]:
-    """The levels of the group that others are compared with, by column."""
-    if asked is None:
-        return {}
-    if not isinstance(asked, Mapping):
-        if len(names) == 1:
-            return {names[0]: asked}
-        raise InputError(
-            Option("reference"),
-            f" is {asked!r}, but several columns are compared; name its column,"
-            f" too, e.g. {dict.fromkeys(names[:1], asked)}",
-        )
-    for name in asked:
-        if name not in names:
-            raise ColumnError(
-                Option("reference"),
-                f" names {name!r}, which is not compared; {did_you_mean(name, names)}",
-            )
-    return asked
 
 
 def _distribution_of(data: Any) -> Any:

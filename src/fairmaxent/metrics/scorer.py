@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import partial
 from typing import Any, Literal, SupportsFloat
 
 import narwhals as nw
@@ -18,13 +19,16 @@ from fairmaxent.errors import (
     check_choice,
     checked_number,
 )
+from fairmaxent.fairness.compare import Compare
 from fairmaxent.fairness.rates import check_rate
+from fairmaxent.fairness.small_groups import SmallestGroupOption
 from fairmaxent.metrics.definitions import (
     equal_opportunity,
     equalised_odds,
     statistical_rate,
 )
 from fairmaxent.metrics.rows import code_of, favourable_codes, outcome_column
+from fairmaxent.options import like
 
 FairnessMetric = Literal["statistical_rate", "equal_opportunity", "equalised_odds"]
 
@@ -43,21 +47,15 @@ def _rate_of_predictions(
     An outcome that nobody is predicted to have treats all the same way.
     """
     _, outcomes = factorize(outcome)
-    _, predicted = factorize(predictions)
-    both = list(dict.fromkeys([*outcomes.to_list(), *predicted.to_list()]))
-    rates = [1.0]
-    for code in favourable_codes(both, favourable):
-        level = both[code]
-        if code_of(predicted.to_list(), level) is not None:
-            rate = statistical_rate(
-                frame,
-                predictions,
-                protected,
-                favourable=level,
-                **how,
-            )
-            rates.append(float(rate))
-    return min(rates)
+    _, values = factorize(predictions)
+    predicted = values.to_list()
+    both = list(dict.fromkeys([*outcomes.to_list(), *predicted]))
+    levels = [both[code] for code in favourable_codes(both, favourable)]
+    found = [level for level in levels if code_of(predicted, level) is not None]
+    if not found:
+        return 1.0
+    rate = statistical_rate(frame, predictions, protected, favourable=found, **how)
+    return float(rate)
 
 
 _OF_PREDICTIONS: dict[FairnessMetric, Callable[..., SupportsFloat]] = {
@@ -88,7 +86,9 @@ class FairScorer:
     `metric` says how fairness is measured: the ``"statistical_rate"`` of the
     predictions, their ``"equal_opportunity"`` or their ``"equalised_odds"``, each the
     worst ratio between two groups. If a model predicts an outcome for nobody, all
-    groups are treated the same way: the statistical rate is 1.
+    groups are treated the same way: the statistical rate is 1. `smallest_group` says
+    which groups are too small to decide the score, as in :func:`fairmaxent.check`; if
+    fewer than two are left, all of them count, so that each model has a score.
 
     Examples
     --------
@@ -107,7 +107,8 @@ class FairScorer:
     base: str | Callable[..., float] | None = "accuracy"
     metric: FairnessMetric = "statistical_rate"
     penalty: float = 1.0
-    groups: GroupsOption = "each"
+    groups: GroupsOption = like(Compare, "groups")
+    smallest_group: SmallestGroupOption = like(Compare, "smallest_group")
     # What metadata routing should pass on; sensitive features have no other use, so
     # they always are.
     requests: tuple[Any, Any] = field(default=(None, True), repr=False)
@@ -115,7 +116,7 @@ class FairScorer:
     def __post_init__(self) -> None:
         """Refuse options that make no sense."""
         check_choice("metric", self.metric, FairnessMetric)
-        check_choice("groups", self.groups, GroupsOption)
+        Compare((), groups=self.groups, smallest_group=self.smallest_group)
         check_rate(Option("rate"), self.rate)
         checked_number(
             "penalty",
@@ -146,7 +147,8 @@ class FairScorer:
         if sample_weight is not None:
             weight = np.asarray(sample_weight)
             weighted = {"sample_weight": sample_weight}
-        found = _OF_PREDICTIONS[self.metric](
+        fairness_of = partial(
+            _OF_PREDICTIONS[self.metric],
             people,
             outcomes,
             predictions,
@@ -155,7 +157,9 @@ class FairScorer:
             groups=self.groups,
             weight=weight,
         )
-        fairness = float(found)
+        fairness = float(fairness_of(smallest_group=self.smallest_group))
+        if math.isnan(fairness):
+            fairness = float(fairness_of(smallest_group=0))
         if self.base is None:
             return fairness
         from sklearn.metrics import get_scorer  # slow to import

@@ -16,8 +16,8 @@ from fairmaxent.metrics import intervals
 from fairmaxent.metrics.effective_counts import EffectiveCounts
 from fairmaxent.metrics.group_rates import GroupedTable, worst_rate
 from fairmaxent.metrics.groups import Comparison
-from fairmaxent.metrics.rates import GroupRate, Pair, Spoken, group_text
-from fairmaxent.metrics.rows import Columns, GroupedRows, Label
+from fairmaxent.metrics.rates import GroupRate, Pair, Spoken, group_text, set_apart_text
+from fairmaxent.metrics.rows import Columns, GroupedRows, Label, MeasuredRows
 
 # whether rows have the outcome, their probabilities, their weights
 ScoredRows = tuple[Mask, Reals, Reals]
@@ -51,25 +51,30 @@ class Calibration(Spoken):
     """The largest gap between two groups, and the calibration of every group.
 
     `worst.lowest` is the group whose probabilities are too high compared with those of
-    `worst.highest`.
+    `worst.highest`. Groups that are too small to decide anything are in `set_apart`,
+    with their observed shares. The gap is NaN if they leave nothing to compare.
     """
 
     gap: float
     interval: intervals.Interval | None
     worst: Pair
     groups: tuple[GroupCalibration, ...]
+    set_apart: tuple[GroupRate, ...] = ()
 
     @property
     def error(self) -> float:
         """The expected calibration error of the worst group."""
-        return max(group.error for group in self.groups)
+        return max((group.error for group in self.groups), default=np.nan)
 
     def _words(self) -> str:
+        apart = set_apart_text(self.set_apart)
+        if np.isnan(self.gap):
+            return f"nothing to compare: {' × '.join(self.worst.columns)}{apart}"
         worst = max(self.groups, key=lambda group: group.error)
         return (
             f"gap {self.gap:.3f}{intervals.interval_text(self.interval)}: {self.worst};"
             f" error {worst.error:.3f} ({worst.by_chance:.3f} by chance alone) in"
-            f" {group_text(worst.group)}"
+            f" {group_text(worst.group)}{apart}"
         )
 
 
@@ -86,7 +91,7 @@ def quantile_bins(score: Reals, weights: Reals, bins: int) -> Codes:
 
 
 def calibrate(
-    compared: Comparison,
+    comparison: Comparison,
     frame: Any,
     probabilities: Any,
     bins: int,
@@ -98,28 +103,23 @@ def calibrate(
         raise InputError(
             f"bins is {bins!r}; pass the number of bins, at least 1, e.g. 10"
         )
-    rows = compared.open(frame)
-    codes, outcomes = rows.levels
-    code = rows.one_favourable(compared.favourable)
+    rows = comparison.open(frame)
+    positive = rows.levels[0] == rows.one_favourable(comparison.compare.favourable)
     chance = rows.probabilities(probabilities, what="probabilities")
     bin_of = quantile_bins(chance, rows.weights, bins)
-    positive = codes == code
-    groups: list[GroupCalibration] = []
-    tables = []
-    for columns in compared.groupings:
-        grouped = compared.group(rows, columns)
-        table = surplus_table(grouped, positive, chance, outcomes[code])
-        tables.append(table)
-        listed = table.listed(table.has_rate, confidence)
-        groups += [
-            _calibrated(one, positive, chance, bin_of, grouped) for one in listed
-        ]
+    tables = surplus_tables(comparison, rows, chance)
+    groups = [
+        _calibrated(one, positive, chance, bin_of, table.rows)
+        for table in tables
+        for one in table.listed(table.is_large, confidence)
+    ]
     found = worst_rate(tables, confidence)
     return Calibration(
         gap=found.value,
         interval=found.interval,
         worst=found.worst,
         groups=tuple(groups),
+        set_apart=found.set_apart,
     )
 
 
@@ -153,7 +153,21 @@ def _calibrated(
     )
 
 
-def surplus_table(
+def surplus_tables(
+    comparison: Comparison, rows: MeasuredRows, chance: Reals
+) -> list[GroupedTable]:
+    """What is compared, by grouping and stratum."""
+    codes, outcomes = rows.levels
+    code = rows.one_favourable(comparison.compare.favourable)
+    return [
+        _surplus_table(
+            part, codes[part.rows] == code, chance[part.rows], outcomes[code]
+        )
+        for part in comparison.parts(rows)
+    ]
+
+
+def _surplus_table(
     rows: GroupedRows, positive: Mask, chance: Reals, outcome: object
 ) -> GroupedTable:
     """Observed shares, compared by how far they are above what was predicted."""

@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import inspect
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from fairmaxent.errors import did_you_mean
@@ -18,6 +18,7 @@ from fairmaxent.errors import did_you_mean
 Keywords = ParamSpec("Keywords")
 Record = TypeVar("Record")
 Result = TypeVar("Result")
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 Settings = dict[str, Any]  # what several options have in common
 
@@ -136,6 +137,27 @@ def option(
     )
 
 
+def like(
+    record: type, name: str, default: Any = dataclasses.MISSING, **changes: Any
+) -> Any:
+    """An option that means what it means in another record, but for some changes."""
+    field = vars(record)["__dataclass_fields__"][name]
+    info = dataclasses.replace(field.metadata[_KEY], **changes)
+    return dataclasses.field(
+        default=field.default if default is dataclasses.MISSING else default,
+        repr=field.repr,
+        compare=field.compare,
+        metadata={_KEY: info},
+    )
+
+
+def shared(asked: Any, record: type) -> Settings:
+    """The values of the options that a record shares with another one."""
+    given = vars(asked)
+    names = (field.name for field in dataclasses.fields(record))
+    return {name: given[name] for name in names if name in given}
+
+
 def info_of(field: dataclasses.Field[Any]) -> OptionInfo | None:
     """What is known about the option that a field holds."""
     return field.metadata.get(_KEY)
@@ -206,12 +228,14 @@ def is_default(value: object, default: object) -> bool:
     return value is default or (type(value) is type(default) and value == default)
 
 
-def parameters(record: type) -> str:
+def parameters(record: type, without: Collection[str] = ()) -> str:
     """The list of a record's options for a docstring; those with one text share it."""
     listed: dict[str, list[str]] = {}
     for field in dataclasses.fields(record):
         info = info_of(field)
-        if info is not None and (info.doc or info.help):
+        if info is None or field.name in without:
+            continue
+        if info.doc or info.help:
             listed.setdefault(info.doc or _help_with_choices(info), []).append(
                 field.name
             )
@@ -274,12 +298,54 @@ def with_options_of(
                 raise TypeError(f"{function.__name__}(): {problem}") from None
             return function(frame, record(*args, **kwargs))
 
-        called.__signature__ = signature  # type: ignore[attr-defined]
-        listed = textwrap.indent(parameters(record), "    ")  # type: ignore[arg-type]
-        called.__doc__ = f"{(function.__doc__ or '').rstrip()}\n{listed}\n    "
+        _present(called, signature, parameters(record))  # type: ignore[arg-type]
         return called  # type: ignore[return-value]
 
     return decorate
+
+
+def adding_options_of(
+    record: type, *, without: Collection[str] = ()
+) -> Callable[[Function], Function]:
+    """Let a function with ``**keywords`` take the options of a record by these.
+
+    Those that it names itself are its own; ``without`` are options that it lacks.
+    """
+
+    def decorate(function: Function) -> Function:
+        *own, _ = inspect.signature(function).parameters.values()
+        lacking = {*without, *(parameter.name for parameter in own)}
+        signature = inspect.Signature([*own, *_keywords(record, lacking)])
+
+        @functools.wraps(function)
+        def called(*args: Any, **kwargs: Any) -> Any:
+            refuse_unknown(function.__name__, kwargs, signature.parameters)
+            return function(*args, **kwargs)
+
+        _present(called, signature, parameters(record, lacking))
+        return called  # type: ignore[return-value]
+
+    return decorate
+
+
+def _keywords(
+    record: Callable[..., Any], lacking: Collection[str]
+) -> list[inspect.Parameter]:
+    """The keywords of a record, but for some."""
+    return [
+        option
+        for option in inspect.signature(record).parameters.values()
+        if option.kind is option.KEYWORD_ONLY and option.name not in lacking
+    ]
+
+
+def _present(
+    called: Callable[..., Any], signature: inspect.Signature, listed: str
+) -> None:
+    """Show what a function takes; the list of its options ends its docstring."""
+    called.__signature__ = signature  # type: ignore[attr-defined]
+    doc = (called.__doc__ or "").rstrip()
+    called.__doc__ = f"{doc}\n{textwrap.indent(listed, '    ')}\n    "
 
 
 def storing_options_of(
@@ -293,10 +359,9 @@ def storing_options_of(
     def decorate(init: Callable[..., None]) -> Callable[..., None]:
         first = inspect.signature(init).parameters
         options = {
-            name: option
+            option.name: option
             for record in records
-            for name, option in inspect.signature(record).parameters.items()
-            if option.kind is option.KEYWORD_ONLY and name not in (*first, *without)
+            for option in _keywords(record, {*first, *without})
         }
 
         @functools.wraps(init)
