@@ -6,7 +6,13 @@ import pytest
 
 from fairmaxent import Domain
 from fairmaxent.data import frames
-from fairmaxent.data.reading import InMemory, ReadingRequest, encode_table, read
+from fairmaxent.data.reading import (
+    InMemory,
+    ReadingRequest,
+    Shareable,
+    encode_table,
+    read,
+)
 from fairmaxent.errors import InputError
 
 ROWS = 40
@@ -93,3 +99,11 @@ def test_a_table_of_weights_alone_has_no_columns():
     frame = frames.open_frame(PEOPLE.select("weight"))
     with pytest.raises(InputError, match="no columns"):
         encode_table(frame, None, weight="weight")
+
+
+def test_rows_to_share_are_read_without_identifiers_and_rare_values():
+    reading = read(Shareable(PEOPLE), request(weight="weight"))
+    assert reading.left_out == ("email",)
+    assert reading.columns == ("sex", "hired", "age", "weight")
+    age = reading.roles.domain.attribute("age")
+    assert len(age.counts) < PEOPLE["age"].n_unique()
