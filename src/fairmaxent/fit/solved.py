@@ -149,9 +149,9 @@ class Solved:
     @property
     def filled(self) -> list[tuple[int, ...]]:
         """Cells that should have a share, but that no row has."""
-        if isinstance(self.request, PaperRequest) or self.weighed is not None:
+        if isinstance(self.request, PaperRequest):
             return []  # these have none
-        blocks = self.problem.blocks
+        blocks = self.blocks
         (rows,) = self.weighted.tables([(0,)], blocks.levels)
         empty = (self.target[blocks.slices[0]] > 0) & (rows <= 0)
         cells = np.argwhere(empty.reshape(blocks.shape(0)))

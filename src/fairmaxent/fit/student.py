@@ -24,7 +24,7 @@ from fairmaxent.data.table import (
     tally,
 )
 from fairmaxent.errors import InputError, Option
-from fairmaxent.fairness.rates import Grouping, group_table, outcome_rates
+from fairmaxent.fairness.rates import Grouping, outcome_rates
 from fairmaxent.fit.problem import HALF_A_ROW, Problem
 from fairmaxent.fit.request import Request
 from fairmaxent.progress import Progress
@@ -474,8 +474,8 @@ def _decisions(
 def _by_group(problem: Problem, grouping: Grouping, table: Reals) -> Reals:
     """A table of outcomes × groups of this grouping, of what is compared."""
     shape = problem.blocks.shape(0)
-    compared = problem.measure.outcomes_compared(table.reshape(shape), grouping)
-    return group_table(compared, grouping).reshape(shape[0], -1)
+    having = problem.measure.having(table.reshape(shape), grouping)
+    return having.reshape(shape[0], -1)
 
 
 def _decided_shares(

@@ -108,31 +108,12 @@ class SharedRows:
         return result
 
     @cached_property
-    def assumed(self) -> Mapping[str, Reals]:
-        """The weight of each outcome and group, by what tells the group."""
-        found = self.membership.assumed(self.membership.people.weight)
-        return {told_by: self._laid_out(table) for told_by, table in found.items()}
-
-    @cached_property
     def sums(self) -> WeightSums:
         """Weights, their squares and rows, by what is assumed."""
         people = self.membership.people
         rows = tally(people.place, None, len(people.weight))
         parts = (people.weight, people.squares, rows)
         return WeightSums(*map(self._laid_out, map(self.membership.table, parts)))
-
-    @property
-    def drawn(self) -> Reals:
-        """Tables that the true groups of people like these may have (first axis)."""
-        everybody = np.ones_like(self.membership.people.weight)
-        tables = self._laid_out(self.membership.true_tables(everybody))
-        return self.membership.like_these(tables, self.sums.weight, self.sums.squares)
-
-    @property
-    def limits(self) -> Iterator[Reals]:
-        """The weight of each outcome and group at least and at most."""
-        people = self.membership.people
-        return map(self._laid_out, bounds(people, np.ones_like(people.weight)))
 
     def known(self, outcomes: Sequence[int], axis: int) -> "KnownRates":
         """Rates of some outcomes in groups (axis −2), or shares of groups (axis −1).
@@ -145,16 +126,21 @@ class SharedRows:
             total = whole.sum(axis=axis, keepdims=True)
             return ratio(tables, total, np.nan)[chosen]
 
-        drawn = self.drawn
-        least, most = self.limits
-        told = self.assumed["columns"]
+        membership = self.membership
+        people = membership.people
+        everybody = np.ones_like(people.weight)
+        tables = self._laid_out(membership.true_tables(everybody))
+        drawn = membership.like_these(tables, self.sums.weight, self.sums.squares)
+        assumed = membership.assumed(people.weight)
+        told = {one: self._laid_out(table) for one, table in assumed.items()}
+        least, most = map(self._laid_out, bounds(people, everybody))
         return KnownRates(
-            told_by=self.membership.told_by,
-            contradiction=contradiction(self.membership.people, self.membership.rates),
+            told_by=membership.told_by,
+            contradiction=contradiction(people, membership.rates),
             drawn=parts(drawn, drawn),
-            assumed={one: parts(own, own) for one, own in self.assumed.items()},
-            least=parts(least, told),
-            most=np.minimum(parts(most, told), 1.0),
+            assumed={one: parts(own, own) for one, own in told.items()},
+            least=parts(least, told["columns"]),
+            most=np.minimum(parts(most, told["columns"]), 1.0),
         )
 
 
