@@ -441,6 +441,7 @@ def test_other_sizes_are_refused(smallest):
         lambda: check(table, **ASKED, statistical_rate=1, smallest_group=smallest),
         lambda: inspect(table, **ASKED, smallest_group=smallest),
         lambda: statistical_rate(table, **ASKED, smallest_group=smallest),
+        lambda: fair_scorer("sex", favourable="yes", smallest_group=smallest),
     ):
         with pytest.raises(InputError, match="smallest_group"):
             act()
