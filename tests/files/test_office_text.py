@@ -407,6 +407,16 @@ def test_new_values_and_columns_are_written_by_the_marks_of_the_file_and_lose_no
     assert read_table(tmp_path / "new.csv").frame.equals(frame)
 
 
+def test_beside_semicolons_the_comma_is_the_decimal_mark_though_no_number_shows_it(
+    put, tmp_path
+):
+    table = read_table(put("a;b\n1;x\n2;y\n"))
+    frame = table.frame.with_columns(fair_weight=pl.Series([0.5, 1.5]))
+    write_table(frame, tmp_path / "new.csv", form=table.form)
+    lines = (tmp_path / "new.csv").read_text().splitlines()
+    assert lines == ["a;b;fair_weight", "1;x;0,5", "2;y;1,5"]
+
+
 def test_what_the_encoding_cannot_hold_is_written_as_utf_8_with_a_note(put, tmp_path):
     table = read_table(put(GERMAN.encode("cp1252")))
     frame = table.frame.with_columns(Name=pl.Series(["Łuk", "b", "c", "d"]))

@@ -12,7 +12,7 @@ import pytest
 import realdata
 from fairmaxent.data.domain import Domain
 from fairmaxent.debiasing import debias
-from fairmaxent.errors import EvidenceError, LevelError
+from fairmaxent.errors import EvidenceError, InputError, LevelError
 from fairmaxent.fit.solved import fair_counts
 from tables import as_table, random_frame, rates_of
 
@@ -74,6 +74,19 @@ def reaches(fair, old, total: int) -> bool:
         for w, o in zip(wanted, old, strict=True)
     ]
     return any(sum(counts) == total for counts in itertools.product(*choices))
+
+
+def test_one_row_that_was_not_fitted_is_named():
+    frame = pd.DataFrame(
+        {
+            "z": ["a", "b"] * 20,
+            "y": ["no", "yes", "yes", "no"] * 10,
+            "x": ["u"] * 20 + ["v"] * 20,
+        }
+    )
+    fit = debias(frame[~((frame["z"] == "b") & (frame["x"] == "v"))], "y", "z")
+    with pytest.raises(InputError, match="row 21 was not in the fitted table"):
+        fit.weigh(frame)
 
 
 def test_top_up_adds_the_fewest_rows():
