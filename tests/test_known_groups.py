@@ -108,6 +108,7 @@ def assert_told_alike(one, other):
     assert str(one) == str(other)
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("seed", TABLES)
 def test_metrics_are_those_of_a_column(seed):
     *tables, options = both(seed)
@@ -125,6 +126,7 @@ def test_metrics_are_those_of_a_column(seed):
         assert_told_alike(of_column, of_shares)
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("seed", TABLES)
 def test_a_look_and_a_check_are_those_of_a_column(seed):
     *tables, options = both(seed)
@@ -143,6 +145,7 @@ def test_a_look_and_a_check_are_those_of_a_column(seed):
     assert_same(plain(checks[0][1]), plain(checks[1][1]))
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("seed", TABLES)
 def test_a_fit_and_its_report_are_those_of_a_column(seed):
     known, likely, options = both(seed)

@@ -5,8 +5,8 @@ from contextlib import contextmanager, nullcontext
 
 import pytest
 
-from fairmaxent.fit import certificate, estimate, likely, pipeline, student
-from fairmaxent.metrics import rows
+from fairmaxent.fairness import likely
+from fairmaxent.fit import certificate, estimate, pipeline, student
 from fairmaxent.relabelling import classifier, closed_loop, labellers, rule
 from people import Quick
 from quiet import Seeded
@@ -24,7 +24,6 @@ def quickened() -> Iterator[None]:
         patch.setattr(pipeline, "OpenDP", lambda: Seeded(0))
         patch.setattr(certificate, "_DRAWS", 40)
         patch.setattr(likely, "_DRAWS", 40)
-        patch.setattr(rows, "_DRAWS", 40)
         patch.setattr(estimate, "_FEW_PEOPLE", 0)
         patch.setattr(estimate, "ESTIMATE_FOLDS", 2)
         patch.setattr(closed_loop, "_ROUNDS", 1)
