@@ -1,5 +1,6 @@
 """Fixtures that several test files use."""
 
+import gc
 import importlib.util
 import os
 import re
@@ -83,6 +84,11 @@ def pytest_collection_modifyitems(items):
         for place, item in enumerate(alike):
             if place not in quick:
                 item.add_marker("more")
+
+
+def pytest_collection_finish():
+    """Thousands of tests stay until the end: nobody looks for garbage in them."""
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter):
