@@ -79,8 +79,7 @@ def pytest_collection_modifyitems(items):
             cases[item.parent.nodeid, item.originalname].append(item)
     for alike in cases.values():
         (count,) = alike[0].get_closest_marker("some").args
-        last = len(alike) - 1
-        quick = {round(place * last / max(1, count - 1)) for place in range(count)}
+        quick = tables.spread(count, len(alike))
         for place, item in enumerate(alike):
             if place not in quick:
                 item.add_marker("more")

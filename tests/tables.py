@@ -19,6 +19,16 @@ def times(count: int) -> int:
     return max(1, round(SHARE * count))
 
 
+def spread(count: int, size: int) -> set[int]:
+    """So many of the places 0 … size - 1, spread over all of them.
+
+    >>> sorted(spread(1, 10)), sorted(spread(3, 10)), sorted(spread(5, 3))
+    ([0], [0, 4, 9], [0, 1, 2])
+    """
+    step = (size - 1) / max(1, count - 1)
+    return {round(place * step) for place in range(count)}
+
+
 def seeds(quick: int, count: int) -> list:
     """The first seeds always, the others with the slow tests."""
     return [

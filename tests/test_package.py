@@ -146,6 +146,10 @@ def text_of(name: str) -> str:
     return (ROOT / name).read_text(encoding="utf-8")
 
 
+def test_no_statement_of_the_paper_waits_for_make_test_more():
+    assert "mark.more" not in text_of("tests/paper/test_paper.py")
+
+
 def test_the_version_and_the_requirements_stand_in_one_place():
     """Others repeat them; no file of the source does."""
     project, version = (
