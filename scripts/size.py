@@ -65,7 +65,7 @@ REASONS = {
     "protected": (11, "a column's role: each door that reads a table asks for it"),
     "random_state": (9, "each output draws, and each page says how to repeat it"),
     "release": (9, "reading, outputs, judging and the texts that advise it"),
-    "representation_rate": (8, "a wish; methods that are compared get the same one"),
+    "representation_rate": (9, "a wish, remedies name it; compared methods get it too"),
     "statistical_rate": (
         9,
         "a wish and a limit of checks; compared methods get it too",

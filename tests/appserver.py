@@ -13,8 +13,11 @@ import io
 import json
 import os
 import re
+import shutil
+import subprocess
 import threading
 import time
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -385,3 +388,30 @@ def check(page, name):
         (one["id"], [node["html"] for node in one["nodes"]])
         for one in result["violations"]
     ] == []
+
+
+# ---------------------------------------------------------------- its JavaScript
+
+
+NO_PAGE = """
+globalThis.BroadcastChannel = class { postMessage() {} };
+globalThis.addEventListener = () => {};
+"""
+
+
+def run(folder, script, data=None):
+    """Run a module beside those of the page; what it prints as JSON comes back."""
+    node = shutil.which("node") or pytest.skip("node is not here to run JavaScript")
+    for file in (files("fairmaxent.app") / "static").iterdir():
+        (folder / file.name).write_bytes(file.read_bytes())
+    (folder / "package.json").write_text('{"type": "module"}')
+    (folder / "data.json").write_text(json.dumps(data))
+    (folder / "run.js").write_text(
+        'import { readFileSync } from "node:fs";\n'
+        'const data = JSON.parse(readFileSync("data.json"));\n' + script
+    )
+    done = subprocess.run(
+        [node, "run.js"], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)

@@ -28,10 +28,10 @@ from fairmaxent.errors import (
     checked_number,
     unfit,
 )
+from fairmaxent.facts.fitted import UnderivedFacts
 from fairmaxent.fairness.fair_table import algorithm_1, reweigh
 from fairmaxent.fairness.rates import Measure, check_rate
 from fairmaxent.fit.certificate import certify
-from fairmaxent.fit.facts import UnderivedFacts
 from fairmaxent.fit.option_values import PaperRequest, check_base, check_share
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.solved import Solved

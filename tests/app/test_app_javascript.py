@@ -2,43 +2,16 @@
 about people, which pandas counts again.
 """
 
-import json
 import re
-import shutil
-import subprocess
-from importlib.resources import files
 
 import numpy as np
 import polars
 import pytest
 
 import fairmaxent
+from appserver import NO_PAGE, run
 from fairmaxent.app.shown import seen
 from fairmaxent.plain_text import plain_json
-
-
-def run(folder, script, data=None):
-    """Run a module beside those of the page; what it prints as JSON comes back."""
-    node = shutil.which("node") or pytest.skip("node is not here to run JavaScript")
-    for file in (files("fairmaxent.app") / "static").iterdir():
-        (folder / file.name).write_bytes(file.read_bytes())
-    (folder / "package.json").write_text('{"type": "module"}')
-    (folder / "data.json").write_text(json.dumps(data))
-    (folder / "run.js").write_text(
-        'import { readFileSync } from "node:fs";\n'
-        'const data = JSON.parse(readFileSync("data.json"));\n' + script
-    )
-    done = subprocess.run(
-        [node, "run.js"], cwd=folder, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
-NO_PAGE = """
-globalThis.BroadcastChannel = class { postMessage() {} };
-globalThis.addEventListener = () => {};
-"""
 
 
 def test_shares_and_dots(tmp_path):
@@ -158,7 +131,9 @@ def about(*groups, **more):
         "effective_rows": 970,
         "changed_people": 0,
         "means": [],
-        "about_models": [],
+        "told": [],
+        "chosen": [],
+        "heaviest": 1.5,
         "model": None,
         "rates": [rate],
         "groups": [*groups],
@@ -234,13 +209,18 @@ import { price, priceInFull } from "./people.js";
 console.log(JSON.stringify(data.map((see) => [price(see), priceInFull(see)])));
 """
     see = {"rows": 1679, "worth": 1679, "effective_rows": 1658, "changed_people": 0}
-    told = run(tmp_path, script, [{**see, "heaviest": 1.27}, {**see, "heaviest": 12.3}])
+    weights = (1.27, 12.3, 4.318, 1.004, 1 + 1e-12)
+    told = run(tmp_path, script, [{**see, "heaviest": weight} for weight in weights])
     assert told[0] == [
         "It costs 1.3\u00a0% of your data.",
-        "1,679 rows count like 1,658: some count more than others, none more than"
-        " 1.27 times.",
+        "1,679 rows count like 1,658: the heaviest counts 1.27 times as much as the"
+        " average.",
     ]
-    assert told[1][1].endswith("none more than 12.3 times.")
+    assert "counts 12.3 times" in told[1][1]
+    assert "counts 4.32 times" in told[2][1]
+    assert "counts 1.004 times" in told[3][1]
+    # no row counts more than another
+    assert told[4][1] == "1,679 rows count like 1,658: all count alike."
 
 
 def test_for_a_model_the_sentence_is_about_its_decisions(tmp_path):
@@ -287,10 +267,12 @@ def test_a_scenario_is_named_by_its_wishes(tmp_path):
         for name, wanted in (("sex", 1), ("race", 1), ("age", 0.8), ("town", None))
     ]
     sizes = {"kind": "representation_rate", "grouping": "sex", "wanted": 0.9}
+    other = group("f", 0.1, 0.3, size=50)  # by shares that were chosen
     cases = [
-        {"means": [], "model": None, "rates": rates},
-        {"means": [], "model": {"student": "Logistic"}, "rates": [rates[0]]},
-        {"means": [1], "model": None, "rates": [sizes]},
+        {"means": [], "model": None, "rates": rates, "groups": []},
+        {"means": [], "model": {"student": "A"}, "rates": [rates[0]], "groups": []},
+        {"means": [1], "model": None, "rates": [sizes], "groups": []},
+        about(other, rates=[rates[0]]),
     ]
     script = """
 const { scenarioName } = await import("./store.js");
@@ -298,8 +280,9 @@ console.log(JSON.stringify(data.map((see) => scenarioName({ see }))));
 """
     assert run(tmp_path, NO_PAGE + script, cases) == [
         "rate 1 for sex and race, rate 0.8 for age, sizes kept",
-        "for Logistic, rate 1 for sex, sizes kept",
+        "for A, rate 1 for sex, sizes kept",
         "equal means, sizes 0.9 for sex",
+        "rate 1 for sex",
     ]
 
 
@@ -307,7 +290,8 @@ console.log(JSON.stringify(data.map((see) => scenarioName({ see }))));
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"effective_rows": 1000}, "It costs nothing."),
+        ({"effective_rows": 1000}, "It costs none of your data."),
+        ({"effective_rows": 999.97}, "It costs less than 0.01\u00a0% of your data."),
         ({"effective_rows": 999.6}, "It costs 0.04\u00a0% of your data."),
         ({"effective_rows": 968}, "It costs 3.2\u00a0% of your data."),
         # what design weights cost already is no part of the price

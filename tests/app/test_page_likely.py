@@ -71,7 +71,8 @@ def test_the_server_fits_what_the_page_asks(tmp_path):
         )
         (rate,) = [one for one in fit["see"]["rates"] if one["wanted"] is not None]
         assert rate["after"] == pytest.approx(1)
-        titles = [one["label"] for one in fit["see"]["likely"]["tables"]]
+        (likely,) = [one for one in fit["see"]["told"] if one["key"] == "likely"]
+        titles = [one["label"] for one in likely["tables"]]
         assert titles == ["Rates by the true groups"]
         client.fit(state, **asked, told_by="names", mode="weights")
         assert client.work("take")["state"] == "done"

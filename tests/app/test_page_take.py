@@ -14,7 +14,7 @@ USES = {
     ),
     "publish rows": (
         {"mode": None, "release": True},
-        "without a copy of anybody's row",
+        "counts how many are the same as one of yours",
         "to publish",
     ),
     "train a model": (

@@ -149,8 +149,9 @@ def test_where_nothing_changes_the_page_says_why(page, people_app):
     typed(field, "0.2")
     page.locator(
         "h1",
-        has_text=f"Nothing changes: your data are at {own:.2f} already, and 0.20 is asked"
-        " for. It costs nothing.",
+        has_text="As many people of each group of sex have “yes” in hired as before: your"
+        f" data are at {own:.2f} already, and 0.20 is asked for. It costs none of your"
+        " data.",
     ).wait_for()
     said = f"Your data are at {own:.2f} already, so this asks for nothing more."
     assert page.locator("#meaning").inner_text() == said

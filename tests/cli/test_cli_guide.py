@@ -152,7 +152,7 @@ def test_without_a_good_outcome_the_worst_is_shown_and_one_is_proposed(folder):
         for line in shown.splitlines()
         if line.startswith("statistical rate of sex ")
     ]
-    assert line.split()[-2] == f"{min(ratios):.4f}"
+    assert line.split()[-4] == f"{min(ratios):.4f}"
     assert (
         "the good one is probably '>50K' (more income is better): add --favourable"
         " '>50K'" in shown

@@ -116,7 +116,7 @@ def test_it_is_estimated_for_what_is_written(folder):
 @pytest.mark.more
 def test_a_warning_names_the_option_that_helps(folder, monkeypatch):
     # whatever is expected is too little
-    monkeypatch.setattr("fairmaxent.fit.certificate.SLACK", -1.0)
+    monkeypatch.setattr("fairmaxent.telling.models.SLACK", -1.0)
     shown = run("data.csv", *FAVOURED, "--estimate", "weights")
     assert "To make the table for your model, use --model" in shown
 

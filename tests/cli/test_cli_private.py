@@ -66,7 +66,7 @@ def test_a_private_fit_from_file_to_file(files):
     rows = polars.read_csv(files / "new.csv")
     assert rows.columns == people().columns
     report = (files / "r.md").read_text(encoding="utf-8")
-    assert "It is private with ε = 2" in report
+    assert "Private with ε = 2" in report
     assert re.search(
         r"Of 100 people with sex = ., \d+ have hired = yes by noisy", report
     )

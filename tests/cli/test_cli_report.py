@@ -180,7 +180,7 @@ def test_a_group_that_vanishes_is_named_and_has_share_zero():
     result = run("debias", "data.csv", *FAVOURED, *args)
     kept = pl.read_csv("fair.csv")["sex"][0]
     gone = {"Male": "Female", "Female": "Male"}[kept]
-    assert f"Note: no row has sex = {gone}: its share is 0" in result.stdout
+    assert f"Warning: no row has sex = {gone}: its share is 0" in result.stdout
     assert re.search(rf"sex = {gone} +\d+ +\d+\.\d% +0\.0%", result.stdout)
     assert re.search(
         r"representation rate of sex +1\.0000 +0\.\d+ +0\.0000", result.stdout

@@ -10,6 +10,7 @@ import pytest
 
 import fairmaxent
 from clifiles import biased_table, run
+from fairmaxent.fit.verification import verify
 from modelfiles import with_header
 
 
@@ -19,11 +20,15 @@ def test_a_sound_model_is_verified(tmp_path):
     said = run("verify", model).stdout
     assert f"{model}: verified" in said
     assert hashlib.sha256(model.read_bytes()).hexdigest() in said
-    assert "statistical rate of sex: 1.0000" in said
+    before = fairmaxent.load(model).certificate.before["statistical_rate"]["sex"]
+    rate = f"statistical rate of sex     1.0000  {before:.4f}    1.0000  ✓ reached"
+    assert rate in said
     assert "all 240 rows, with the exact values of 'age', 'weight'; protect it" in said
     record = json.loads(run("verify", model, "--json").stdout)
     assert record["verified"] is True
     assert record["achieved"]["statistical_rate"]["sex"] == pytest.approx(1)
+    assert record["told"]["rates"]["weight"] == "verdict"
+    assert record["told"]["rates"]["tables"][0]["rows"][1][2] == f"{before:.4f}"
     assert record["unverified"] == ["how often each value of a bin is to be drawn"]
 
     def forge(header):
@@ -36,6 +41,34 @@ def test_a_sound_model_is_verified(tmp_path):
         " gives 1" in refused.stderr
     )
     assert "verified" not in refused.stdout
+
+
+def few_people():
+    """A fit whose smallest group has to become the largest."""
+    wanted = {"Black": 0.8, "Other": 0.1, "White": 0.1}
+    return fairmaxent.debias(
+        biased_table(),
+        "income",
+        "race",
+        target={"race": wanted},
+        largest_weight=1.5,
+        estimate=None,
+    )
+
+
+def test_warnings_of_a_sound_model_are_shown(tmp_path):
+    fit = few_people()
+    fit.save(tmp_path / "fit.fme")
+    (share,) = [one for one in fit.certificate.targets if one.name == "race = Black"]
+    assert share.after < 0.7
+    said = run("verify", tmp_path / "fit.fme").stdout
+    warned = f"race = Black is {share.after:.1%} of the result, not the 80.0%"
+    assert f"Warning: {warned}" in said
+    assert "in --target of 'fairmaxent debias'" in said
+    record = json.loads(run("verify", tmp_path / "fit.fme", "--json").stdout)
+    assert warned in " ".join(record["told"]["missed"]["says"])
+    # in Python, options are called as they are there
+    assert "in target" in str(verify(tmp_path / "fit.fme"))
 
 
 def test_what_only_the_table_or_the_rows_could_show_is_named(tmp_path):

@@ -225,6 +225,31 @@ def test_a_plot_shows_before_and_after(fit, what, name):
         )
 
 
+@pytest.mark.parametrize("parity", ["decisions", "opportunity"])
+def test_a_plot_of_a_fit_for_a_model_shows_what_it_would_decide(frame, parity):
+    """With intervals; what the table teaches it is not shown as if it were that."""
+    model = fairmaxent.Model("logistic", parity=parity)
+    fit = debias(frame, "y", "z1", favourable="o1", model=model, random_state=1)
+    shares = fit.certificate.decisions.shares
+    axes = fit.plot()
+    assert _drawn(axes, "D") == pytest.approx([one.share for one in shares])
+    assert _drawn(axes, "o") == []
+    ends = np.array(axes.collections[0].get_segments())[:, :, 0]
+    assert ends == pytest.approx(np.array([(one.low, one.high) for one in shares]))
+    labels = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert labels == ["expected decisions", "95 % interval"]
+    groups = [text.get_text() for text in axes.get_yticklabels()]
+    assert [f"z1 = {group}" for group in groups] == [one.group for one in shares]
+    student = fit.certificate.decisions.student
+    title = f"How often {student} is expected to decide for y = o1"
+    whom = ", among people whose outcome is good"
+    assert axes.get_title() == title + (whom if parity == "opportunity" else "")
+    taught = fit.plot("shares")
+    of_table = f"Share of each group in the table that {student} learns from"
+    assert taught.get_title() == of_table
+    assert _drawn(taught, "D") == pytest.approx(fit.summary()["share_after"].tolist())
+
+
 def test_of_many_groups_those_that_change_most_are_drawn(monkeypatch):
     frame = random_frame(np.random.default_rng(5), (6,), 2)
     fit = debias(frame, "y", "z0", favourable="o1")

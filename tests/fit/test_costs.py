@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from fairmaxent import datasets, debias, load
-from fairmaxent.fit.costs import Costs
+from fairmaxent.facts.costs import Costs
 from tables import EQUAL_PROBABILITIES, random_frame
 
 # asked for, it moves weights within a cell

@@ -417,7 +417,7 @@ def test_every_wish_is_a_sentence_and_design_weights_count_before():
     )
     assert wishes == [
         (
-            "y = yes is at least 0.75 times as common in each group of sex as in any"
+            "y = yes shall be at least 0.75 times as common in each group of sex as in any"
             " other."
         ),
         "Shares of sex: f 0.6, m 0.4.",

@@ -205,7 +205,7 @@ def test_markdown_has_the_same_numbers_and_no_markup_of_the_data(report):
             f"{rate.before:.4f}",
             f"{rate.delivered:.4f}",
             f"{rate.achieved:.4f}",
-        ] in [[*row[2:4], *row[5:6]] for row in rows]
+        ] in [row[1:4] for row in rows]
     for point in report.trade_off.points:
         assert f"{point.distance:.4f}" in [row[1] for row in rows]
     heads = [row for row, below in pairwise(rows) if set(below) == {"---"}]
@@ -218,7 +218,7 @@ def test_json_holds_everything(report):
     assert next(iter(written)) == "first_page"
     assert written.pop("first_page")["title"] == first_page(report).title
     assert written == report.to_dict()
-    assert set(report.to_dict()) == set(vars(report))
+    assert set(report.to_dict()) == {*vars(report), "told"} - {"case"}
     assert (
         report.to_dict()["marginals"][0]["shifts"][0]["before"]
         == report.marginals[0].shifts[0].before

@@ -14,6 +14,8 @@ from fairmaxent import Estimate, InputError, Model, debias
 from fairmaxent.report import build_report
 from fairmaxent.report.delivered import weighted_table
 from fairmaxent.report.refits import trade_off
+from fairmaxent.telling.case import texts_of
+from fairmaxent.telling.models import unfair_models
 from reportforms import html_report, json_report, markdown_report
 from tables import EQUAL_PROBABILITIES, random_frame
 
@@ -111,11 +113,12 @@ def test_what_helps_is_advised_as_python_spells_it(relabelled):
     report = build_report(
         with_warning(relabelled, 0.5), mode="weights", trade_off=False
     )
-    assert report.advice.startswith("fair data are not enough: if a model is trained")
-    assert "its decisions for z0 is expected to be 0.50" in report.advice
-    assert report.advice.endswith(". To make the table for your model, use model")
-    assert report.advice in report.warnings
-    assert report.advice in html.unescape(html_report(report))
+    advice, *_ = texts_of(unfair_models(report.case))
+    assert advice.startswith("fair data are not enough: if a model is trained")
+    assert "its decisions for z0 is expected to be 0.50" in advice
+    assert advice.endswith(". To make the table for your model, use model")
+    assert advice in report.alerts
+    assert advice in html.unescape(html_report(report))
 
 
 def test_weights_by_outcome_are_counted_as_the_weighed_table_counts_them(

@@ -85,6 +85,7 @@ def test_the_report_is_that_of_the_table_in_memory(mode, monkeypatch):
     for one, other in zip(ours.pop("groups"), twin.pop("groups"), strict=True):
         assert one == pytest.approx(other, abs=1e-9)
     assert_same_costs(ours.pop("costs"), twin.pop("costs"), mode)
+    assert ours.pop("told").keys() == twin.pop("told").keys()
     assert ours == twin
 
 

@@ -6,10 +6,9 @@ which knows all but copies of rows.
 
 import math
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from operator import attrgetter
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -25,28 +24,15 @@ from fairmaxent.data.levels import value_text
 from fairmaxent.data.reading import Reading
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Table, highest
-from fairmaxent.document import Paragraph
-from fairmaxent.document import Table as BlockTable
+from fairmaxent.document.words import percent
 from fairmaxent.errors import FairMaxEntError, cut, spelled
+from fairmaxent.facts.costs import ChangedOutcome, GroupCost
+from fairmaxent.facts.groups import GroupChange
 from fairmaxent.fairness.rates import group_table
-from fairmaxent.fit.certificate import (
-    Certificate,
-    cost_remarks,
-    other_remarks,
-    unfair_decisions,
-)
+from fairmaxent.fit.certificate import Certificate
 from fairmaxent.fit.certified import Certified
-from fairmaxent.fit.groups import GroupChange, group_changes
-from fairmaxent.fit.likely import likely_blocks
 from fairmaxent.fit.pipeline import fit_rows
 from fairmaxent.fit.request import Request
-from fairmaxent.fit.statements import (
-    beyond_lines,
-    changed_lines,
-    copies_of,
-    expected_lines,
-    small_group_lines,
-)
 from fairmaxent.inspection.findings import ColumnSummary, GroupingRates, Inspection
 from fairmaxent.inspection.hints import NOTABLE
 from fairmaxent.inspection.proposals import people_words
@@ -54,6 +40,9 @@ from fairmaxent.metrics.rates import group_text
 from fairmaxent.options.values import TEXTS
 from fairmaxent.plain_text import Values, plain_json, visible
 from fairmaxent.progress import Progress, silent
+from fairmaxent.telling.case import Case
+from fairmaxent.telling.entries import as_values
+from fairmaxent.telling.models import expected_lines
 
 _LEVELS = 40  # of a column, shown
 _PROXIES = 12
@@ -89,9 +78,7 @@ _PEOPLE = {
     "having_before": "with_before",
     "having_after": "with_after",
 }
-_COSTS = attrgetter(
-    "beyond_line", "name", "rows", "effective_rows", "most_weight", "most_copies"
-)
+_ROWS = 160  # of a table, before the rest is counted
 _LEAST = 5  # percent, where a curve begins at least
 _STEPS = 45  # of a curve
 _SKETCHED = 8  # each of these is a point of its sketch
@@ -218,11 +205,9 @@ def _grouping(grouping: GroupingRates) -> Values:
 
 
 def seen(fit: Certified, *, is_whole: bool = True) -> Values:
-    """Rates, groups, what it costs and what to know; copies of a whole fit only."""
+    """Numbers to draw, and all there is to say; copies of a whole fit only."""
     certificate = fit.certificate
-    made_for = [visible(line) for line in beyond_lines(certificate.decisions)]
-    about_models = [*made_for, *_sentences(unfair_decisions(certificate))]
-    notes = _sentences(other_remarks(certificate))
+    case = fit.case(spell=as_labelled, rest="; the saved fit has them all")
     words = _words(fit)
     decisions = certificate.decisions
     model = None
@@ -246,35 +231,47 @@ def seen(fit: Certified, *, is_whole: bool = True) -> Values:
                 "called": words.get(change.name),
                 "decided": decided.get((change.name, change.about)),
             }
-            for change in group_changes(fit)
+            for change in case.groups
         ],
         "model": model,  # that the table is made for, and what it would decide
-        "set_apart": [
-            visible(line) for line in small_group_lines(certificate.set_apart)
-        ],
         "means": certificate.means,
         "effective_rows": certificate.effective_rows,
-        "copied_share": certificate.copied_share if is_whole else None,
-        "copied_rows": copies_of(certificate.redrawn)[0],
-        **_costs(certificate),
-        "likely": _likely(certificate),
-        "warnings": _sentences(cost_remarks(certificate)),
-        "notes": [note for note in notes if note not in about_models],
-        "about_models": about_models,
+        "is_whole": is_whole,
+        **_costs(fit),
+        # the groups are drawn
+        "told": _told(replace(case, groups=(), rows=_ROWS)),
+        "chosen": [*_chosen_shares(fit)],
         "estimate": _estimate(fit),
     }
 
 
-def _likely(certificate: Certificate) -> Values:
-    """What is said of groups that nobody wrote down: sentences and tables.
+def _told(case: Case) -> list[Values]:
+    """What there is to say, in reading order; how it was computed is in the report."""
+    return [
+        {"key": key, **said}
+        for key, said in as_values(case).items()
+        if said["weight"] != "method"
+    ]
 
-    They are the blocks of the certificate, which the page draws by itself.
-    """
-    blocks = [*likely_blocks(certificate.likely)]
-    return {
-        "said": [visible(one.text) for one in blocks if isinstance(one, Paragraph)],
-        "tables": [vars(one) for one in blocks if isinstance(one, BlockTable)],
-    }
+
+def _chosen_shares(fit: Certified) -> Iterator[str]:
+    """Shares that were asked for, of columns that are neither outcome nor groups."""
+    chosen = (fit.request.target or {}).keys() - set(fit.roles.names)
+    data = fit.distribution_of_data
+    for place, attribute in enumerate(fit.domain.attributes):
+        if attribute.name not in chosen:
+            continue
+        shares = zip(
+            attribute.labels,
+            data.joint([place]).tolist(),
+            fit.distribution.joint([place]).tolist(),
+            strict=True,
+        )
+        moves = [
+            f"{level} from {percent(before)} to {percent(after)}"
+            for level, before, after in shares
+        ]
+        yield f"Shares of {attribute.name}: {', '.join(moves)}."
 
 
 def _rate(certificate: Certificate, kind: str, name: str) -> Values:
@@ -307,26 +304,24 @@ def _people(change: GroupChange, size: int) -> Values:
     return shown
 
 
-def _costs(certificate: Certificate) -> Values:
-    groups: Sequence[Any] = ()
-    changed: Sequence[Any] = ()
-    if certificate.costs is not None:
-        groups = certificate.costs.groups
-        changed = certificate.costs.changed
+def _costs(fit: Certified) -> Values:
+    """How often the heaviest row counts, and how many people get another outcome."""
+    groups: Sequence[GroupCost] = ()
+    changed: Sequence[ChangedOutcome] = ()
+    if fit.certificate.costs is not None:
+        groups = fit.certificate.costs.groups
+        changed = fit.certificate.costs.changed
+    heaviest = max((group.most_weight for group in groups), default=None)
+    if fit.weighed is not None:  # each of its groups has only a part of a person
+        heaviest = float(fit.weighed.weights.max())
     return {
-        "heaviest": max((group.most_weight for group in groups), default=None),
+        "heaviest": heaviest,
         "most_copies": max((group.most_copies for group in groups), default=None),
-        "costs": [*map(_COSTS, groups)],
         # Every grouping counts all people who get another outcome.
         "changed_people": sum(
             one.changed for one in changed if one.grouping == changed[0].grouping
         ),
-        "changed": [visible(line) for line in changed_lines(certificate.costs)],
     }
-
-
-def _sentences(remarks: Iterable[Any]) -> list[str]:
-    return [visible(spelled(remark, as_labelled)) for remark in remarks]
 
 
 def _estimate(fit: Certified) -> Values | None:
@@ -335,13 +330,19 @@ def _estimate(fit: Certified) -> Values | None:
         return None
     measure = fit.certificate.measure
     outcomes = group_table(measure.with_outcome(fit.problem.data_table, ()), ())
+    same_for_all = float(outcomes.max() / outcomes.sum())
+    said = ""
+    if estimate.after.accuracy < same_for_all:
+        said = (
+            f"The same answer for all people would be right for {percent(same_for_all)}"
+            f" of them, this model for {percent(estimate.after.accuracy)}."
+        )
     return {
         "student": estimate.student,
         "output": estimate.output,
         "people": estimate.measured_on,
         "lines": [*expected_lines(estimate)],
-        # the accuracy of the same answer for everybody
-        "same_for_all": float(outcomes.max() / outcomes.sum()),
+        "said": said,
     }
 
 
@@ -411,9 +412,11 @@ def quick_fit(
     fit = fit_rows(cells, request, progress)
     costs = fit.certificate.costs
     assert costs is not None
-    groups = tuple(replace(group, most_copies=0.0) for group in costs.groups)
-    costs = replace(costs, groups=groups)
-    quick = replace(fit, certificate=replace(fit.certificate, costs=costs))
+    groups = tuple(replace(group, most_copies=math.nan) for group in costs.groups)
+    worst_cell = replace(costs.worst_cell, most_copies=math.nan)
+    costs = replace(costs, groups=groups, worst_cell=worst_cell)
+    certificate = replace(fit.certificate, costs=costs, copied_share=0.0)
+    quick = replace(fit, certificate=certificate)
     known.append((request, quick))
     return quick
 
@@ -454,8 +457,8 @@ def curve(
     if is_sketch:  # some of the same points, and both ends
         percents = [*percents[:-1:_SKETCHED], 100]
     points = []
-    for percent in percents:
-        value: Any = percent / 100
+    for hundredth in percents:
+        value: Any = hundredth / 100
         moved = value if column is None else {**by_column, column: value}
         try:
             quick = quick_fit(cells, replace(request, **{kind: moved}), progress)

@@ -3,7 +3,7 @@
 import contextlib
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
@@ -20,11 +20,14 @@ from fairmaxent.cli.options import (
 from fairmaxent.cli.reading import ReadingOptions, check_files, reading_options
 from fairmaxent.cli.request import typed_level
 from fairmaxent.cli.terminal import bar, echo, json_record
-from fairmaxent.cli.values import FILE
+from fairmaxent.cli.values import FILE, as_typed
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain
-from fairmaxent.document.text import on_one_line
-from fairmaxent.document.words import counted
+from fairmaxent.document import Block
+from fairmaxent.document.text import on_one_line, sections_text
+from fairmaxent.document.words import counted, first
+from fairmaxent.engines.rows import tilted_rows
+from fairmaxent.errors import Option
 from fairmaxent.files.formats import FileFormat, output_format
 from fairmaxent.files.reading import STANDARD
 from fairmaxent.files.write import Staging
@@ -33,8 +36,23 @@ from fairmaxent.options import option
 from fairmaxent.options.refusals import Refused, refuse
 from fairmaxent.options.values import number_of
 from fairmaxent.plain_text import Values
+from fairmaxent.telling.case import Topic, Weight
+from fairmaxent.telling.entries import alerts, as_values, sections_of
+
+# What is said of drawn rows; what they cost each group is in the report.
+_TOPICS: tuple[Topic, ...] = (
+    "warning", "likely", "privacy", "model", "copies", "reached",
+)  # fmt: skip
+_REST = "; 'fairmaxent report' shows them"
+_ROOM = 6  # notes, and rows of a table
+_WARNINGS = 3
 
 fit_argument = click.argument("saved", type=FILE, metavar="FIT")
+
+
+def _of_debias(option: Option) -> str:
+    """Spell an option of the command that makes fits."""
+    return f"{as_typed(option)} of 'fairmaxent debias'"
 
 
 @dataclass(frozen=True)
@@ -89,6 +107,7 @@ def sample_command(saved: str, wanted: SampleOptions) -> None:
     fairmaxent sample fit.fme -n 1000 --given sex=Female -o women.csv
     """
     from fairmaxent.debiasing import load
+    from fairmaxent.report.delivered import DrawnBatches
 
     rows = wanted.rows
     target = wanted.output
@@ -104,24 +123,51 @@ def sample_command(saved: str, wanted: SampleOptions) -> None:
         # Otherwise the seed of the fit would draw the rows of 'debias' again.
         seed = chosen_seed(wanted.random_state)
         with bar(f"drawing {counted(rows, 'row')}") as progress:
+            given = _evidence(wanted.given, fit.domain)
+            drawn = DrawnBatches(fit)
             notes = shared.write_drawn(
                 fit,
                 rows,
                 staging,
                 target,
                 format=wanted.output_format,
+                drawn=drawn,
                 progress=progress,
-                given=_evidence(wanted.given, fit.domain),
+                given=given,
                 random_state=seed,
                 iid=wanted.iid,
             )
+    delivered = drawn.delivered(iid=wanted.iid, seed=seed)
+    said = [sections_text(_told_of_rows(fit, delivered, given))]
     if target != STANDARD:
-        for note in notes:
-            echo(f"Note: {on_one_line(note)}")
-        echo(f"wrote {on_one_line(target)} ({counted(rows, 'row')})")
+        said += [f"Note: {on_one_line(note)}" for note in notes]
+        said.append(f"wrote {on_one_line(target)} ({counted(rows, 'row')})")
         report = name_for(saved, "report.html")
         command = ["report", saved, "--result", target, "-o", report]
-        echo(f"\n{next_step('write a report on these rows', command)}")
+        said.append(next_step("write a report on these rows, for the rest", command))
+    echo("\n\n".join(filter(None, said)), err=target == STANDARD)
+
+
+def _told_of_rows(
+    fit: Any, delivered: Any, given: Values | None
+) -> Iterator[list[Block]]:
+    """What nobody should miss about drawn rows, with room for a little."""
+    from fairmaxent.report.delivered import costs_of, output_of
+
+    source = fit.distribution
+    topics = _TOPICS
+    output = output_of(fit, delivered, costs_of(fit, delivered, None))
+    if given is not None:  # whoever is left out is so on purpose
+        source = source.condition(given)
+        topics = tuple(topic for topic in topics if topic != "reached")
+        output = replace(output, absent=())
+    copied = tilted_rows(source.tilted)
+    case = fit.case(output, table=delivered.table, spell=_of_debias, rest=_REST)
+    if copied is not None and case.facts.privacy is None:
+        facts = replace(case.facts, copied_share=copied[0])
+        case = replace(case, facts=facts)
+    case = replace(case, rows=_ROOM)
+    yield from sections_of(case, least=Weight.COST, topics=topics)
 
 
 def _evidence(given: Iterable[dict[str, str]], domain: Domain) -> Values | None:
@@ -196,6 +242,8 @@ def verify_command(*, saved: str, document: str | None, json: bool) -> None:
             compared = verify_audit(document, saved)
         else:
             verified = verify(saved)
+            case = replace(verified.case, spell=_of_debias, rest=_REST)
+            verified = replace(verified, case=case)
             record = _as_record(verified)
             if document is not None:
                 compared = load(saved).verify_document(document)
@@ -218,6 +266,7 @@ def _as_record(verified: Any) -> Values:
         record[name] = getattr(verified, name)
     for name in ("wanted", "before", "achieved"):
         record[name] = getattr(verified.certificate, name)
+    record["told"] = as_values(verified.case)
     return record
 
 
@@ -320,5 +369,8 @@ def report_command(saved: str, wanted: ReportOptions, reading: ReadingOptions) -
                 **wanted.filing,
             )
             writer.save_report(report, staging.path_for(wanted.output))
+    warnings = [f"Warning: {on_one_line(text)}" for text in alerts(report.case)]
+    for line in first(warnings, _WARNINGS, "warning", " in the report"):
+        echo(line)
     echo(f"wrote {on_one_line(wanted.output)}")
     echo(f"\n{after_report(wanted.output)}")

@@ -1,10 +1,9 @@
 """What ``fairmaxent debias`` made, and what it says to people and to programs."""
 
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -17,27 +16,25 @@ from fairmaxent.data.frames import load_library, open_frame
 from fairmaxent.data.levels import Notes, value_text
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Reals
-from fairmaxent.document import Block, Paragraph, Table
+from fairmaxent.document import Block, Note, Paragraph
 from fairmaxent.document.text import sections_text
 from fairmaxent.document.words import counted, first
 from fairmaxent.engines.cluster_output import part_name
 from fairmaxent.errors import Option, spelled
+from fairmaxent.facts.output import DeliveredCosts
 from fairmaxent.files.reading import STANDARD, TableFile
 from fairmaxent.files.write import Staging
-from fairmaxent.fit import statements
-from fairmaxent.fit.certificate import cost_remarks, other_remarks
 from fairmaxent.fit.certified import BATCH, Certified
-from fairmaxent.fit.groups import group_changes
-from fairmaxent.fit.likely import likely_blocks
 from fairmaxent.inspection.hints import LEAKS, leak_hints, proxies
 from fairmaxent.inspection.proposals import known_levels, propose_favourable
 from fairmaxent.plain_text import Values
 from fairmaxent.progress import Progress, silent
 from fairmaxent.report import Source, build_report
 from fairmaxent.report import delivered as deliveries
-from fairmaxent.report.shares import by_outcome
 from fairmaxent.report.source import written_file
 from fairmaxent.report.writer import save_report
+from fairmaxent.telling.case import Case, Weight
+from fairmaxent.telling.entries import as_values, sections_of, warnings
 
 _SHOWN = 12  # notes before the rest is counted
 _FEW = 3  # outcomes that are named
@@ -74,32 +71,38 @@ class Result:
         return self.source.frame
 
     @cached_property
-    def costs(self) -> deliveries.DeliveredCosts:
+    def costs(self) -> DeliveredCosts:
         """What the table that is written costs each group."""
         return deliveries.costs_of(self.fit, self.delivered, self.readable_frame)
 
-    @property
-    def alerts(self) -> Notes:
-        """Costs beyond the line, with their remedies: the first thing that is said."""
-        return tuple(
-            spelled(remark, as_typed) for remark in cost_remarks(self.fit.certificate)
+    def case(self, wanted: OutputOptions) -> Case:
+        """What there is to say of the fit and of what is written."""
+        estimable = None
+        if wanted.estimate is None and not self.fit.is_on_cluster:
+            estimable = wanted.mode
+        output = None
+        if self.delivered is not None:
+            output = deliveries.output_of(self.fit, self.delivered, self.costs)
+        return self.fit.case(
+            output,
+            estimable=estimable,
+            table=self.table,
+            spell=as_typed,
+            rest="; --json shows them all",
         )
 
     @cached_property
     def notes(self) -> Notes:
-        """What else a user should know about the data, the fit and what is written."""
+        """What a user should know about the data, and about what is written."""
         reading: Notes = ()
         if not self.private:
             reading = self.source.notes_spelled(as_typed)
-        remarks = other_remarks(self.fit.certificate)
         return (
             *good_outcome_notes(
                 self.fit.request.favourable, self.fit.roles.attributes[0]
             ),
-            *deliveries.absences(self.fit, self.table),
             *reading,
             *_leaks(self),
-            *(spelled(remark, as_typed) for remark in remarks),
             *self.written_notes,
         )
 
@@ -179,7 +182,9 @@ def make_result(
                 f" {wanted.weight_name!r}"
             ),
         )
-    if new_rows is not None and fit.certificate.decisions is not None:
+    decisions = fit.certificate.decisions
+    # where every row keeps its weight, drawn rows are as exact
+    if new_rows is not None and decisions is not None and decisions.way != "none":
         notes += (_LESS_EXACT,)
     return Result(
         fit,
@@ -328,107 +333,14 @@ def make_report(
 
 
 def result_text(result: Result, wanted: OutputOptions, following: str) -> str:
-    """The costs, rates before and after, what to know, what was written, what next."""
-    certificate = result.fit.certificate
+    """What there is to say, what was written, and what next."""
     notes = first(result.notes, _SHOWN, "note", "; --json shows them all")
-    about = ""
-    if len(certificate.measure.favourable) == 1:
-        about = f", for {result.costs.outcomes[0].outcome}"
-    rates = list(_rate_lines(result))
-    apart = statements.small_group_lines(certificate.set_apart)
-    sections: list[Sequence[Block]] = [
-        [*likely_blocks(certificate.likely)],
-        _paragraphs(_sharing(result)),
-        _paragraphs(statements.beyond_lines(certificate.decisions)),
-        statements.warnings_about(result.alerts),
-        statements.changed_blocks(certificate.costs),
-        _costs(result, wanted),
-        [statements.rates_table(rates, ("wanted", "before", "after"))],
-        _paragraphs(first(apart, _SHOWN, "group")),
-        statements.mean_blocks(certificate.means),
-        [_groups(result)],
-        statements.decision_blocks(certificate.decisions),
-        statements.estimate_blocks(certificate.estimate, about),
-        _paragraphs(_not_estimated(result, wanted)),
-        _paragraphs(f"Note: {note}" for note in notes),
-        _paragraphs(wanted.written(result.rows, result.fit.contents)),
+    sections: list[Iterable[Block]] = [
+        *sections_of(result.case(wanted), least=Weight.FACT),
+        [Note(f"Note: {note}") for note in notes],
+        map(Paragraph, wanted.written(result.rows, result.fit.contents)),
     ]
     return "\n\n".join(filter(None, [sections_text(sections), following]))
-
-
-def _paragraphs(lines: Iterable[str]) -> list[Block]:
-    return [*map(Paragraph, lines)]
-
-
-def _groups(result: Result) -> Table:
-    """How often each group has each outcome, outcome by outcome."""
-    grouped = by_outcome(group_changes(result.fit, result.table))
-    rows = tuple(
-        (
-            change.name,
-            change.about,
-            statements.rate_text(change.rate_before),
-            statements.rate_text(change.rate_after),
-        )
-        for change in chain.from_iterable(grouped.values())
-    )
-    return Table("Groups", ("group", "", "before", "after"), rows)
-
-
-def _not_estimated(result: Result, wanted: OutputOptions) -> Iterator[str]:
-    """How to estimate what a model will do, if that is possible and nobody did.
-
-    Of a private fit, the report is the place: another fit would be paid for again. A
-    table for a model has its own expectations.
-    """
-    is_possible = (
-        wanted.scheduler is None
-        and not result.fit.roles.others
-        and not result.private
-        and result.fit.certificate.decisions is None
-        and not result.fit.has_chances
-    )
-    if wanted.estimate is None and is_possible:
-        yield statements.not_estimated(wanted.mode, as_typed)
-
-
-def _rate_lines(result: Result) -> Iterator[statements.RateLine]:
-    """The rates wanted, before, and of what is written."""
-    certificate = result.fit.certificate
-    written = deliveries.delivered_rates(result.fit, result.table)
-    shown = zip(certificate.rate_lines, certificate.rates_shown, strict=True)
-    for line, (kind, name) in shown:
-        yield replace(line, reached=written[kind][name], slack=None)
-
-
-def _costs(result: Result, wanted: OutputOptions) -> list[Block]:
-    """The outcomes before and after, each group, and the worst cell."""
-    costs = result.costs
-    last = [costs.about_one(wanted.mode)]
-    if result.delivered is None:
-        last = ["largest weight", "expected copies"]
-    return [
-        *_paragraphs(statements.outcome_lines(costs.outcomes)),
-        *statements.cost_blocks(
-            costs.groups, costs.worst_cell, last, "; --json shows them all"
-        ),
-        *_paragraphs(statements.filled_lines(costs.filled)),
-    ]
-
-
-def _sharing(result: Result) -> Iterator[str]:
-    """What a private fit promises, or how many of the rows written are copies."""
-    certificate = result.fit.certificate
-    delivered = result.delivered
-    yield from statements.privacy_lines(certificate.privacy)
-    if certificate.privacy is None and delivered is not None:
-        copied = round(certificate.copied_share * delivered.rows)
-        if certificate.copied_share and delivered.mode == "rows":
-            yield statements.copies_sentence(
-                f"About {copied:,} of the {counted(delivered.rows, 'new row')}",
-                certificate,
-                as_typed,
-            )
 
 
 def after_debias(
@@ -495,6 +407,7 @@ def good_outcome_notes(favourable: object, outcome: Attribute) -> Iterator[str]:
 
 def result_record(result: Result, wanted: OutputOptions) -> Values:
     """The same for programs; of a private fit, nothing that reading the file showed."""
+    case = result.case(wanted)
     return {
         "mode": wanted.mode,
         "rows": result.rows,
@@ -504,6 +417,7 @@ def result_record(result: Result, wanted: OutputOptions) -> Values:
         "costs": asdict(result.costs),
         "before": result.fit.certificate.before,
         "after": deliveries.delivered_rates(result.fit, result.table),
-        "notes": (*result.alerts, *result.notes),
+        "notes": (*warnings(case), *result.notes),
+        "told": as_values(case),
         "certificate": result.fit.certificate.to_dict(),
     }

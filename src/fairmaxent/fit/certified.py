@@ -25,11 +25,18 @@ from fairmaxent.document.html import to_html
 from fairmaxent.document.text import to_text
 from fairmaxent.engines.lazy_frame import open_lazy
 from fairmaxent.engines.rows import in_memory, row_prior
-from fairmaxent.errors import InputError, Option, check_flag
+from fairmaxent.errors import InputError, Option, Spell, check_flag
+from fairmaxent.facts.output import Mode, Output
 from fairmaxent.fairness.rates import Grouping
 from fairmaxent.fit import storage
 from fairmaxent.fit.certificate import Certificate
-from fairmaxent.fit.groups import Plotted, draw_groups, group_changes, summary_frame
+from fairmaxent.fit.groups import (
+    Plotted,
+    draw_groups,
+    gaps,
+    group_changes,
+    summary_frame,
+)
 from fairmaxent.fit.solved import (
     Solved,
     missing_rows,
@@ -41,6 +48,9 @@ from fairmaxent.fit.solved import (
 from fairmaxent.fit.uncertainty import Uncertainty, measure_uncertainty
 from fairmaxent.options.refusals import refuse
 from fairmaxent.progress import Progress, silent
+from fairmaxent.telling.case import Case, Weight
+from fairmaxent.telling.entries import told
+from fairmaxent.telling.wishes import wishes
 
 # rows of one batch by default: large enough for array work, small beside the table
 BATCH = 1 << 18
@@ -77,8 +87,8 @@ class Certified(Solved):
         groups = list(self.roles.protected_names)
         rows = self.certificate.rows
         yield Heading(f"<Fit of {outcomes!r} by {groups}, {rows:,} rows>")
-        yield from self.certificate.headline()
-        yield from self.certificate.rates()
+        case = self.case(rest="; print(fit.certificate) shows them")
+        yield from told(case, least=Weight.WARNING)
         yield Paragraph("next:")
         calls = list(_NEXT)
         if self.certificate.privacy is not None:
@@ -86,6 +96,28 @@ class Certified(Solved):
         elif self.has_chances:
             calls.remove(_TOP_UP)
         yield Listing(tuple(calls))
+
+    def case(
+        self,
+        output: Output | None = None,
+        *,
+        estimable: Mode | None = None,
+        table: Reals | None = None,
+        spell: Spell = str,
+        rest: str = "",
+    ) -> Case:
+        """What is told of it and of its output; ``table`` is that of the output."""
+        own = self.request.words()
+        return Case(
+            facts=self.certificate,
+            output=output,
+            estimable=None if self.has_chances else estimable,
+            groups=group_changes(self, table),
+            gaps=gaps(self),
+            wishes=tuple(wishes(self.certificate, self.roles, own)),
+            spell=spell,
+            rest=rest,
+        )
 
     @property
     def is_on_cluster(self) -> bool:
@@ -276,10 +308,13 @@ class Certified(Solved):
         """Draw each group before and after; needs matplotlib.
 
         ``what`` is ``"rates"``, how often each group gets the outcome, or ``"shares"``,
-        how large each group is. Draws on ``ax``, or on a new figure, and returns the
+        how large each group is. Rates of a table that is made for a model are what the
+        model is expected to decide, with 95 % intervals; what the table teaches it is
+        in :meth:`summary`. Draws on ``ax``, or on a new figure, and returns the
         Axes; ``fit.plot().figure.savefig("rates.png")`` saves it.
         """
-        return draw_groups(self, group_changes(self), what, ax)
+        changes = group_changes(self)
+        return draw_groups(self, changes, self.certificate.decisions, what, ax)
 
     def write_sample(
         self,

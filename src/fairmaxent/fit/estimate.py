@@ -17,9 +17,9 @@ from numpy.random import Generator
 from fairmaxent.data.reading import Reading
 from fairmaxent.data.table import Codes, Indices, Mask, Reals, Table
 from fairmaxent.errors import InfeasibleError, InputError, Option
+from fairmaxent.facts.models import ModelEstimate, ModelScores, Range
 from fairmaxent.fairness.rates import ByGrouping, Measure
 from fairmaxent.fit.certified import Certified
-from fairmaxent.fit.facts import ModelEstimate, ModelScores, Range
 from fairmaxent.fit.option_values import Estimate
 from fairmaxent.fit.request import Request
 from fairmaxent.fit.solved import spread_over_rows, with_design

@@ -1,200 +1,38 @@
-"""Facts to know about a fit, with the paper's bounds; `certificate` words them."""
+"""Finding out what is known of a fit, with the paper's bounds: see `facts`."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from fairmaxent.data.levels import Notes
-from fairmaxent.data.reading import RedrawnValues
 from fairmaxent.data.table import Names, Reals, ratio
 from fairmaxent.distribution import Distribution
 from fairmaxent.engines.rows import divergence, tilted_rows
+from fairmaxent.facts.fitted import (
+    SMALL_GROUP,
+    GroupMean,
+    MissingValues,
+    OutcomeShare,
+    TargetShare,
+    UnderivedFacts,
+)
+from fairmaxent.facts.models import Decisions, Range
 from fairmaxent.fairness.rates import (
-    ByGrouping,
     Grouping,
-    Measure,
     Rates,
     group_table,
     smallest_over_largest,
     worst_ratio,
 )
-from fairmaxent.fit.costs import Costs, measure_costs
-from fairmaxent.fit.groups import GroupChange, group_changes
-from fairmaxent.fit.likely import LikelyFacts
+from fairmaxent.fit.costs import measure_costs
+from fairmaxent.fit.groups import group_changes
 from fairmaxent.fit.option_values import PaperRequest
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.request import Request
 from fairmaxent.fit.solved import Solved
-from fairmaxent.fit.student import Decisions
 from fairmaxent.maxent.features import root_marginals
 from fairmaxent.maxent.priors.mixture import Mixture
 from fairmaxent.plain_text import Values
-from fairmaxent.privacy.budget import Ledger
-
-SMALL_GROUP = 30  # rows
-Range = tuple[float, float]
-# by quantity, and by grouping or OVERALL
-Ranges = Mapping[str, Mapping[str, Range | None]]
-
-
-@dataclass(frozen=True)
-class MissingValues:
-    """Missing values of an outcome or protected column that are not compared."""
-
-    column: str
-    share: float  # of the rows
-    after: float  # the share in the fitted distribution
-
-
-@dataclass(frozen=True)
-class OutcomeShare:
-    """How common an outcome is in the data, and in the fitted distribution."""
-
-    outcome: str
-    before: float
-    after: float
-
-
-@dataclass(frozen=True)
-class GroupMean:
-    """The mean of a numeric outcome in a group, in the data and by the fair weights."""
-
-    grouping: str
-    group: str
-    before: float
-    after: float
-
-
-@dataclass(frozen=True)
-class ModelScores:
-    """How a model does on people it has not seen.
-
-    Comparisons are by grouping, and None if there is nothing to compare.
-    """
-
-    accuracy: float
-    auc: float
-    by_predictions: ByGrouping  # statistical rate of its decisions
-    by_probabilities: ByGrouping  # statistical rate of its mean probabilities
-    equal_opportunity: ByGrouping  # worst ratio of true positive rates
-    # worst ratio of true positive rates or of false positive rates
-    equalised_odds: ByGrouping
-    # largest difference between groups in observed minus predicted rate
-    calibration_gap: ByGrouping
-    # share of people whom it decides for; of several favourable outcomes, for the
-    # rarest
-    decided: float | None
-    # in which 95 % of measurements on other people will be, see `metrics.trial`; None:
-    # not known
-    ranges: Ranges
-
-
-@dataclass(frozen=True)
-class ModelEstimate:
-    """What a model trained on the result, a student, will do to people not seen."""
-
-    student: str
-    output: str  # what it learns from: "rows" or "weights"
-    folds: int
-    # the probability of the favourable outcome above which it decides for it
-    threshold: float
-    before: ModelScores  # of a model trained on the data as they are
-    after: ModelScores
-    hide_protected: bool  # it does not see the protected columns
-    rounds: int  # how many times people were split into folds
-    people: int  # whom it decided about in each round
-    measured_on: int  # the ranges are those of measurements on so many other people
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class UnderivedFacts:
-    """Facts that do not follow from the rows and the fitted distribution."""
-
-    # combinations with rows that cannot count if the wishes are to be met
-    emptied_cells: Names = ()
-    # the largest weight that would have allowed what was asked for; None: it was
-    # reached, or there is no limit
-    needed_limit: float | None = None
-    # that look like identifiers, and that nobody asked to keep
-    left_out_columns: Names = ()
-    # None: drawn rows that copy a real row keep its exact values
-    redrawn: RedrawnValues | None = None
-    # what a model trained on the result will do; None: nobody asked
-    estimate: ModelEstimate | None = None
-    # of the model that the table was made for; None: for none
-    decisions: Decisions | None = None
-    # what the fit revealed at most; counts are noisy estimates then. None: no promise
-    privacy: Ledger | None = None
-    # of groups that are probabilities; None: groups are known
-    likely: LikelyFacts | None = None
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Facts(UnderivedFacts):
-    """All that remarks on a fit are made from."""
-
-    measure: Measure
-    wanted: Rates
-    achieved: Rates  # exact: taken from the fitted distribution, not from drawn rows
-    rows: int  # of the data
-    # how many equally weighted rows carry as much information as the fair weights
-    effective_rows: float
-    # of fewer than `SMALL_GROUP` rows, whatever they weigh
-    small_groups: dict[str, int]
-    # those that are too small to decide a rate that is stated
-    set_apart: tuple[GroupChange, ...]
-    # combinations that nobody in the data has, and that the base fills
-    filled_cells: Names
-    filled_shares: tuple[float, ...]  # of each of them
-    removed_levels: Names
-    # the bins of outcome and protected columns that have some
-    binned_columns: dict[str, Names]
-    # missing values that are not compared; most keep their share
-    kept_missing: tuple[MissingValues, ...]
-    # by grouping, strata in which there is nothing to compare
-    single_groups: dict[str, Names]
-    # of the data, by forbidden combination; they count zero
-    forbidden_rows: dict[str, int]
-    outcome_shares: tuple[OutcomeShare, ...]
-    means: tuple[GroupMean, ...]  # none: nobody asked for equal means
-    weight_limit: float | None  # the limit that was asked for
-    notes: Notes  # what reading the columns showed
-    costs: Costs | None  # None: one of the paper's own configurations
-    copied_share: float  # of drawn rows that copy a real one on purpose
-    before: Rates
-    # Theorem 4.5: the statistical rate is at least this, whatever the solver did to
-    # single cells
-    bound: float
-    delta: float  # δ of Theorem 4.5
-    dual: float  # h(λ*) = −KL(p*‖q)
-    iterations: int
-    residual: float  # max |E[φ] − θ|
-    method: str
-    multiplier_norm: float  # ‖λ*‖₂
-    multiplier_bound: float | None  # Lemma 4.2; None if its assumptions do not hold
-    distance: dict[str, float]  # "to_prior": KL(p*‖q); "from_data": KL(data‖p*)
-    table: Reals  # p*(y, z)
-
-    @property
-    def rates_shown(self) -> Iterator[tuple[str, str]]:
-        """Kind and grouping of every rate, group shares once for all outcomes."""
-        groupings = {name for name, _ in self.measure.of_first_outcome}
-        for kind, names in self.wanted.items():
-            for name in names:
-                if kind == "statistical_rate" or name in groupings:
-                    yield kind, name
-
-    @property
-    def wanted_of_decisions(self) -> ByGrouping:
-        """The statistical rates that a model's decisions should have.
-
-        Those of the table may give way to them.
-        """
-        if self.decisions is None:
-            return self.wanted["statistical_rate"]
-        return {rate.grouping: rate.wanted for rate in self.decisions.rates}
 
 
 def facts_of(solved: Solved, told: UnderivedFacts) -> Values:
@@ -233,6 +71,7 @@ def facts_of(solved: Solved, told: UnderivedFacts) -> Values:
         costs=costs,
         removed_levels=_removed_levels(distribution),
         means=_group_means(problem, achieved),
+        targets=tuple(_target_shares(problem, achieved)),
         weight_limit=problem.weight_limit,
         forbidden_rows=_forbidden_rows(problem),
         outcome_shares=outcome_shares(problem, achieved),
@@ -361,6 +200,21 @@ def _group_means(problem: Problem, achieved: Reals) -> tuple[GroupMean, ...]:
                 )
             )
     return tuple(means)
+
+
+def _target_shares(problem: Problem, achieved: Reals) -> Iterator[TargetShare]:
+    """The shares that the user named, level by level."""
+    for axis, wanted in problem.root_targets.items():
+        column = problem.roles.attributes[axis]
+        others = tuple(other for other in range(achieved.ndim) if other != axis)
+        after = achieved.sum(axis=others)
+        for level in np.flatnonzero((wanted > 0) | (after > 0)).tolist():
+            yield TargetShare(
+                grouping=column.name,
+                name=column.describe(level),
+                wanted=float(wanted[level]),
+                after=float(after[level]),
+            )
 
 
 def outcome_shares(problem: Problem, achieved: Reals) -> tuple[OutcomeShare, ...]:

@@ -1,7 +1,7 @@
 """Groups before and after: shares and rates as numbers, a frame and a picture."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from operator import attrgetter, itemgetter
 from typing import Any, Literal
@@ -10,8 +10,10 @@ import narwhals as nw
 import numpy as np
 
 from fairmaxent.data import frames
-from fairmaxent.data.table import Reals, ratio
+from fairmaxent.data.table import Axes, Codes, Indices, Mask, Names, Reals, ratio
 from fairmaxent.errors import check_choice, cut
+from fairmaxent.facts.groups import Gap, GroupChange
+from fairmaxent.facts.models import Decisions
 from fairmaxent.fairness.likely import ends_of
 from fairmaxent.fairness.rates import (
     Grouping,
@@ -20,10 +22,17 @@ from fairmaxent.fairness.rates import (
     group_table,
     outcome_axis,
     outcome_rates,
+    smallest_over_largest,
 )
 from fairmaxent.fit.solved import Solved
 from fairmaxent.metrics.effective_counts import WeightSums
-from fairmaxent.metrics.intervals import check_confidence, share_interval
+from fairmaxent.metrics.intervals import (
+    Compared,
+    check_confidence,
+    ratio_ends,
+    share_interval,
+    widened,
+)
 from fairmaxent.plain_text import visible
 
 _KINDS: dict[Any, Any] = {
@@ -32,55 +41,17 @@ _KINDS: dict[Any, Any] = {
     float: nw.Float64,
 }
 Plotted = Literal["rates", "shares"]
-# before and after, and the interval before, if it has one
-_DRAWN = {
-    "rates": attrgetter(
-        "rate_before", "rate_after", "rate_before_low", "rate_before_high"
-    ),
-    "shares": attrgetter("share_before", "share_after"),
-}
+_RATES = attrgetter("rate_before", "rate_after", "rate_before_low", "rate_before_high")
 MOST_LINES = 40  # of a picture
 _LONGEST_LABEL = 40
 _LONGEST_TITLE = 100
 # the colours of the report
 _BEFORE = "#8a94a3"
 _AFTER = "#1f5fa8"
+_MARKS = {"before": ("o", _BEFORE), "after": ("D", _AFTER)}
 # names come from data: a dollar sign is no formula, a backslash no TeX
 _PLAIN = {"parse_math": False, "usetex": False}
-Changes = Sequence["GroupChange"]
-
-
-@dataclass(frozen=True)
-class GroupChange:
-    """One group and one outcome.
-
-    A number that does not exist is NaN, e.g. the rate of a group without rows.
-    """
-
-    # the grouping: a protected column, or several if their intersections are compared
-    column: str
-    group: str
-    outcome: str
-    rows: int  # of the group, in the data
-    share_before: float
-    share_after: float
-    # share after over share before: how much the average row of the group counts
-    weight_factor: float
-    rate_before: float
-    # the interval of the rate in the data; NaN if the group is not compared
-    rate_before_low: float
-    rate_before_high: float
-    rate_after: float
-    # The rest is no part of a summary.
-    name: str = field(repr=False)  # of the group, with its columns
-    about: str = field(repr=False)  # the outcome, with its column
-    # the share of all rows that are in the group and have the outcome
-    having_before: float = field(repr=False)
-    having_after: float = field(repr=False)
-    # too small to decide anything: it is listed beside the others
-    is_apart: bool = field(repr=False)
-    # in which it is compared, if that is within strata
-    stratum: str = field(repr=False)
+Changes = Sequence[GroupChange]
 
 
 def group_changes(
@@ -215,6 +186,99 @@ def _ends(
     return ends
 
 
+def gaps(fit: Solved, confidence: float = 0.95) -> tuple[Gap, ...]:
+    """The clearest gap of each grouping, of people who are compared as they are.
+
+    Noisy counts say nothing of chance; of likely groups, more is said elsewhere.
+    """
+    measure = fit.problem.judged
+    is_known = fit.weighed is None and fit.request.privacy is None
+    if not is_known or measure.strata:
+        return ()
+    found = [
+        _clearest_gap(fit, measure, axes, confidence)
+        for _, axes in measure.named_groupings
+    ]
+    return tuple(gap for gap in found if gap is not None)
+
+
+def _clearest_gap(
+    fit: Solved, measure: Measure, axes: Grouping, confidence: float
+) -> Gap | None:
+    """Compare the largest group with each other one that is large enough."""
+    sums = [
+        group_table(measure.outcomes_compared(fit.problem.cells(of), axes), axes)
+        for of in ("counts", "squares", "rows")
+    ]
+    weight, squares, people = (part.reshape(len(part), -1) for part in sums)
+    rates = ratio(weight, weight.sum(axis=0), np.nan)
+    apart = np.broadcast_to(measure.apart_of(axes), sums[0].shape)
+    is_large = (rates >= 0) & ~apart.reshape(rates.shape)
+    levels = measure.favourable_of(axes)
+    pairs = _pairs_to_compare(weight.sum(axis=0), is_large, levels)
+    if not len(pairs):
+        return None
+    compared = float(len(pairs))
+    if len(levels) == 2 == len(weight):
+        compared /= 2  # the rates of the second outcome follow from those of the first
+    sure = 1 - (1 - confidence) / compared
+    parts = (part.astype(float).tobytes() for part in (weight, squares, people))
+    low, high = _ratio_ends(*parts, len(weight), pairs.tobytes(), sure)
+    ratios = smallest_over_largest(rates[pairs[:, :1], pairs[:, 1:]])
+    clearest = np.lexsort((ratios, np.minimum(high, 1.0)))[0]
+    level, *both = pairs[clearest].tolist()
+    lowest, highest = sorted(both, key=lambda group: rates[level, group])
+    outcome = fit.roles.attributes[outcome_axis(axes)]
+    names = [_levels(fit, axes, sums[0].shape[1:], one) for one in (lowest, highest)]
+    value = float(ratios[clearest])
+    ends = widened((low[clearest], high[clearest]), value)
+    return Gap(
+        columns=tuple(fit.roles.attributes[axis].name for axis in axes),
+        lowest=names[0],
+        highest=names[1],
+        outcome=(outcome.name, outcome.labels[level]),
+        ratio=value,
+        interval=ends,
+    )
+
+
+@lru_cache(64)  # many fits of the same rows have the same
+def _ratio_ends(
+    weights: bytes,
+    squares: bytes,
+    rows: bytes,
+    outcomes: int,
+    pairs: bytes,
+    confidence: float,
+) -> tuple[Reals, Reals]:
+    """Both ends of the ratios of the rates of pairs of groups."""
+    sums = (
+        np.frombuffer(part).reshape(outcomes, -1) for part in (weights, squares, rows)
+    )
+    compared = np.frombuffer(pairs, dtype=int).reshape(-1, 3)
+    cells = compared[:, :1], compared[:, 1:]
+    counts = WeightSums(*sums).against_others()
+    return ratio_ends([Compared(counts[cells])], confidence)
+
+
+def _pairs_to_compare(sizes: Reals, is_large: Mask, levels: Iterable[int]) -> Codes:
+    """For each outcome, each other group beside the largest one."""
+    order = np.argsort(-sizes, kind="stable").tolist()
+    pairs = []
+    for level in levels:
+        large = [group for group in order if is_large[level, group]]
+        pairs += [(level, other, large[0]) for other in large[1:]]
+    return np.array(pairs, dtype=int).reshape(-1, 3)
+
+
+def _levels(fit: Solved, axes: Grouping, shape: Axes, group: int) -> Names:
+    """The levels of a group, by its number among all of a grouping."""
+    return tuple(
+        fit.roles.attributes[axis].labels[int(level)]
+        for axis, level in zip(axes, np.unravel_index(group, shape), strict=True)
+    )
+
+
 def group_label(fit: Solved, axes: Grouping, group: tuple[int, ...]) -> str:
     """Name a group of a grouping by its levels."""
     return " × ".join(
@@ -242,9 +306,22 @@ def summary_frame(fit: Solved, changes: Changes) -> Any:
     return frames.build(columns)
 
 
+@dataclass(frozen=True, eq=False)
+class _Picture:
+    """What is drawn: a line for each group, with a mark for each kind of number."""
+
+    title: str
+    names: tuple[str, ...]  # of the lines
+    marks: dict[str, Reals]
+    moved: Reals  # how much each line changes: of many, those that do most are drawn
+    interval: str = ""  # what it is called; none: there is none
+    ends: tuple[Reals, Reals] | None = None  # of the intervals
+
+
 def draw_groups(
     fit: Solved,
     changes: Changes,
+    decisions: Decisions | None,
     what: Plotted,
     ax: Any,
 ) -> Any:
@@ -253,9 +330,13 @@ def draw_groups(
     Of many groups, those that change most are drawn.
     """
     check_choice("what", what, Plotted)
-    title, lines = _lines(fit, changes, what)
-    numbers = np.array([_DRAWN[what](change) for change in lines.values()])
-    moved = np.nan_to_num(np.abs(numbers[:, 1] - numbers[:, 0]), nan=np.inf)
+    if what == "rates" and decisions is not None:
+        picture = _picture_of_decisions(fit, changes, decisions)
+    elif what == "rates":
+        picture = _picture_of_rates(fit, changes)
+    else:
+        picture = _picture_of_shares(changes, decisions)
+    moved = np.nan_to_num(picture.moved, nan=np.inf)
     shown = np.sort(np.argsort(-moved, kind="stable")[:MOST_LINES])
     axes = ax
     if ax is None:
@@ -264,11 +345,10 @@ def draw_groups(
 
         size = (7.0, 1.5 + 0.4 * len(shown))
         _, axes = pyplot.subplots(figsize=size, layout="constrained")
-    _draw_numbers(axes, numbers[shown])
-    names = [label for _, label in lines]
-    labels = [visible(cut(names[index], _LONGEST_LABEL)) for index in shown]
+    _draw_numbers(axes, picture, shown)
+    labels = [visible(cut(picture.names[index], _LONGEST_LABEL)) for index in shown]
     axes.set_yticks(np.arange(len(shown)), labels, **_PLAIN)
-    title = visible(cut(title, _LONGEST_TITLE))
+    title = visible(cut(picture.title, _LONGEST_TITLE))
     more = len(moved) - len(shown)
     if more:
         title += f" ({more} groups with smaller changes are not shown)"
@@ -276,13 +356,24 @@ def draw_groups(
     return axes
 
 
-def _lines(
-    fit: Solved, changes: Changes, what: Plotted
-) -> tuple[str, dict[tuple[str, str], GroupChange]]:
-    """The title, and a line for each group, by its columns and its label."""
-    if what == "shares":
-        groups = {(change.column, change.group): change for change in changes}
-        return "Share of each group", groups
+def _picture_of_shares(changes: Changes, decisions: Decisions | None) -> _Picture:
+    """How large each group is, before and in the fair table."""
+    groups = {(change.column, change.group): change for change in changes}
+    before = np.array([change.share_before for change in groups.values()])
+    after = np.array([change.share_after for change in groups.values()])
+    title = "Share of each group"
+    if decisions is not None:
+        title += f" in the table that {decisions.student} learns from"
+    return _Picture(
+        title=title,
+        names=tuple(group for _, group in groups),
+        marks={"before": before, "after": after},
+        moved=np.abs(after - before),
+    )
+
+
+def _picture_of_rates(fit: Solved, changes: Changes) -> _Picture:
+    """How often each group has the outcome, before and in the fair table."""
     # Who is not compared has no interval, and is not drawn.
     compared = [
         change
@@ -291,28 +382,71 @@ def _lines(
         or np.isnan(change.rate_before)
         or change.rate_before_low >= 0
     ]
-    abouts = {change.about for change in compared}
-    if len(abouts) == 1:
-        lines = {(change.column, change.group): change for change in compared}
-        return f"How often each group has {abouts.pop()}", lines
-    lines = {
-        (change.column, f"{change.group}: {change.outcome}"): change
-        for change in compared
-    }
-    return (
-        f"How often each group has each of {', '.join(fit.roles.outcome_names)}",
-        lines,
+    numbers = np.array([_RATES(change) for change in compared]).reshape(-1, 4)
+    before, after, low, high = numbers.T
+    return _Picture(
+        title=f"How often each group has {_outcomes(fit, compared)}",
+        names=_names_of(compared),
+        marks={"before": before, "after": after},
+        moved=np.abs(after - before),
+        interval="95 % interval before",
+        ends=(low, high),
     )
 
 
-def _draw_numbers(axes: Any, numbers: Reals) -> None:
+def _picture_of_decisions(
+    fit: Solved, changes: Changes, decisions: Decisions
+) -> _Picture:
+    """How often a model is expected to decide for each group.
+
+    What it is taught is no decision, and is not drawn.
+    """
+    by_name = {(change.name, change.about): change for change in changes}
+    decided = [by_name[one.group, one.outcome] for one in decisions.shares]
+    share, low, high, taught = np.array(
+        [(one.share, one.low, one.high, one.taught) for one in decisions.shares]
+    ).T
+    outcome = _outcomes(fit, decided)
+    title = f"How often {decisions.student} is expected to decide for {outcome}"
+    if decisions.parity == "opportunity":
+        title += ", among people whose outcome is good"
+    return _Picture(
+        title=title,
+        names=_names_of(decided),
+        marks={"expected decisions": share},
+        moved=np.abs(share - taught),
+        interval="95 % interval",
+        ends=(low, high),
+    )
+
+
+def _outcomes(fit: Solved, changes: Changes) -> str:
+    """The outcome that they are about, or each of several."""
+    abouts = {change.about for change in changes}
+    if len(abouts) == 1:
+        return abouts.pop()
+    return f"each of {', '.join(fit.roles.outcome_names)}"
+
+
+def _names_of(changes: Changes) -> tuple[str, ...]:
+    """The group of each line, with the outcome if there are several."""
+    if len({change.about for change in changes}) == 1:
+        return tuple(change.group for change in changes)
+    return tuple(f"{change.group}: {change.outcome}" for change in changes)
+
+
+def _draw_numbers(axes: Any, picture: _Picture, shown: Indices) -> None:
     """Draw a line below the other, with the look of the report."""
-    heights = np.arange(len(numbers))
-    before, after, *interval = numbers.T
-    axes.plot(before, heights, "o", color=_BEFORE, label="before")
-    axes.plot(after, heights, "D", color=_AFTER, label="after")
-    if interval:
-        axes.hlines(heights, *interval, color=_BEFORE, label="95 % interval before")
+    heights = np.arange(len(shown))
+    for name, values in picture.marks.items():
+        marker, colour = _MARKS.get(name, ("D", _AFTER))
+        axes.plot(values[shown], heights, marker, color=colour, label=name)
+    if picture.ends is not None:
+        low, high = picture.ends
+        colour = _MARKS["before"][1] if "before" in picture.marks else _AFTER
+        axes.hlines(
+            heights, low[shown], high[shown], color=colour, label=picture.interval
+        )
     axes.set(ylim=(len(heights) - 0.4, -0.6), xlim=(0, None))
     axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g} %")
     axes.spines[["top", "right", "left"]].set_visible(False)

@@ -9,23 +9,21 @@ import numpy as np
 
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import Frame
-from fairmaxent.data.likely import TOLD_BY, Chances, Likely, Reliability
+from fairmaxent.data.likely import Chances, Likely
 from fairmaxent.data.reading import Reading
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import (
     Reals,
     Spread,
     Summed,
+    Table,
     highest,
     ratio,
     tally,
 )
-from fairmaxent.data.table import Table as DistinctRows
-from fairmaxent.document import Block, Paragraph, Table
-from fairmaxent.document.words import three_digits
 from fairmaxent.errors import InfeasibleError, Option, SolverError
+from fairmaxent.facts.groups import NEARLY, LikelyFacts, LikelyRate
 from fairmaxent.fairness.likely import (
-    REFUTED,
     Membership,
     bounds,
     contradiction,
@@ -43,7 +41,6 @@ from fairmaxent.fairness.rates import (
     rates_of_many,
 )
 
-_ENOUGH = 0.95  # of the rate that is wanted, which more people would lead to
 _HALVINGS = 12  # of the way to a table that limited weights cannot reach
 _BELOW = 1 - 1e-9  # of a limit: a factor that is less is free
 
@@ -221,7 +218,7 @@ class Weighed:
         each = ratio(counts, tally(rows, self.weights, len(counts)))
         return self.split.table_of(self.split.people.summed(self.weights * each[rows]))
 
-    def on(self, rows: DistinctRows) -> DistinctRows:
+    def on(self, rows: Table) -> Table:
         """The distinct rows of the data, counting by the weights of their people."""
         mass = tally(self.split.chances.row, self.weights, len(rows.codes))
         return rows.counting(mass)
@@ -276,42 +273,6 @@ class Weighed:
 # ---------------------------------------------------------------- what is promised
 
 
-@dataclass(frozen=True)
-class LikelyRate:
-    """A statistical rate by groups that are probabilities, before or after."""
-
-    grouping: str
-    names: float | None  # if names tell the group
-    columns: float | None  # if columns do
-    bounds: tuple[float, float]  # whatever is true
-    # of the true groups, by what is assumed: the mean, and 95 % of what it may be
-    expected: float
-    interval: tuple[float, float]
-
-
-@dataclass(frozen=True)
-class LikelyFacts:
-    """What is known of groups that are probabilities."""
-
-    name: str
-    told_by: str
-    is_told: bool  # probabilities differ between people
-    contradiction: float | None  # p-value of "names"; None: it cannot be tested
-    before: tuple[LikelyRate, ...]
-    after: tuple[LikelyRate, ...]  # none: nothing was made fair
-    needed: int | None  # people, for rates that are nearly as wanted; None: enough
-    reliability: Reliability | None = None  # None: no group is known
-
-    @property
-    def people(self) -> str:
-        """Whose rates are expected: the certificate's are those of its own table."""
-        return "these people" if self.after else "people like these"
-
-    def is_about(self, grouping: str) -> bool:
-        """Whether a grouping is by these groups."""
-        return grouping in {rate.grouping for rate in self.before}
-
-
 def likely_facts(weighed: Weighed, measure: Measure, wanted: Rates) -> LikelyFacts:
     """What is to be said about a fit; ``measure`` says what is compared.
 
@@ -329,9 +290,9 @@ def likely_facts(weighed: Weighed, measure: Measure, wanted: Rates) -> LikelyFac
         short = max(short, 1 - rate.expected / max(least, rate.expected))
     needed = None
     is_told = bool(np.ptp(split.chances.shares, axis=0).any())
-    if is_told and short > 1 - _ENOUGH:
+    if is_told and short > 1 - NEARLY:
         # it falls with √n
-        needed = math.ceil((short / (1 - _ENOUGH)) ** 2 * split.chances.rows.sum())
+        needed = math.ceil((short / (1 - NEARLY)) ** 2 * split.chances.rows.sum())
     return LikelyFacts(
         name=split.likely.name,
         told_by=split.likely.told_by,
@@ -400,99 +361,3 @@ def _limits(
     )
     lowest, highest = ratio_bounds(low, high)
     return float(np.nanmin(lowest)), float(np.nanmin(highest))
-
-
-def likely_headlines(facts: LikelyFacts | None) -> Iterator[str]:
-    """How fair the groups are by what is assumed, unless the data contradict it."""
-    if facts is None:
-        return
-    verdict = _verdict(facts)
-    for rate in facts.before:
-        yield (
-            f"The statistical rate of {rate.grouping} is about {rate.expected:.2f}"
-            f"{_between(rate.interval)} for {facts.people} if what is assumed of"
-            f" {facts.name} is true;"
-            f" {verdict[0].lower()}{verdict[1:]}"
-        )
-
-
-def likely_blocks(facts: LikelyFacts | None) -> Iterator[Block]:
-    """What is known of groups that are probabilities, and what is expected of them."""
-    if facts is None:
-        return
-    yield Paragraph(
-        f"Nobody's {facts.name} is known for certain. Assumed:"
-        f" {TOLD_BY[facts.told_by]}. {_verdict(facts)}"
-    )
-    if facts.reliability is not None:
-        yield from _reliability_blocks(facts.reliability)
-    for rates in zip(*filter(None, (facts.before, facts.after)), strict=True):
-        rows = [
-            (
-                f"if {told_by} tell the group",
-                *(three_digits(getattr(one, told_by)) for one in rates),
-            )
-            for told_by in TOLD_BY
-        ]
-        expected = [f"{one.expected:.3f}{_between(one.interval)}" for one in rates]
-        limits = [_between(one.bounds).strip(" ()") for one in rates]
-        rows += [
-            (f"expected by the true groups of {facts.people}", *expected),
-            ("whatever is assumed", *limits),
-        ]
-        heads = (f"statistical rate of {rates[0].grouping}", "before", "after")
-        yield Table("Rates by the true groups", heads[: 1 + len(rates)], tuple(rows))
-    if facts.needed is not None:
-        yield Paragraph(
-            f"About {facts.needed:,} people like these would be needed for an expected"
-            f" rate that is nearly ({_ENOUGH:g} times) what was asked for."
-        )
-
-
-def _reliability_blocks(found: Reliability) -> Iterator[Block]:
-    """Whether the probabilities agree with the groups that are known."""
-    yield Paragraph(
-        f"The group of {sum(found.observed):,} people is known. That it is as far from"
-        f" the probabilities by chance has p = {found.chance:.2g}."
-    )
-    rows = [
-        (group, f"{expected:,.0f}", f"{observed:,}")
-        for group, expected, observed in zip(
-            found.groups, found.expected, found.observed, strict=True
-        )
-    ]
-    yield Table(
-        "Groups that are known",
-        ("people of", "by the probabilities", "in truth"),
-        tuple(rows),
-    )
-
-
-def _verdict(facts: LikelyFacts) -> str:
-    """Whether the data contradict what is assumed."""
-    if not facts.is_told:
-        return (
-            "But the probabilities are the same for everybody, so they tell nothing"
-            f" about anybody's {facts.name}, and no rate by it can be learned."
-        )
-    if facts.reliability is not None and facts.reliability.chance < REFUTED:
-        return (
-            "But the groups that are known contradict the probabilities: look whether"
-            " columns are swapped, or correct them (recalibrated)."
-        )
-    if facts.told_by == "columns":
-        return "Nothing in the data can contradict that."
-    if facts.contradiction is None:
-        return "There is too little in the data to contradict that."
-    if facts.contradiction >= REFUTED:
-        return f"The data do not contradict that (p = {facts.contradiction:.2g})."
-    return (
-        f"The data contradict that (p = {facts.contradiction:.2g}): rates by the true"
-        " groups may be others: compare within the strata of a column that says it (an"
-        " income band, a region), or if the probabilities were predicted from columns,"
-        " say so."
-    )
-
-
-def _between(ends: tuple[float, float]) -> str:
-    return f" ({ends[0]:.3f} to {ends[1]:.3f})"

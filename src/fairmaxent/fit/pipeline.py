@@ -22,13 +22,15 @@ from fairmaxent.errors import (
     Option,
     did_you_mean,
 )
+from fairmaxent.facts.fitted import UnderivedFacts
+from fairmaxent.facts.groups import LikelyFacts
 from fairmaxent.fairness.compare import Compare
 from fairmaxent.fairness.fair_table import FairTable, reweigh
 from fairmaxent.fit.certificate import certify
 from fairmaxent.fit.certified import Certified
 from fairmaxent.fit.estimate import Tryout, estimate_model, represented
-from fairmaxent.fit.facts import UnderivedFacts, wanted_rates
-from fairmaxent.fit.likely import LikelyFacts, likely_facts
+from fairmaxent.fit.facts import wanted_rates
+from fairmaxent.fit.likely import likely_facts
 from fairmaxent.fit.option_values import EstimateOption
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.relabel import Labelling, check_in_memory, relabelled

@@ -38,10 +38,10 @@ from fairmaxent.data.table import (
 from fairmaxent.distribution import Distribution
 from fairmaxent.engines.rows import read_pieces
 from fairmaxent.errors import DependencyError, Option, StorageError, shown
+from fairmaxent.facts.fitted import UnderivedFacts
 from fairmaxent.fairness.fair_table import reweigh
 from fairmaxent.files.write import Staging, remove
 from fairmaxent.fit.certificate import Certificate, certify
-from fairmaxent.fit.facts import UnderivedFacts
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.records import (
     MOST_BYTES,
@@ -77,7 +77,7 @@ _RELATIVE = 1e-6
 _ABSOLUTE = 1e-9
 _LARGEST_RESIDUAL = 1e-6  # solvers stop far below
 # of a certificate: they follow from the rest, and are no plain values
-_MADE_AGAIN = ("measure", "table", "set_apart")
+_MADE_AGAIN = ("measure", "table", "set_apart", "targets")
 _COUNTS = ("folds", "rounds", "trainings", "people", "measured_on")
 
 

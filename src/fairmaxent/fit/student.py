@@ -16,7 +16,6 @@ from fairmaxent.data import frames
 from fairmaxent.data.reading import Reading
 from fairmaxent.data.table import (
     Mask,
-    Names,
     Reals,
     Table,
     effective_rows,
@@ -24,6 +23,7 @@ from fairmaxent.data.table import (
     tally,
 )
 from fairmaxent.errors import InputError, Option
+from fairmaxent.facts.models import DecidedRate, DecidedShare, Decisions
 from fairmaxent.fairness.rates import Grouping, outcome_rates
 from fairmaxent.fit.problem import HALF_A_ROW, Problem
 from fairmaxent.fit.request import Request
@@ -36,61 +36,12 @@ from fairmaxent.relabelling.labellers import (
     Trained,
 )
 from fairmaxent.relabelling.people import Inputs, Lesson, weight_of_rows
-from fairmaxent.relabelling.rule import Way
 from fairmaxent.relabelling.task import FEW, Rows, Task
 
 _ENDS = 0.025, 0.975  # of the intervals
 _DRAWS = 4000
 # people of a group, decided for as often as others, below which nothing is promised
 _DECIDED = 10.0
-
-
-@dataclass(frozen=True)
-class DecidedShare:
-    """The share of a group that was decided for, with a 95 % interval."""
-
-    grouping: str
-    group: str
-    outcome: str
-    share: float
-    low: float
-    high: float
-    # the share that has the good outcome in the table that it learned from
-    taught: float
-
-
-@dataclass(frozen=True)
-class DecidedRate:
-    """The rate of decisions about other people that is expected, with a 95 % interval.
-
-    None: there is nothing to compare.
-    """
-
-    grouping: str
-    wanted: float | None
-    rate: float | None
-    low: float | None
-    high: float | None
-    vacuous: bool  # the same was decided for everybody, so the rate says nothing
-
-
-@dataclass(frozen=True)
-class Decisions:
-    """What a student decides about people it has not learned from: `closed_loop`."""
-
-    student: str
-    hide_protected: bool
-    # "decisions": about everybody; "opportunity": about those whose outcome is good
-    parity: str
-    threshold: float
-    decided: float  # share of those people whom it decides for
-    before: float  # the same of students of the data as they are
-    trainings: int  # of the student on everybody, in all
-    way: Way
-    rates: tuple[DecidedRate, ...]
-    shares: tuple[DecidedShare, ...]
-    unsure: Names  # groups of too few people to promise anything
-    offsets: tuple[float, ...]  # λ of each group
 
 
 @dataclass(frozen=True, eq=False)

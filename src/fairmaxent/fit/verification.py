@@ -10,6 +10,7 @@ import numpy as np
 from fairmaxent.data import frames
 from fairmaxent.data.levels import Notes
 from fairmaxent.data.shareable import shareable
+from fairmaxent.document.text import to_text
 from fairmaxent.engines.lazy_frame import check_column, collect, open_lazy
 from fairmaxent.errors import InputError, LevelError
 from fairmaxent.files.content import file_sha256
@@ -18,6 +19,8 @@ from fairmaxent.fit.certified import Certified
 from fairmaxent.fit.records import MOST_BYTES
 from fairmaxent.fit.storage import VERSION, load
 from fairmaxent.plain_text import visible
+from fairmaxent.telling.case import Case, Weight
+from fairmaxent.telling.entries import told
 
 # what a file alone cannot show; see `verify`
 _UNVERIFIED = (
@@ -43,14 +46,10 @@ class Verification:
     holds: str  # which rows of people
     unverified: Notes  # what the file alone cannot show
     certificate: Certificate
+    case: Case  # all that there is to say
 
     def __str__(self) -> str:
-        certificate = self.certificate
-        rates = [
-            f"{certificate.measure.rate_name(kind, name)}:"
-            f" {certificate.achieved[kind][name]:.4f}"
-            for kind, name in certificate.rates_shown
-        ]
+        said = to_text(told(self.case, least=Weight.WARNING))
         lines = [
             f"{self.path}: verified",
             f"SHA-256 of the file: {self.sha256}",
@@ -59,7 +58,7 @@ class Verification:
                 "certificate: made again from the stored rows and distribution; every"
                 " number agrees"
             ),
-            *rates,
+            *said.splitlines(),
             *(f"not verified: {what}" for what in self.unverified),
             f"it holds {self.holds}",
         ]
@@ -74,7 +73,8 @@ def verify(path: str | PathLike[str], *, max_bytes: int = MOST_BYTES) -> Verific
     it. A file that passes is consistent; who made it, and from which table, it cannot
     prove: compare its SHA-256 with one that you trust.
     """
-    fit, certificate = load(path, max_bytes=max_bytes)
+    solved, certificate = load(path, max_bytes=max_bytes)
+    fit = Certified(**vars(solved), certificate=certificate)
     binned = [column for column in fit.domain.attributes if not column.is_value_coded]
     stated = (
         certificate.estimate,
@@ -97,6 +97,7 @@ def verify(path: str | PathLike[str], *, max_bytes: int = MOST_BYTES) -> Verific
             if part is not None
         ),
         certificate=certificate,
+        case=fit.case(rest="; print(verified.certificate) shows them"),
     )
 
 

@@ -7,22 +7,26 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import repeat
-from typing import Any
 
 import numpy as np
 
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.table import FEWEST_ROWS, Codes, Reals
 from fairmaxent.document import Block, Table
-from fairmaxent.document.words import capital, counted, percent
+from fairmaxent.document.words import capital, percent
 from fairmaxent.engines.rows import mass_on
 from fairmaxent.errors import FairMaxEntError
-from fairmaxent.fit import statements
 from fairmaxent.fit.certified import Certified
 from fairmaxent.fit.groups import changes_by_column
 from fairmaxent.fit.solved import missing_rows
 from fairmaxent.options.refusals import refuse
+from fairmaxent.telling.case import Case, texts_of
+from fairmaxent.telling.costs import MOST_WARNED, outcome_lines
+from fairmaxent.telling.entries import KEYS
+from fairmaxent.telling.rates import rate_lines, rates_table
+from fairmaxent.telling.sharing import copies_of, noise_of_counts
 
 _DRAWS = 200  # of noise
 _ENDS = (0.025, 0.975)
@@ -35,7 +39,8 @@ _MEANING = (
     " up to whole rows, so that their rates are lower or higher: those of a result file"
     " are stated beside its digest. The 95 % interval says how far chance may have"
     " moved the share in a group of so many people; groups whose rows tell less than"
-    f" {FEWEST_ROWS} rows that count alike are warned of as gaps or limitations."
+    f" {FEWEST_ROWS} rows that count alike stand among the gaps or limitations: the"
+    f" first {MOST_WARNED} by name, the others by their number."
 )
 _NOISY = (
     "The fit is private: numbers of the data are noisy. The noise (95 %) stands behind"
@@ -85,14 +90,6 @@ def _table(fit: Certified) -> Facts:
         f"The data that the fit was made from have {fit.certificate.rows:,}{noise} rows"
         f" and {len(fit.columns)} columns: {', '.join(fit.columns)}."
     )
-
-
-def _asked(fit: Certified) -> Facts:
-    request: Any = fit.request
-    for rate in fit.certificate.rate_lines:
-        if rate.wanted is not None:
-            yield f"Asked of the table: {rate.label} at least {rate.wanted:g}."
-    yield from request.words()
 
 
 def _prepared(fit: Certified) -> Facts:
@@ -161,14 +158,13 @@ def _rates(fit: Certified) -> Facts:
         # of half of the cells, and of all of them in what their sum is divided by
         noise = _noise(fit, 1.5 * fit.problem.cells().size, fit.certificate.rows)
         yield f"The noise of each outcome's share before is at most{noise}."
+    case = Case(facts=fit.certificate)
     lines = [
-        replace(line, label=f"{line.label}{noise}", slack=None)
-        for line, noise in zip(
-            fit.certificate.rate_lines, _noise_of_rates(fit), strict=False
-        )
+        replace(line, label=f"{line.label}{noise}", state="")
+        for line, noise in zip(rate_lines(case), _noise_of_rates(fit), strict=False)
     ]
     heads = ("asked of the table", "in the data", "in the distribution")
-    yield statements.rates_table(lines, heads)
+    yield rates_table(lines, heads)
 
 
 def _noise_of_rates(fit: Certified) -> Iterator[str]:
@@ -188,7 +184,7 @@ def _noise_of_rates(fit: Certified) -> Iterator[str]:
 
 def _groups(fit: Certified) -> Facts:
     """The people of each group, and their outcomes, before and after."""
-    yield from statements.outcome_lines(fit.certificate.outcome_shares)
+    yield from outcome_lines(fit.certificate.outcome_shares)
     changes = changes_by_column(fit)
     groups = {(change.column, change.group) for change in changes}
     sizes = Counter(column for column, _ in groups)
@@ -222,11 +218,11 @@ def _decisions(fit: Certified) -> Facts:
     estimate = fit.certificate.estimate
     if decisions is None and estimate is None:
         yield "No decisions of a classifier were measured."
-    yield from statements.beyond_lines(decisions)
+    yield from _told("made_for", fit)
     if decisions is not None:
         yield _EXPECTED
-    yield from statements.decision_blocks(decisions)
-    yield from statements.estimate_blocks(estimate)
+    yield from _told("decisions", fit)
+    yield from _told("estimate", fit)
 
 
 def _delivered(fit: Certified) -> Facts:
@@ -248,7 +244,7 @@ def _delivered(fit: Certified) -> Facts:
     yield (
         f"New rows: drawn from the fitted distribution, {certificate.rows:,} unless"
         f" another number is asked for. {percent(certificate.copied_share)} of them are"
-        f" by design copies of {statements.copies_of(certificate.redrawn)[0]};"
+        f" by design copies of {copies_of(certificate.redrawn)[0]};"
         f" {by_chance}."
     )
     impossible = "Weights and rows to add: not possible for this fit."
@@ -270,7 +266,7 @@ def _delivered(fit: Certified) -> Facts:
 def _warnings(fit: Certified) -> Facts:
     ledger = fit.certificate.privacy
     if ledger is not None:
-        yield f"{statements.noise_of_counts(ledger)}, also in what follows."
+        yield f"{noise_of_counts(ledger)}, also in what follows."
     yield from map(
         capital,
         fit.certificate.warnings
@@ -287,27 +283,26 @@ def _privacy(fit: Certified) -> Facts:
     if ledger is None:
         yield "No guarantee of privacy is given."
         return
-    privacy = ledger.privacy
-    yield from statements.privacy_lines(ledger)
-    factor = math.exp(min(privacy.epsilon, 700))  # beyond, floats end
-    yield (
-        f"'Almost as likely' means: at most e^ε = {factor:.3g} times more or less"
-        " likely, except with probability δ"
-    )
-    yield (
-        f"It holds for people with at most {counted(privacy.rows_per_person, 'row')} in"
-        " the table; nothing checks how many they have."
-    )
-    yield f"It takes to be public: {'; '.join(ledger.public)}."
+    yield from _told("promise", fit)
+    yield from _told("meaning", fit)
     yield (
         "Noise has no seed. The seed that rows are drawn with is no secret. The digest"
         " of the table is not stated: it would give away what the fit hides."
     )
 
 
+def _told(key: str, fit: Certified) -> Facts:
+    """What the entry of this key says: sentences and tables."""
+    for block in KEYS[key].of(fit.case()):
+        if isinstance(block, Table):
+            yield block
+        else:
+            yield from texts_of([block])
+
+
 FACTS: dict[str, Callable[[Certified], Facts]] = {
+    **{key: partial(_told, key) for key in KEYS},
     "table": _table,
-    "asked": _asked,
     "prepared": _prepared,
     "missing": _missing,
     "rates": _rates,

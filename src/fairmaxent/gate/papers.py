@@ -39,12 +39,12 @@ from fairmaxent.files.formats import read_table
 from fairmaxent.files.reading import Name
 from fairmaxent.files.write import time_of_writing
 from fairmaxent.fit.certified import Certified
-from fairmaxent.fit.statements import rate_text
 from fairmaxent.fit.verification import checked_data
 from fairmaxent.gate.audit import Audit, AuditRequest, people, ratios, unknown
 from fairmaxent.gate.facts import FACTS, Facts
 from fairmaxent.options import with_options_of
 from fairmaxent.plain_text import json_text, visible
+from fairmaxent.telling.rates import rate_text
 
 _TYPES = {nw.Boolean: "Boolean", nw.Date: "Date", nw.Datetime: "DateTime"}
 ALL_FACTS: dict[str, Callable[[Any], Facts]] = {

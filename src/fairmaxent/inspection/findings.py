@@ -12,7 +12,7 @@ from fairmaxent.document import Block, Blocks, Note, Paragraph, Section, Table
 from fairmaxent.document.text import sections_text, table_lines
 from fairmaxent.document.words import counted, percent
 from fairmaxent.errors import Option, Spell, cut, spelled
-from fairmaxent.fit.likely import LikelyFacts, likely_blocks, likely_headlines
+from fairmaxent.facts.groups import LikelyFacts
 from fairmaxent.inspection.hints import NOTABLE, Hint, Proxy
 from fairmaxent.inspection.proposals import Proposal, Role
 from fairmaxent.inspection.verdict import Verdict
@@ -20,6 +20,7 @@ from fairmaxent.metrics.rates import GroupRate, Rate, group_text
 from fairmaxent.metrics.rows import Label
 from fairmaxent.plain_text import Values, plain_json
 from fairmaxent.privacy.model import Worth
+from fairmaxent.telling.likely import likely_blocks, likely_headlines
 
 # Equal group sizes are proposed if nobody is set apart, and if rows then count at most
 # that many times.

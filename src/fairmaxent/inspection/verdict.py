@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from fairmaxent.data.levels import value_text
-from fairmaxent.data.table import Codes, NameList, Names, Reals
-from fairmaxent.errors import cut, shown
+from fairmaxent.data.table import Codes, Names, Reals
+from fairmaxent.errors import cut
+from fairmaxent.facts.groups import Gap
 from fairmaxent.fairness.rates import smallest_over_largest
 from fairmaxent.inspection.hints import listed
 from fairmaxent.metrics.group_rates import GroupedTable
@@ -16,10 +17,10 @@ from fairmaxent.metrics.intervals import Interval, deviate_of, ratio_ends, widen
 from fairmaxent.metrics.rates import GroupRate, Pair, Rate
 from fairmaxent.metrics.rows import Label
 from fairmaxent.plain_text import visible
+from fairmaxent.telling.rates import gap_sentence, named
 
 # Rates of two groups, or None; the ends of their ratio.
 Measured = tuple[Reals | None, Any]
-_CLEAR = 0.8  # an interval that reaches lower leaves room for a gap that matters
 
 
 @dataclass(frozen=True)
@@ -62,23 +63,18 @@ class Verdict:
         if self.gap is None or self.gap.interval is None:
             return ""
         pair = self.gap.worst
-        least = _named(pair.columns, pair.lowest)
-        most = _named(pair.columns, pair.highest)
-        outcome = _named([self.outcome], [pair.outcome])
-        ratio, low, high = map(_digits, (self.gap.value, *self.gap.interval))
-        if self.most < 1:
-            chance = "is unlikely to be chance"
-        elif self.gap.interval[0] < _CLEAR:
-            chance = "may well be chance: the table is too small to tell"
-        else:
-            chance = "may well be chance: the table shows no clear gap"
+        gap = Gap(
+            columns=pair.columns,
+            lowest=tuple(map(value_text, pair.lowest)),
+            highest=tuple(map(value_text, pair.highest)),
+            outcome=(self.outcome, value_text(pair.outcome)),
+            ratio=self.gap.value,
+            interval=self.gap.interval,
+        )
         people = "People"
         if self.within:
             people = f"Compared within {' × '.join(map(cut, self.within))}, people"
-        return (
-            f"{people} with {least} have {outcome} {ratio} times as often as people"
-            f" with {most} (between {low} and {high}). That {chance}."
-        )
+        return gap_sentence(gap, people)
 
     @property
     def details(self) -> str:
@@ -107,7 +103,7 @@ class Verdict:
         if self.set_apart:
             few = [
                 f"{group.count:,} {'person' if group.count == 1 else 'people'} with"
-                f" {_named(group.columns, group.group)}"
+                f" {named(group.columns, tuple(map(value_text, group.group)))}"
                 for group in self.set_apart
             ]
             told.append(
@@ -247,18 +243,3 @@ def pooled_ratio(
         return sums, (0.0, variance / highest**2)
     reach = np.exp(np.sqrt(variance / (lowest * highest)))
     return sums, (lowest / highest / reach, lowest / highest * reach)
-
-
-def _named(columns: NameList, levels: Sequence[object]) -> str:
-    """Levels with the columns that they are of: sex 'Female' and age '[17, 31)'."""
-    return " and ".join(
-        f"{cut(name)} {shown(value_text(level))}"
-        for name, level in zip(columns, levels, strict=True)
-    )
-
-
-def _digits(ratio: float) -> str:
-    """Two digits, or more in order not to look like 0 or 1."""
-    if ratio in (0, 1) or 0.005 <= ratio < 0.995 or ratio >= 1.005:
-        return f"{ratio:.2f}"
-    return f"{ratio:.4f}"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -28,6 +28,8 @@ from fairmaxent.engines.lazy_frame import (
 from fairmaxent.engines.rows import among, mass_on
 from fairmaxent.errors import InputError, check_choice
 from fairmaxent.evaluation.pooled import pool
+from fairmaxent.facts.costs import GroupCost
+from fairmaxent.facts.output import Copies, DeliveredCosts, Mode, Output
 from fairmaxent.fairness.rates import (
     Rates,
     group_shares,
@@ -35,11 +37,9 @@ from fairmaxent.fairness.rates import (
     worst_ratio,
 )
 from fairmaxent.fit.certified import Certified
-from fairmaxent.fit.costs import GroupCost
-from fairmaxent.fit.facts import OutcomeShare, outcome_shares
+from fairmaxent.fit.facts import outcome_shares
 from fairmaxent.relabelling.people import root_shape
 
-Mode = Literal["rows", "weights", "top-up"]
 MostCopies = tuple[Reals, Reals]  # of one person, by cell and by group
 _SEED = 0  # for a fit that has none, so that a report can be repeated
 
@@ -227,6 +227,19 @@ def delivered_rates(fit: Certified, table: Reals) -> Rates:
     return rates
 
 
+def output_of(fit: Certified, delivered: Delivered, costs: DeliveredCosts) -> Output:
+    """What was delivered, counted."""
+    return Output(
+        mode=delivered.mode,
+        rows=delivered.rows,
+        costs=costs,
+        rates=delivered_rates(fit, delivered.table),
+        absent=tuple(absences(fit, delivered.table)),
+        iid=delivered.iid,
+        is_relabelled=fit.soft is not None,
+    )
+
+
 def absences(fit: Certified, table: Reals) -> Iterator[str]:
     """Name the groups and favourable outcomes of the fit that no delivered row has."""
     measure = fit.certificate.measure
@@ -250,21 +263,6 @@ def absences(fit: Certified, table: Reals) -> Iterator[str]:
 
 
 # ---------------------------------------------------------------- copies of real rows
-
-
-@dataclass(frozen=True)
-class Copies:
-    """Shares of the drawn rows that repeat a real row; None: not known without data."""
-
-    rows: int  # that were looked at
-    same_levels: float  # the same levels (bins, say) as a real row in every column
-    # the same, exactly: p* of all combinations of levels in the data
-    expected_same_levels: float
-    same_values: float | None  # the same raw values as a real row in every column
-    # the same raw values as a real row that occurs once
-    same_values_as_one: float | None
-    # real rows with the same raw values as another; None also where an engine has them
-    twins_in_data: float | None
 
 
 def copies(fit: Certified, delivered: Delivered, data: Any) -> Copies | None:
@@ -357,26 +355,6 @@ def _lazy_copies(fit: Certified, data: Lazy, sample: Any) -> Reals:
 
 
 # ---------------------------------------------------------------- costs
-
-
-@dataclass(frozen=True)
-class DeliveredCosts:
-    """What was delivered costs; old rows that stay count as one copy more."""
-
-    outcomes: tuple[OutcomeShare, ...]  # those that are compared
-    groups: tuple[GroupCost, ...]  # none: not known for this fit
-    worst_cell: GroupCost | None
-    # share of combinations of outcome and groups that nobody in the data has
-    filled: float
-    # how often a real row's values come, shared by the rows that have them; otherwise
-    # expected
-    counted: bool
-
-    def about_one(self, mode: Mode) -> str:
-        """What is known of one person in a group: the head of a column."""
-        if mode == "weights":
-            return "largest weight"
-        return "most copies" if self.counted else "expected copies"
 
 
 def costs_of(fit: Certified, delivered: Delivered | None, data: Any) -> DeliveredCosts:

@@ -4,7 +4,7 @@ It must fit on one sheet of paper, so each answer shows a few lines; the appendi
 the rest.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 
@@ -13,7 +13,6 @@ import numpy as np
 from fairmaxent.data.levels import Notes
 from fairmaxent.document import (
     Block,
-    Blocks,
     Document,
     Listing,
     Note,
@@ -25,46 +24,40 @@ from fairmaxent.document.words import (
     capital,
     first,
     more,
-    percent,
     rounded,
     short_name,
     shortened,
 )
 from fairmaxent.errors import cut
 from fairmaxent.fit.groups import Changes
-from fairmaxent.fit.likely import likely_blocks
-from fairmaxent.fit.statements import (
-    FEWEST_KINDS,
-    cost_blocks,
-    decision_blocks,
-    estimate_blocks,
-    filled_lines,
-    mean_blocks,
-    noise_of_counts,
-    not_estimated,
-    outcome_lines,
-    rate_text,
-    small_group_lines,
-)
-from fairmaxent.report.rates import Reached
 from fairmaxent.report.report import Report
 from fairmaxent.report.shares import by_outcome, outcome_table, units_of, with_room
+from fairmaxent.telling.case import Topic, Weight
+from fairmaxent.telling.entries import told
+from fairmaxent.telling.sharing import noise_of_counts
 
-EFFECTIVE = (
-    "Effective rows: how many equally weighted rows would say as much about a group as"
-    " its real rows do with their fair weights."
-)
 _RANGE = (
     "95% range: where the rate among all such people lies, with 95% confidence, if they"
     " are independent of each other."
 )
 _NOISE = "These rates and counts are noisy, because the fit is private."
 _ELSEWHERE = ": see the appendix."
-# shown of each: lines of an answer, rows of a table, groups, and copies
+# what a busy reader asks, by what is said of it
+_QUESTIONS: dict[Topic, str] = {
+    "warning": "Warning",
+    "likely": "Groups that nobody wrote down",
+    "privacy": "What is promised",
+    "asked": "What was asked and done",
+    "reached": "What was reached",
+    "costs": "What it cost, and whom",
+    "model": "What a model trained on this will do",
+    "copies": "Copies of real people",
+    "not-for": "Do not use this",
+}
+# shown of each: lines of an answer, rows of a table, and groups
 _LINES = 4
 _ROWS = 6
 _DRAWN = 11
-_COPIES = 2
 # characters of the title, a line and a warning
 _TITLE = 100
 _LINE = 220
@@ -75,30 +68,22 @@ _MOST = 2500  # characters in all that fit on a sheet in normal print
 def first_page(report: Report) -> Document:
     """The report without its appendix: warnings, answers, and what identifies it."""
     people, groups = _groups(report)
-    asked = (*_first(report.wishes, "point"), report.summary())
-    answers = [
-        Section("groups", "Before and after", "Groups", groups),
-        _answer("asked", "What was asked and done", [Listing(asked)]),
-        _answer("reached", "What was reached", _reached(report)),
-        _answer("costs", "What it cost, and whom", _costs(report)),
-        _answer("model", "What a model trained on this will do", _model(report)),
-        _answer(
-            "copies", "Copies of real people", [Listing(copy_lines(report)[:_COPIES])]
-        ),
-        _answer("not-for", "Do not use this", [Listing(tuple(_prohibitions(report)))]),
-    ]
-    likely = tuple(likely_blocks(report.certificate.likely))
-    if likely:
-        answers.insert(1, _answer("likely", "Groups that nobody wrote down", likely))
-    if report.alerts:
-        warning = Note("This result rests on very few people:", report.alerts)
-        answers.insert(1, _answer("warning", "Warning", [warning]))
+    case = replace(report.case, rest=_ELSEWHERE, rows=_LINES)
+    answers = [Section("groups", "Before and after", "Groups", groups)]
+    for topic, question in _QUESTIONS.items():
+        blocks = [*told(case, least=Weight.COST, topics=[topic])]
+        if topic == "warning" and report.alerts:
+            blocks = [Note("Read this before you use the result:", report.alerts)]
+        if topic == "asked":
+            blocks = [Listing((*_first(report.wishes, "point"), report.summary()))]
+        if blocks:
+            answers.append(_answer(topic, question, blocks))
     title = f"{report.favourable}, by {', '.join(report.protected)}"
     page = Document(
         kind="Fairness report",
         title=cut(report.filing.title or title, _TITLE),
         filing=report.filing.pairs,
-        summary=people or report.verdict(),
+        summary=people or report.summary(),
         first_page=(*answers, report.source.section(report.versions)),
         appendix=(),
         footer=(
@@ -138,6 +123,8 @@ def _answer(key: str, question: str, blocks: Iterable[Block]) -> Section:
                 shown.append(Note(lead, _first(items, "warning", _ALERT)))
             case Listing((line,)):
                 shown.append(Paragraph(line))
+            case Listing(items):
+                shown.append(Listing(_first(items, "line")))
             case Paragraph(text):
                 shown.append(Paragraph(shortened(capital(text), _ALERT)))
             case _:
@@ -231,168 +218,3 @@ def _in_people(groups: Changes, known_from: str) -> str:
     if parts:
         return f"{capital('; '.join(parts))}."
     return ""
-
-
-def _reached(report: Report) -> Blocks:
-    """The rates asked for, the ones not met first; all rates if none was asked for."""
-    yield Paragraph(report.verdict())
-    asked = [rate for rate in report.rates if rate.wanted is not None]
-    by_need = sorted(asked or report.rates, key=lambda rate: bool(rate.met))
-    yield rates_table(report, by_need)
-    apart = small_group_lines(report.certificate.set_apart)
-    if apart:
-        yield Listing(_first(apart, "group"))
-    yield from mean_blocks(report.certificate.means)
-
-
-def rates_table(
-    report: Report, rates: Sequence[Reached], *, in_detail: bool = False
-) -> Table:
-    """Each rate wanted, before and as it was delivered; in detail, there is more."""
-    heads = ["1 means equal", "Wanted", "Before", report.delivered_name, "State"]
-    if in_detail:
-        heads += ["Achieved", "Worst before"]
-        if report.mode == "rows":
-            heads.append("Independent draws")
-    rows = []
-    states = []
-    for rate in rates:
-        state, words = report.state(rate)
-        cells = (
-            rate.name,
-            rate.wanted_text,
-            rate_text(rate.before),
-            rate_text(rate.delivered),
-            words,
-            rate_text(rate.achieved),
-            rate.worst_before,
-            rate.interval_text,
-        )
-        rows.append(cells[: len(heads)])
-        states.append(state)
-    return Table(
-        "Rates",
-        tuple(heads),
-        tuple(rows),
-        state=4,
-        states=tuple(states),
-    )
-
-
-def _costs(report: Report) -> Blocks:
-    costs = report.costs
-    yield Listing(tuple(_cost_lines(report)))
-    yield from cost_blocks(
-        costs.groups, costs.worst_cell, [costs.about_one(report.mode)], _ELSEWHERE, 3
-    )
-    if costs.groups:
-        yield Paragraph(EFFECTIVE)
-
-
-def _cost_lines(report: Report) -> Iterator[str]:
-    yield from _first([*outcome_lines(report.costs.outcomes)], "outcome")
-    for change in _first(report.changed, "group"):
-        yield f"Outcomes were changed for {change}"
-    yield from filled_lines(report.costs.filled)
-    if not report.costs.groups:
-        yield "What the result costs each group is not known for this fit."
-
-
-def _model(report: Report) -> Blocks:
-    certificate = report.certificate
-    if certificate.estimate is not None:
-        yield from estimate_blocks(certificate.estimate, kinds=FEWEST_KINDS)
-    elif certificate.decisions is not None:
-        yield from decision_blocks(certificate.decisions)
-    elif certificate.likely is not None:
-        yield Paragraph("It was not estimated, because nobody's group is known.")
-    else:
-        how = "use"
-        if report.promise is not None:
-            how = "which spends nothing, write a report from its file with"
-        spell = report.source.front_door.spell
-        yield Paragraph(f"{not_estimated(report.mode, spell, how)}.")
-    if report.advice is not None:
-        yield Paragraph(report.advice)
-
-
-def copy_lines(report: Report) -> Notes:
-    """How many rows are real ones, or why there is nothing to count."""
-    copies = report.copies
-    if report.promise is not None:
-        return (
-            "No row of the data was used to draw the new rows, only noisy counts. A new"
-            " row that equals a real one does so by chance, and that cannot be told"
-            " without the data.",
-        )
-    if copies is None:
-        reason = "none had to be added"
-        if report.mode == "weights":
-            reason = "only weights were added"
-            if report.relabelled:
-                reason = "each appears once per outcome, with a weight"
-        return (f"All rows are real: {reason}. Sharing them means sharing the data.",)
-    new = "added" if report.mode == "top-up" else "new"
-    rows = f"{copies.rows:,} {new} rows"
-    if copies.rows < report.new_rows:
-        rows = f"the first {rows}"
-    shares = {
-        "have exactly the values of a real row in every column": copies.same_values,
-        "have exactly the values of a real row that occurs once, which may point to a"
-        " person": copies.same_values_as_one,
-        "have the same levels as a real row in every column": copies.same_levels,
-    }
-    lines = [
-        f"{percent(share)} of {rows} ({round(share * copies.rows):,}) {what}"
-        for what, share in shares.items()
-        if share is not None
-    ]
-    if copies.same_values is None:
-        lines.insert(
-            0, "Exact copies were not counted, because the data were not given."
-        )
-    lines.append(
-        f"{percent(copies.expected_same_levels)} is the exact expectation of that share"
-    )
-    if copies.twins_in_data is not None:
-        lines.append(
-            f"{percent(copies.twins_in_data)} of the real rows have exactly the values"
-            " of another real row, for comparison"
-        )
-    return tuple(lines)
-
-
-def _prohibitions(report: Report) -> Iterator[str]:
-    """The uses that this result does not bear, the most dangerous first."""
-    if report.promise is not None:
-        yield (
-            "together with another private fit of the same people without adding up"
-            " what both reveal (their ρ)."
-        )
-    else:
-        why = "every row is a real one"
-        if report.copies is not None:
-            why = "rows may be copies of real ones"
-        yield (
-            f"as anonymous data, and do not share it more widely than the data: {why}."
-        )
-    what = "shares and rates were changed"
-    if report.relabelled:
-        what = "outcomes were changed"
-    yield (
-        f"for statistics about the real world, or to judge a person: {what} on purpose."
-    )
-    if report.alerts:
-        yield (
-            "to say anything about the groups in the warning: too much rests on too few"
-            " people."
-        )
-    yield (
-        "as proof that a model trained on it is fair: test the decisions of your own"
-        " model on people it has not seen."
-    )
-    columns = short_name(", ".join(report.protected))
-    yield (
-        f"to claim fairness in general: only the groups of {columns} were compared, and"
-        " only by how often they have the outcome."
-    )

@@ -28,9 +28,9 @@ from fairmaxent.fit.certified import Certified
 from fairmaxent.fit.option_values import RateOption, rates_in
 from fairmaxent.fit.pipeline import fit_frame, refit
 from fairmaxent.fit.request import Request
-from fairmaxent.fit.statements import rate_text
 from fairmaxent.report.delivered import seen_mass
 from fairmaxent.report.source import FrontDoor
+from fairmaxent.telling.rates import rate_text
 
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 RATES = (0.25, 0.5, 0.8, 1.0)

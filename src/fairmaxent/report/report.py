@@ -1,7 +1,7 @@
 """The report: every number that is shown, and the sentences that all its parts have."""
 
 import platform
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from importlib.metadata import version
 from typing import Any
@@ -9,50 +9,27 @@ from typing import Any
 from fairmaxent.data.levels import Notes
 from fairmaxent.data.table import Names
 from fairmaxent.errors import InputError
+from fairmaxent.facts.groups import GroupChange
+from fairmaxent.facts.output import Copies, DeliveredCosts, Mode, Reached
 from fairmaxent.fit import refused
-from fairmaxent.fit.certificate import (
-    Certificate,
-    cost_remarks,
-    other_remarks,
-    unfair_decisions,
-)
+from fairmaxent.fit.certificate import Certificate
 from fairmaxent.fit.certified import Certified
-from fairmaxent.fit.groups import GroupChange, changes_by_column
+from fairmaxent.fit.groups import changes_by_column
 from fairmaxent.fit.pipeline import with_estimate
-from fairmaxent.fit.statements import (
-    changed_lines,
-    copies_sentence,
-    promise,
-)
 from fairmaxent.fit.verification import checked_data
 from fairmaxent.options import with_options_of
 from fairmaxent.options.refusals import refuse
 from fairmaxent.plain_text import Values, plain_json
 from fairmaxent.report import shares
-from fairmaxent.report.delivered import (
-    Copies,
-    Delivered,
-    DeliveredCosts,
-    Mode,
-    absences,
-    copies,
-    costs_of,
-    deliver,
-)
-from fairmaxent.report.rates import (
-    Reached,
-    outcomes_compared,
-    reached,
-    wishes,
-)
+from fairmaxent.report.delivered import Delivered, copies, costs_of, deliver, output_of
+from fairmaxent.report.rates import reached
 from fairmaxent.report.refits import Evaluated, TradeOff, evaluated, trade_off
 from fairmaxent.report.source import Filing, Source, call, filed
-
-_DELIVERED = {
-    "rows": "Drawn rows",
-    "weights": "Weighted rows",
-    "top-up": "Old and added rows",
-}
+from fairmaxent.telling.case import Case
+from fairmaxent.telling.costs import changed_lines
+from fairmaxent.telling.entries import alerts, as_values, remarks
+from fairmaxent.telling.sharing import promise_of
+from fairmaxent.telling.wishes import outcomes_compared
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,15 +111,16 @@ class Report:
     evaluation: Evaluated | None  # None: nobody asked
     seed: int | None  # of the new rows; None: not known, or nothing is random
     source: Source
-    # what to try if a model's decisions are expected to stay less fair than wanted
-    advice: str | None
     promise: str | None  # of a private fit; None: there is no such promise
+    case: Case  # all that there is to say
     call: str
     versions: dict[str, str]
 
     def to_dict(self) -> Values:
         """Everything as plain values, for JSON; a number that is not finite is None."""
-        values = vars(self) | {
+        stated = {key: value for key, value in vars(self).items() if key != "case"}
+        values = stated | {
+            "told": as_values(self.case),
             "source": self.source.to_dict(),
             "certificate": self.certificate.to_dict(),
         }
@@ -151,14 +129,15 @@ class Report:
     @property
     def delivered_name(self) -> str:
         """What the rates of what was delivered are measured on."""
-        return _DELIVERED[self.mode]
+        assert self.case.output is not None
+        return self.case.output.name
 
     def summary(self) -> str:
-        """Say what was done, what was delivered, and what sharing it means."""
+        """Say what was done, and what was delivered."""
         about = "" if self.promise is None else "about "
         return (
             f"A table of {about}{self.rows:,} rows and {self.columns} columns was"
-            f" turned into a fair distribution. {self._delivery()}{self._sharing()}"
+            f" turned into a distribution. {self._delivery()}"
         )
 
     def _delivery(self) -> str:
@@ -176,55 +155,6 @@ class Report:
         if self.for_report:
             return f"For this report, {self.new_rows:,} rows were drawn from it {how}."
         return f"Delivered: {self.new_rows:,} new rows, drawn {how}."
-
-    def _sharing(self) -> str:
-        if self.promise is not None:
-            return (
-                f" It is {self.promise}. Counts, and all numbers before, are noisy"
-                " estimates, from drawn rows that stand for the data."
-            )
-        share = self.certificate.copied_share
-        redrawn = self.certificate.redrawn
-        # exact copies are counted further down
-        are_counted = self.copies is not None and self.copies.same_values is not None
-        if not share or self.mode != "rows" or (are_counted and not redrawn):
-            return ""
-        copied = f" About {round(share * self.new_rows):,} of them"
-        return copies_sentence(copied, self.certificate, self.source.front_door.spell)
-
-    def verdict(self) -> str:
-        """Say what was reached, and remind of the cost if too few people bear it."""
-        asked = [rate for rate in self.rates if rate.met is not None]
-        if not asked:
-            return "No rate was asked for."
-        exactly = sum(rate.met_exactly is True for rate in asked)
-        delivered = sum(bool(rate.met) or rate.nearly_met for rate in asked)
-        reminder = " The warning above names the cost." if self.alerts else ""
-        rows = self.delivered_name.lower()
-        return (
-            f"Rates asked for: {len(asked)}. Met by the distribution: {exactly}; by"
-            f" the {rows}: {delivered}.{reminder}"
-        )
-
-    def state(self, rate: Reached) -> tuple[str, str]:
-        """Whether a rate was met, as a class of the page and in words.
-
-        A tick says that the delivered rows meet it.
-        """
-        if rate.met is None:
-            return "", "not asked for"
-        if rate.met or rate.nearly_met:
-            met = "✓ met" if rate.met else "✓ met, rounded to whole rows"
-            if rate.costly:
-                return "short", f"{met}, but see the warning"
-            return "good", met
-        if not rate.met_exactly:
-            return "bad", "✗ not met"
-        by = "cannot be compared"
-        if rate.gap is not None:
-            by = f"are {'off' if rate.from_target else 'short'} by {rate.gap:.4f}"
-        rows = self.delivered_name.lower()
-        return "short", f"met by the distribution, but the {rows} {by}"
 
 
 @with_options_of(ReportRequest)
@@ -264,50 +194,75 @@ def _collected(
 ) -> Report:
     certificate = fit.certificate
     source = request.source or Source()
-    door = source.front_door
+    spell = source.front_door.spell
     trades = TradeOff((), "it was not asked for")
     if request.trade_off:
-        trades = trade_off(fit, spell=door.spell)
+        trades = trade_off(fit, spell=spell)
     evaluation = None
     if request.evaluate:
-        evaluation = evaluated(fit, data, iid=request.iid, spell=door.spell)
+        evaluation = evaluated(fit, data, iid=request.iid, spell=spell)
+    case = case_of(fit, request, delivered, data)
+    assert case.output is not None
     return Report(
         filing=filing,
         outcome=", ".join(fit.roles.outcome_names),
-        favourable=outcomes_compared(fit),
+        favourable=outcomes_compared(certificate.measure, fit.roles),
         protected=fit.roles.protected_names,
         rows=fit.table.size,
         distinct_rows=fit.table.distinct,
         columns=len(fit.domain.names),
         points=fit.domain.size,
-        alerts=tuple(map(door.text_of, cost_remarks(certificate))),
+        alerts=alerts(case),
         changed=tuple(changed_lines(certificate.costs)),
-        costs=costs_of(fit, delivered, data),
-        wishes=tuple(wishes(fit)),
-        rates=tuple(reached(fit, delivered)),
-        warnings=(
-            *absences(fit, delivered.table),
-            *map(door.text_of, other_remarks(certificate)),
-        ),
+        costs=case.output.costs,
+        wishes=case.wishes,
+        rates=case.output.reached,
+        warnings=remarks(case),
         certificate=certificate,
-        groups=changes_by_column(fit, delivered.table),
+        groups=case.groups,
         marginals=shares.marginals(fit),
         associations=shares.associations(fit),
         trade_off=trades,
         mode=request.mode,
-        relabelled=fit.soft is not None,
+        relabelled=case.output.is_relabelled,
         iid=request.iid,
         new_rows=delivered.rows,
         for_report=request.result is None,
-        copies=copies(fit, delivered, data),
+        copies=case.output.copies,
         evaluation=evaluation,
         seed=delivered.seed,
         source=source,
-        advice=next(map(door.text_of, unfair_decisions(certificate)), None),
-        promise=None if certificate.privacy is None else promise(certificate.privacy),
+        promise=_promise(certificate),
+        case=case,
         call=call(fit, delivered, source),
         versions=_versions(fit.domain.library),
     )
+
+
+def _promise(certificate: Certificate) -> str | None:
+    if certificate.privacy is None:
+        return None
+    return promise_of(certificate.privacy)
+
+
+def case_of(
+    fit: Certified, request: ReportRequest, delivered: Delivered, data: Any
+) -> Case:
+    """What there is to say of the fit and of what was delivered."""
+    source = request.source or Source()
+    output = replace(
+        output_of(fit, delivered, costs_of(fit, delivered, data)),
+        reached=tuple(reached(fit, delivered)),
+        copies=copies(fit, delivered, data),
+        is_handed_over=request.result is not None,
+    )
+    case = fit.case(
+        output,
+        estimable=request.mode,
+        spell=source.front_door.spell,
+        rest=" in the JSON report",
+    )
+    return replace(case, groups=changes_by_column(fit, delivered.table))
 
 
 def _versions(library: str) -> dict[str, str]:

@@ -18,14 +18,8 @@ from fairmaxent.document import (
     Table,
 )
 from fairmaxent.errors import BASE_SHARE
-from fairmaxent.fit import statements
-from fairmaxent.fit.facts import ModelEstimate
-from fairmaxent.report.first_page import (
-    EFFECTIVE,
-    copy_lines,
-    first_page,
-    rates_table,
-)
+from fairmaxent.facts.models import ModelEstimate
+from fairmaxent.report.first_page import first_page
 from fairmaxent.report.refits import evaluation_blocks, trade_off_blocks
 from fairmaxent.report.report import Report
 from fairmaxent.report.shares import (
@@ -33,6 +27,10 @@ from fairmaxent.report.shares import (
     group_blocks,
     pair_blocks,
 )
+from fairmaxent.telling.case import Topic
+from fairmaxent.telling.entries import told
+from fairmaxent.telling.models import expected_lines
+from fairmaxent.telling.rates import rate_text
 
 _LAST = {
     "largest weight": (
@@ -72,7 +70,6 @@ _LIMITS = (
     ),
 )
 
-
 # what is said below the counts of copies
 _ABOUT_COPIES = (
     (
@@ -100,27 +97,13 @@ def report_document(report: Report) -> Document:
     )
 
 
+def _told(topic: Topic) -> Callable[[Report], Blocks]:
+    """All that is said of a topic."""
+    return lambda report: told(report.case, topics=[topic])
+
+
 def _rates(report: Report) -> Blocks:
-    about = (
-        "The representation rate is the size of the smallest group divided by that of"
-        " the largest. The statistical rate is the lowest rate of an outcome in any"
-        " group divided by the highest. A rate of 1 means that all groups are equal."
-        " Achieved rates are exact: they are computed from the fitted distribution,"
-        " not estimated."
-    )
-    if report.mode == "rows":
-        about += (
-            " The same number of independent draws would fall into the interval 95% of"
-            " the time."
-        )
-    if any(rate.met_exactly and not rate.met for rate in report.rates):
-        about += (
-            " A row cannot be split, and independent draws vary, so a rate of rows can"
-            " be below the exact one."
-        )
-    yield Paragraph(about)
-    yield rates_table(report, report.rates, in_detail=True)
-    yield from statements.mean_blocks(report.certificate.means)
+    yield from told(report.case, topics=["reached"])
     if report.warnings:
         yield Note(
             "What you should know about these data and this fit:", report.warnings
@@ -130,28 +113,20 @@ def _rates(report: Report) -> Blocks:
 def _costs(report: Report) -> Blocks:
     if report.alerts:  # the first page may have no room for all that they say
         yield Listing(report.alerts)
-    costs = report.costs
-    if costs.outcomes:
-        yield Listing(tuple(statements.outcome_lines(costs.outcomes)))
-    if report.changed:
-        yield Paragraph(
-            "Outcomes were changed. How many people of each group have another outcome"
-            " here than in the data (the expected number, because each person is split"
-            " between outcomes):"
-        )
-        yield Listing(report.changed)
-    if costs.worst_cell is None:
-        return
-    last = costs.about_one(report.mode)
+    last = report.costs.about_one(report.mode)
     yield Paragraph(
         "Before: the share of the data. After: the share in the"
-        f" {report.delivered_name.lower()}. {EFFECTIVE} The worst cell is the"
-        " combination of outcome and groups in which one person counts most."
-        f" {_LAST[last]}"
+        f" {report.delivered_name}. Effective rows: how many equally weighted rows"
+        " would say as much about a group as its real rows do with their fair weights."
+        " The worst cell is the combination of outcome and groups in which one person"
+        f" counts most. {_LAST[last]}"
     )
-    yield from statements.cost_blocks(
-        costs.groups, costs.worst_cell, [last], " in the JSON report"
-    )
+    if report.changed:
+        yield Paragraph(
+            "How many people of each group have another outcome here than in the data"
+            " is an expected number, because each person is split between outcomes."
+        )
+    yield from told(report.case, topics=["costs"])
 
 
 def _model(report: Report) -> Blocks:
@@ -160,17 +135,15 @@ def _model(report: Report) -> Blocks:
         " automatic: a model also sees the other columns, and if they predict the old"
         " outcome, its decisions repeat it."
     )
-    decisions = report.certificate.decisions
+    yield from told(report.case, topics=["model"])
     estimate = report.certificate.estimate
-    yield from map(Paragraph, statements.beyond_lines(decisions))
-    yield from statements.decision_blocks(decisions)
-    if estimate is None:  # the first page says how to estimate it
+    if estimate is None:  # how to estimate it was said
         return
     yield Paragraph(_how_it_was_estimated(report, estimate))
-    lines = statements.expected_lines(estimate, favourable=report.favourable)
+    lines = expected_lines(estimate, favourable=report.favourable)
     rows = tuple((line.label, *line.texts, line.meaning) for line in lines)
     yield Table(
-        "A model trained on this", ("Expected", "Before", "After", "Meaning"), rows
+        "All that was estimated", ("Expected", "Before", "After", "Meaning"), rows
     )
     yield Paragraph(
         "The statistical rate is one idea of fairness: all groups get the outcome"
@@ -216,15 +189,14 @@ def _privacy(report: Report) -> Blocks:
     if ledger is None:
         return
     record = ledger.to_dict()
+    yield from told(report.case, topics=["privacy"])
     yield Paragraph(
-        f"This result is {report.promise}. Here {record['unit']}; for somebody with k"
+        f"Here {record['unit']}; for somebody with k"
         " times as many rows, the cost is k² times as high. Taken to be public:"
         f" {'; '.join(record['public'])}. Every look at the table is listed, and"
         " nothing else was learned from it; each row is counted in one cell of each"
         " table. The sensitivity is by how much one person can change it. The costs"
-        " add up, in zero-concentrated differential privacy, and another private fit of"
-        " the same people comes on top."
-        f" {statements.noise_of_counts(ledger)}."
+        " add up, in zero-concentrated differential privacy."
     )
     rows = [
         (
@@ -244,10 +216,9 @@ def _privacy(report: Report) -> Blocks:
 
 
 def _copies(report: Report) -> Blocks:
-    if report.copies is None:  # the first page says why
-        return
-    yield Listing(copy_lines(report))
-    yield Paragraph(report.source.front_door.text_of(_ABOUT_COPIES))
+    yield from told(report.case, topics=["copies"])
+    if report.copies is not None:
+        yield Paragraph(report.source.front_door.text_of(_ABOUT_COPIES))
 
 
 def _certificate(report: Report) -> Blocks:
@@ -272,7 +243,7 @@ def _certificate(report: Report) -> Blocks:
         ),
         (
             "Distance to the prior",
-            statements.rate_text(numbers.distance["to_prior"]),
+            rate_text(numbers.distance["to_prior"]),
             (
                 "KL(p*‖q): how far from the mixture of reweighted rows and base (the"
                 " negated dual optimum)"
@@ -280,7 +251,7 @@ def _certificate(report: Report) -> Blocks:
         ),
         (
             "Distance from the data",
-            statements.rate_text(numbers.distance["from_data"]),
+            rate_text(numbers.distance["from_data"]),
             "KL(data‖p*): how far from the rows that were fitted",
         ),
         (

@@ -11,8 +11,9 @@ from fairmaxent.distribution import Distribution
 from fairmaxent.document import Blocks, Heading, Paragraph, Table
 from fairmaxent.document.words import counted, more, percent, short_name
 from fairmaxent.errors import BASE_SHARE
+from fairmaxent.facts.groups import GroupChange
 from fairmaxent.fit.certified import Certified
-from fairmaxent.fit.groups import Changes, GroupChange
+from fairmaxent.fit.groups import Changes
 from fairmaxent.report.delivered import unless_nan
 from fairmaxent.report.source import FrontDoor
 
@@ -28,9 +29,9 @@ _SHIFTS = 10
 _ABOUT_PAIRS = (
     (
         "How strongly two columns are related, measured by Cramér's V: 0 means"
-        " independent, 1 means that one determines the other. The outcome should no"
-        " longer be related to the protected columns; the rest should stay as it is."
-        " The larger "
+        " independent, 1 means that one determines the other. A statistical rate of 1"
+        " in the table makes the outcome independent of a protected column; what is not"
+        " asked about stays as it is, as far as possible. The larger "
     ),
     BASE_SHARE,
     (

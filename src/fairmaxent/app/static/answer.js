@@ -1,17 +1,17 @@
 // @ts-check
 // What happens, drawn from numbers alone, for the page and for the page to send: both sides and the
-// price in a sentence, what else changes, and people as dots, or groups as arrows.
+// price in a sentence, what else changes, and people as dots, or groups as arrows; and what the
+// server says in its own words.
 
 import { arrows, dotsKey, dotsOf, meanArrows } from "./charts.js";
-import { at, h, soft } from "./dom.js";
-import { hundredths, percent, short, together } from "./format.js";
-import { decided, groupName, outcomeName, price, priceInFull, sizesTold, textOf,
+import { at, h, listed, soft, table } from "./dom.js";
+import { asSentence, hundredths, percent } from "./format.js";
+import { decided, groupName, outcomeName, price, priceInFull, sizesTold, still, textOf,
   told } from "./people.js";
 
 const MOST_DOTS = 8; // groups whose people are drawn
 const MOST_ARROWS = 9;
 const LONG = 80; // letters, from which a sentence is written smaller
-const MOST_APART = 4;
 
 // ---------------------------------------------------------------- the sentence
 
@@ -23,17 +23,6 @@ function sentence({ pieces, rest, before = "", after }, isGood) {
     return [h("span", { class: isGood ? kind : null }, text), next];
   });
   return [before, parts, after, rest && `; ${rest}`, ". "];
-}
-
-// Why nothing changes, if nothing does.
-function still({ outcomes }) {
-  const wanted = outcomes?.wanted ?? null;
-  if (wanted === null) return "Nothing changes: no equal outcomes are asked for.";
-  if (outcomes.before !== null && wanted <= outcomes.before + 0.0005) {
-    const own = hundredths(outcomes.before), asked = hundredths(wanted);
-    return `Nothing changes: your data are at ${own} already, and ${asked} is asked for.`;
-  }
-  return "Nobody's outcome changes, by a whole person.";
 }
 
 // The headline of a column: both sides and the price, in one size.
@@ -48,7 +37,7 @@ function happens(see, grouping, isGood) {
   if (model) return model;
   if (sides.pieces.length > 0) return sentence(sides, isGood);
   if (sizes.pieces.length > 0) return sentence({ ...sizes, after: IN_TABLE }, false);
-  return [still(grouping), " "];
+  return [still(see, grouping), " "];
 }
 const IN_TABLE = " would be in the table";
 
@@ -60,42 +49,52 @@ export function rateTold({ model }, { name, outcomes, means }) {
   return `${hundredths(outcomes.before)} → ${hundredths(outcomes.after)}${decisions}`;
 }
 
-// What else changes: the price in full, the sizes, and the other columns in a line each.
+// What else changes: the price in full, the sizes, shares that were chosen, and the other columns
+// in a line each.
 export function alongside(see, all, grouping) {
   const sizes = sizesTold(grouping), sides = told(grouping);
   const areSizesLeft = sizes.pieces.length > 0 && sides.pieces.length > 0;
-  const line = (other) => {
-    const { pieces, rest } = told(other);
-    const words = decided(see, other) || (pieces.length ? textOf({ pieces, rest }) : still(other));
-    return h("li", { key: other.name }, h("strong", null, other.name), `: ${words}`);
-  };
+  const [{ about }] = grouping.groups;
+  const line = (other) => h("li", { key: other.name }, h("strong", null, other.name),
+    `: ${inShort(see, other, about)}`);
   return h("ul", { class: "alongside" },
     h("li", { key: "price" }, priceInFull(see)),
     areSizesLeft && h("li", { key: "sizes" }, textOf({ ...sizes, after: IN_TABLE })),
+    see.chosen.map((text) => h("li", { key: text }, text)),
     all.filter((other) => other !== grouping).map(line),
-    aboutModel(see, sides).map((text) => h("li", { key: text }, text)),
-    apartOf(all));
+    see.model && sides.pieces.length > 0 &&
+      h("li", { key: "taught" }, `To teach it, ${textOf(sides)}`));
 }
 
-// For which model a table is made, what teaches it, and what to know of its decisions.
-function aboutModel({ model, notes, about_models: remarks }, sides) {
-  if (!model) return [];
-  const made = `${remarks[0].split(". ")[0]}.`;
-  const taught = sides.pieces.length > 0 ? [`To teach it, ${textOf(sides)}`] : [];
-  return [...taught, made,
-    ...notes.filter((text) => text.includes(model.student)).map(asSentence)];
+// A column in a line; `about`: the outcome that has been named.
+function inShort(see, grouping, about) {
+  const model = decided(see, grouping), sides = told(grouping), sizes = sizesTold(grouping);
+  const { pieces, rest } = sides, isSame = grouping.groups[0].about === about;
+  const changes = isSame ? textOf({ pieces, rest }) : textOf(sides);
+  const what = model || (pieces.length > 0 ? changes : still(see, grouping));
+  return sizes.pieces.length ? `${what} ${textOf({ ...sizes, after: IN_TABLE })}` : what;
 }
-const asSentence = (text) => `${text[0].toUpperCase()}${text.slice(1).replace(/\.?$/, ".")}`;
 
-// Groups that are too small to be part of the headline.
-function apartOf(all) {
-  const compared = all.flatMap(({ groups, means }) => (means.length ? means : groups));
-  const names = compared.filter((one) => one.is_apart).map((one) => one.name);
-  if (!names.length) return null;
-  const shown = names.slice(0, names.length > MOST_APART + 1 ? MOST_APART : names.length);
-  const more = names.length - shown.length;
-  const texts = [...shown.map((name) => short(name)), ...(more ? [`${more} more groups`] : [])];
-  return h("li", { id: "set-apart", key: "apart" }, `Too small to compare: ${together(texts)}.`);
+// ---------------------------------------------------------------- what the server says
+
+export const ofWeight = ({ told: entries }, ...weights) =>
+  entries.filter(({ weight }) => weights.includes(weight));
+export const saidOf = (entries) => entries.flatMap(({ says }) => says.map(asSentence));
+export const tablesOf = (entries) => entries.flatMap(({ tables }) => tables)
+  .map(({ label, heads, rows }) =>
+    table(label, heads, rows, heads.slice(1).map((_, place) => place + 1)));
+// Rates have their tables beside the other numbers.
+export const isReached = ({ topic }) => topic === "reached";
+
+export function warnings(see) {
+  const said = saidOf(ofWeight(see, "warning"));
+  return said.length > 0 && h("div", { class: "warnings", id: "warnings" }, listed(said));
+}
+
+export function verdicts(see) {
+  const entries = ofWeight(see, "verdict");
+  return [saidOf(entries).map((text) => h("p", { class: "notice", key: text }, text)),
+    tablesOf(entries.filter((one) => !isReached(one)))];
 }
 
 // ---------------------------------------------------------------- the people

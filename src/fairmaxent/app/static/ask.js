@@ -19,7 +19,7 @@ export function askPart(width) {
   const { means } = about.grouping;
   if (!isAsked(one, options) || (means.length && one.name === "statistical_rate")) {
     return h("section", { id: "ask", "aria-label": "Equal means" }, kinds(true),
-      soft(`All groups of ${what} get the same mean, so there is no rate to choose.`));
+      soft(`The same mean is asked for all groups of ${what}, so there is no rate to choose.`));
   }
   const isTargeted = one.name === "representation_rate" && has(options.target, first);
   const value = isTargeted ? null : rateOf(options[one.name], first);
@@ -52,7 +52,8 @@ const move = (one, { column }, value, isMoving) => {
 // Whether it is asked for, as a number that may be less than the data have, and what that means.
 function wanted(one, about, value) {
   const { what, grouping } = about, name = `${one.label} of ${what}`;
-  const own = ownRate(grouping, one.name);
+  const isOfModel = Boolean(store.answer.see.model) && one.name === "statistical_rate";
+  const own = isOfModel ? null : ownRate(grouping, one.name); // its decisions are others
   const tick = (event) => move(one, about, event.target.checked ? one.start : null, false);
   const type = (words) => words !== "" && move(one, about, Number(words), false);
   return h("div", { class: "wanted" },
@@ -73,7 +74,7 @@ function meaning(one, value, own) {
   const what = one.name === "statistical_rate" ? "lowest rate" : "smallest group";
   const least = `${Math.round(100 * value)} % of the ${what.split(" ")[0] === "lowest"
     ? "highest" : "largest"}`;
-  return value === 1 ? `1: ${EQUAL[one.name]}.` : `The ${what} is at least ${least}.`;
+  return value === 1 ? `1: ${EQUAL[one.name]}.` : `The ${what} is to be at least ${least}.`;
 }
 const EQUAL = {
   statistical_rate: "equally often in all groups",

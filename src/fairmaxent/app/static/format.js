@@ -24,6 +24,15 @@ export const signed = (value) => {
   return `${value > 0 ? "+" : "−"}${whole(Math.abs(value))}`;
 };
 
+const IS_ONE = 1e-6; // solvers stop a little short
+export const isOne = (weight) => Math.abs(weight - 1) < IS_ONE;
+// The weight of a row, whose average is 1, in the digits that tell it from 1.
+export function weightOf(weight) {
+  if (weight === null || weight >= 10) return times(weight);
+  const digits = isOne(weight) ? 2 : Math.ceil(-Math.log10(Math.abs(weight - 1)));
+  return weight.toFixed(Math.max(2, digits));
+}
+
 // A small share in two digits that say something.
 export function roughly(share) {
   if (share < 0.00005) return "0\u00a0%";
@@ -64,6 +73,8 @@ export function wholes(values, total = Math.round(values.reduce((sum, one) => su
 const LONGEST = 40;
 export const short = (text, most = LONGEST) =>
   (text.length > most ? `${text.slice(0, most - 1)}…` : text);
+
+export const asSentence = (text) => `${text[0].toUpperCase()}${text.slice(1).replace(/\.?$/, ".")}`;
 
 // "a, b and c"
 export const together = (texts) =>

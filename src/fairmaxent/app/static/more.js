@@ -15,7 +15,7 @@ export function morePart() {
   return section("more", "Ask for more", shares(),
     free.length > 0 && folded("Compare only like with like", isStrict,
       levelsOf("within", "Compare only within",
-        "Rates then hold in every stratum of these columns, e.g. in every department.",
+        "Rates are then compared in every stratum of these columns: in every department.",
         "Only where", "all strata",
         free.filter((one) => !has(options.further_outcomes, one.name)))),
     folded("How the table changes", isChanged, form(forms.change, options, change)),
@@ -38,7 +38,7 @@ function advanced(free) {
   const isAsked = Object.keys(options.further_outcomes ?? {}).length || options.forbid?.length ||
     options.weight || options.release || options.epsilon;
   return folded("Advanced", isAsked,
-    levelsOf("further_outcomes", "More outcomes", "They get the same rates at the same time.",
+    levelsOf("further_outcomes", "More outcomes", "The same rates are asked of them.",
       "Good outcome of", "every level is compared",
       free.filter((column) => !has(options.within, column.name))),
     h("fieldset", null, h("legend", null, "More options"), weights(),

@@ -1,9 +1,10 @@
 // @ts-check
 // In numbers: every group before and after, what it costs whom, what a model will do, and pins.
 
+import { isReached, ofWeight, saidOf, tablesOf } from "./answer.js";
 import { button, folded, h, listed, marked, section, soft, table } from "./dom.js";
-import { KINDS, percent, rate, signed, span, times, whole, withMerging } from "./format.js";
-import { counted, groupings, ratesOf, rise } from "./people.js";
+import { percent, rate, signed, span, times, weightOf, whole, withMerging } from "./format.js";
+import { counted, groupings, rise } from "./people.js";
 import { pinsTable } from "./pins.js";
 import { isMissing, isOld, slow, store } from "./store.js";
 import { working } from "./take.js";
@@ -20,31 +21,16 @@ export function detailPart() {
 }
 
 function inNumbers({ see, spent }) {
-  const means = see.means.map((one) => [one.group, times(one.before), times(one.after)]);
+  const facts = ofWeight(see, "fact"), known = saidOf(facts);
   return [
     spent && h("p", { class: "notes" }, spent),
-    see.warnings.length > 0 && h("div", { class: "warnings" },
-      h("h3", null, "High costs"), listed(withMerging(see.warnings))),
-    rates(see),
-    soft("“After” is exact for the fit. Rows cannot be split, so the rates of a file of new " +
-      "rows differ a little; the report gives them."),
-    means.length > 0 && table("Mean of the outcome", ["Group", "before", "after"], means, [1, 2]),
-    people(see), costs(see), see.estimate && estimate(see),
-    see.set_apart.length > 0 && listed(see.set_apart),
-    !see.estimate && see.about_models.length > 0 && listed(see.about_models),
-    see.notes.length > 0 && folded(`What else to know (${see.notes.length})`, false,
-      listed(withMerging(see.notes))),
+    tablesOf(ofWeight(see, "verdict").filter(isReached)),
+    soft("These are rates of the fitted distribution. Rows cannot be split, so those of a file " +
+      "of new rows can differ, the fewer its rows the more; the report gives them."),
+    people(see), costs(see), see.estimate && estimate(see.estimate),
+    known.length > 0 && folded(`What else to know (${known.length})`, false,
+      listed(withMerging(known)), tablesOf(facts)),
   ];
-}
-
-function rates(see) {
-  const row = (one) => {
-    const isShort = one.wanted !== null && one.after < one.wanted - 0.0005;
-    return marked(isShort ? "short" : null, [`${KINDS[one.kind]}: ${one.name}`,
-      one.wanted === null ? "not asked" : rate(one.wanted), rate(one.before), rate(one.after)]);
-  };
-  return table("Rates", ["1 means equal", "asked for", "before", "after"], ratesOf(see).map(row),
-    [1, 2, 3]);
 }
 
 // Every group and outcome in whole people who add up, those that change most if there are too many.
@@ -89,45 +75,31 @@ function people(see) {
     see.means.length > 0 ? folded("Every range of the outcome", false, groups) : groups,
     left > 0 && soft(`${whole(left)} groups that change less are not shown.`),
     areMissing && soft("A rate is about the people of a group whose outcome is known."),
-    see.changed.length > 0 && h("div", null, h("h3", null, "Outcomes changed"),
-      listed(see.changed)),
   ];
 }
 
-const WAITING = "is known when all rows are fitted: make the files, or an estimate";
-
 function costs(see) {
-  const copies = see.copied_share === null
-    ? ["…", `how many new rows are copies of ${see.copied_rows} ${WAITING}`]
-    : [percent(see.copied_share), `of new rows are copies of ${see.copied_rows}`];
+  const entries = ofWeight(see, "cost"), tables = tablesOf(entries);
   const tiles = [
     [`${whole(see.effective_rows)} of ${whole(see.rows)}`,
       "effective rows: the information that the fair weights leave"],
-    [times(see.heaviest), "largest weight of one row"],
+    [weightOf(see.heaviest), "largest weight of one row"],
     ...(see.most_copies >= 1.5
       ? [[times(see.most_copies), "copies, on average, of the row that is copied most"]] : []),
-    copies,
     ...(see.changed_people >= 0.5
       ? [[`${whole(see.changed_people)} (${percent(see.changed_people / see.rows)})`,
         "people get another outcome than they have in your data"]] : []),
   ];
-  // the last is not known before all rows are fitted
-  const heads = ["Group", "rows", "effective rows", "largest weight", "expected copies"]
-    .slice(0, see.copied_share === null ? 4 : 5);
-  const row = ([isBeyond, ...cells]) => {
-    const [name, count, ...more] = cells.slice(0, heads.length);
-    return marked(isBeyond ? "short" : null, [name, whole(count), ...more.map(times)]);
-  };
   return [h("h3", null, "What it costs"),
     h("dl", { class: "tiles" }, tiles.map(([value, what]) =>
       h("div", null, h("dt", null, what), h("dd", null, value)))),
-    see.costs.length > 0 && folded("Costs of each group", false,
-      table("Costs of each group", heads, see.costs.map(row), [1, 2, 3, 4]))];
+    listed(saidOf(entries)),
+    !see.is_whole && soft("How many new rows are copies of rows of yours is known when all rows " +
+      "are fitted: make the files, or an estimate."),
+    tables.length > 0 && folded("Costs of each group", false, tables)];
 }
 
-function estimate({ estimate: known, about_models: remarks }) {
-  const [, accuracy] = known.lines.find(([label]) => label === "Accuracy")?.[3] ?? [];
-  const isPoor = (accuracy ?? 1) < known.same_for_all;
+function estimate(known) {
   const range = (ends) => (ends ? span(...ends) : "–");
   const row = ([label, , meaning, [before, after], [, ends]]) => [
     h("span", null, label, h("br"), h("span", { class: "soft" }, meaning)),
@@ -136,9 +108,5 @@ function estimate({ estimate: known, about_models: remarks }) {
   return [
     h("h3", null, `What a model will do (${known.student}, trained on the ${known.output})`),
     table("Expected of a model", heads, known.lines.map(row), [1, 2, 3]),
-    isPoor && h("p", { class: "warnings" },
-      `The same answer for everybody would be right for ${percent(known.same_for_all)} of ` +
-      "people, so this model has learned little that helps."),
-    remarks.length > 0 && h("ul", { class: "warnings" },
-      remarks.map((text) => h("li", null, text)))];
+    known.said && h("p", { class: "warnings" }, known.said)];
 }

@@ -1,7 +1,7 @@
 // @ts-check
 // What happens to people, in whole people and in words: both sides, and the price.
 
-import { amounts, hundredths, percent, roughly, short, times, together, whole,
+import { amounts, hundredths, isOne, percent, roughly, short, together, weightOf, whole,
   wholes } from "./format.js";
 
 // ---------------------------------------------------------------- names
@@ -44,8 +44,7 @@ export function groupings(see) {
       return own.length ? [{ ...own[0], is_apart: isApart, before, after }] : [];
     });
     const groups = mostUnequal(all);
-    const others = new Set(all.map((group) => group.outcome)).size - 1;
-    return { name, groups, all, others, outcomes, sizes, means };
+    return { name, groups, all, outcomes, sizes, means };
   });
 }
 
@@ -116,6 +115,7 @@ const inPeople = (groups, what = "with") => sides(counted(groups, what),
     groupsOf(others.flat().length));
 
 // Rates and means have no sum: of how many groups they rise and fall.
+const SAME_MEAN = 1e-9;
 const counts = (rises, falls) => (others) => {
   const last = others.length - 1, way = (ones) => (ones[0].change > 0 ? rises : falls);
   return together(others.map((ones, index) =>
@@ -132,7 +132,9 @@ const inRates = (groups) => sides(groups.map((group) => ({ group, change: rise(g
   counts("more often in", "less often in"));
 
 function inMeans(means) {
-  const changes = means.map((group) => ({ group, change: group.after - group.before }));
+  const moved = ({ before, after }) =>
+    (Math.abs(after - before) > SAME_MEAN * Math.abs(before) ? after - before : 0);
+  const changes = means.map((group) => ({ group, change: moved(group) }));
   const shown = amounts([0, ...changes.map(({ change }) => Math.abs(change))]);
   return sides(changes,
     ({ group, change }) => `${shown(Math.abs(change))} ${change > 0 ? "more" : "less"} ` +
@@ -145,15 +147,40 @@ export const ratesOf = ({ rates, means }) =>
   rates.filter(({ kind }) => kind !== "statistical_rate" || means.length === 0);
 
 // What happens to the groups of a column, as pieces, the rest, and the words around them.
-export function told({ groups, means, others: outcomes }) {
+export function told({ groups, means, all }) {
   if (means.length) {
     const column = means[0].about.split(" = ")[0];
     return { ...inMeans(means), before: `On average, ${short(column)} would be `, after: "" };
   }
   const after = ` would have ${outcomeName(groups[0])}`;
-  const more = outcomes > 1 ? `; ${outcomes} other outcomes change, too` : "";
+  const others = otherChanges(all, groups);
+  const change = others > 1 ? "outcomes change" : "outcome changes";
+  const more = others ? `; ${others} other ${change}, too` : "";
   const known = keepsSizes(groups) ? inPeople(groups) : inRates(groups);
   return { ...known, before: "", after: `${after}${more}` };
+}
+
+const isChanged = (groups) => counted(groups).some(({ change }) => change !== 0) ||
+  groups.some((group) => rise(group) !== 0);
+
+// How many outcomes change beside the one that is told; of two, one says all.
+function otherChanges(all, [{ outcome }]) {
+  const names = [...new Set(all.map((group) => group.outcome))].filter((name) => name !== outcome);
+  const changed = names.filter((name) => isChanged(all.filter((group) => group.outcome === name)));
+  return names.length > 1 ? changed.length : 0;
+}
+
+// What stays as it is if no group of a column changes, and why.
+export function still({ model }, { name, groups, means, outcomes }) {
+  if (means.length) return `The mean of each group of ${short(name)} stays as it is.`;
+  const it = outcomeName(groups[0]), what = keepsSizes(groups)
+    ? `As many people of each group of ${short(name)} have ${it} as before`
+    : `Each group of ${short(name)} has ${it} as often as before`;
+  const wanted = outcomes?.wanted ?? null, own = outcomes?.before ?? null;
+  if (wanted === null) return model ? `${what}.` : `${what}: no equal outcomes are asked for.`;
+  if (own === null || wanted > own + 0.0005) return `${what}.`;
+  return `${what}: your data are at ${hundredths(own)} already, and ${hundredths(wanted)} is ` +
+    "asked for.";
 }
 
 // What the model that a table is made for would decide; "" if it is made for none.
@@ -179,23 +206,24 @@ export const textOf = ({ pieces, rest, before = "", after = "" }) =>
 // ---------------------------------------------------------------- the price
 
 const FREE = 0.00005; // of the data, which rounds to nothing
+const NONE = 1e-9;
 
 export const costOf = ({ effective_rows: left, worth }) => Math.max(0, 1 - left / worth);
 
-// What it costs, in a sentence for everybody.
+// What it costs, in a sentence.
 export function price(see) {
   const cost = costOf(see), changed = see.changed_people;
-  const rows = cost >= FREE ? `${roughly(cost)} of your data` : "";
-  if (changed < 0.5) return rows ? `It costs ${rows}.` : "It costs nothing.";
+  const little = cost < NONE ? "none" : "less than 0.01\u00a0%";
+  const rows = `${cost < FREE ? little : roughly(cost)} of your data`;
+  if (changed < 0.5) return `It costs ${rows}.`;
   const outcomes = `another outcome for ${whole(changed)} of ${whole(see.rows)} people`;
-  return `It costs ${together([outcomes, rows].filter(Boolean))}.`;
+  return `It costs ${cost < FREE ? outcomes : together([outcomes, rows])}.`;
 }
 
 // The same in full, for those who want to know how.
 export function priceInFull({ rows, worth, effective_rows: left, heaviest }) {
-  const most = heaviest < 10 ? hundredths(heaviest) : times(heaviest); // unlike the price
   const wasLess = Math.round(worth) < rows ? `, which counted like ${whole(worth)} before,` : "";
-  const largest = heaviest === null ? ""
-    : `: some count more than others, none more than ${most} times`;
-  return `${whole(rows)} rows${wasLess} count like ${whole(left)}${largest}.`;
+  const most = heaviest === null ? "" : `: ${isOne(heaviest) ? "all count alike"
+    : `the heaviest counts ${weightOf(heaviest)} times as much as the average`}`;
+  return `${whole(rows)} rows${wasLess} count like ${whole(left)}${most}.`;
 }

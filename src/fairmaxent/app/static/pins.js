@@ -3,7 +3,7 @@
 
 import { at, button, h, table } from "./dom.js";
 import { Typed } from "./form.js";
-import { KINDS, rate, times, whole } from "./format.js";
+import { KINDS, rate, weightOf, whole } from "./format.js";
 import { ratesOf } from "./people.js";
 import { putBack, rename, store, unpin } from "./store.js";
 
@@ -42,7 +42,7 @@ function rows(answers) {
   return [
     ...lines(({ see }) => ratesOf(see), (one) => `${KINDS[one.kind]}: ${one.name}`),
     each("Effective rows", ({ see }) => whole(see.effective_rows)),
-    each("Largest weight of one row", ({ see }) => times(see.heaviest)),
+    each("Largest weight of one row", ({ see }) => weightOf(see.heaviest)),
     each("Outcomes changed", ({ see }) => whole(see.changed_people)),
     ...lines(estimated, (line) => `Model: ${line.label}`),
     ...wishes.filter(([, ...texts]) => new Set(texts).size > 1),

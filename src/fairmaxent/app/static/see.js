@@ -1,8 +1,8 @@
 // @ts-check
 // See: the answer on the page, a tab for each column of groups, and what it is waiting for.
 
-import { alongside, headline, peopleOf, rateTold } from "./answer.js";
-import { h, table } from "./dom.js";
+import { alongside, headline, peopleOf, rateTold, verdicts, warnings } from "./answer.js";
+import { h } from "./dom.js";
 import { NOT_READY, isOld, isReady, lookAt, looked, store } from "./store.js";
 
 const isGood = () => (store.options.favourable?.length ?? 0) > 0;
@@ -18,10 +18,7 @@ export function seePart(width) {
     h("div", { id: "answer", class: isOld() ? "outdated" : null },
       h("div", { role: "status", id: "headline" }, headline(see, grouping, isGood()),
         alongside(see, all, grouping)),
-      tabs(all, grouping), notice(),
-      see.likely.said.map((text) => h("p", { class: "notice", key: text }, text)),
-      see.likely.tables.map(({ label, heads, rows }) =>
-        table(label, heads, rows, heads.slice(1).map((_, place) => place + 1))),
+      warnings(see), tabs(all, grouping), notice(), verdicts(see),
       h("div", { role: "tabpanel", id: "people", "aria-label": `People, by ${grouping.name}` },
         peopleOf(grouping, width))));
 }

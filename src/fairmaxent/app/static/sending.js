@@ -2,6 +2,7 @@
 // One file with all scenarios, which anybody can open without a network: the modules that draw it,
 // in one script, and the numbers of each scenario, with every curve that there is.
 
+import { ofWeight } from "./answer.js";
 import { Superseded, post } from "./api.js";
 import { comparedIn, rateOf } from "./form.js";
 import { attempt, curveOf, isCurrent, pauseCurve, scenarioName, set, store } from "./store.js";
@@ -90,6 +91,7 @@ async function curve(scenario, kind, column) {
 // What moves at a point of a curve; the rest is that of the scenario.
 const slim = ({ value, see }) => ({ value,
   effective_rows: see.effective_rows, heaviest: see.heaviest,
+  told: ofWeight(see, "verdict", "warning").map((entry) => ({ ...entry, tables: [] })),
   rates: see.rates.map(({ wanted, after }) => [wanted, after]),
   groups: see.groups.map((group) =>
     [group.share_after, group.rate_after, group.people_after, group.with_after]) });

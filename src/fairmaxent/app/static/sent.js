@@ -2,10 +2,11 @@
 // The page to send: every scenario with all its columns of groups, its price and what makes it
 // again, and its curves, live without a server.
 
-import { alongside, headline, peopleOf, rateTold } from "./answer.js";
+import { alongside, headline, ofWeight, peopleOf, rateTold, saidOf, tablesOf, verdicts,
+  warnings } from "./answer.js";
 import { HANDLE, axis, costStrip, rateCurve, rateTicks } from "./charts.js";
 import { Component, h, listed, soft, table } from "./dom.js";
-import { KINDS, amounts, hundredths, percent, signed, times, whole } from "./format.js";
+import { KINDS, amounts, hundredths, percent, signed, weightOf, whole } from "./format.js";
 import { costOf, counted, groupName, groupings, outcomeName, price, ratesOf } from "./people.js";
 import { render } from "./preact.js";
 
@@ -14,7 +15,7 @@ const roomFor = () => Math.max(280, Math.min(1080, document.documentElement.clie
 
 // What a scenario is at a point of one of its curves.
 function seeAt(see, point) {
-  const { effective_rows: left, heaviest } = point;
+  const { effective_rows: left, heaviest, told: entries } = point;
   const groups = see.groups.map((group, index) => {
     const [share, rate, people, having] = point.groups[index];
     return { ...group, share_after: share, rate_after: rate, people_after: people,
@@ -24,7 +25,7 @@ function seeAt(see, point) {
     const [wanted, after] = point.rates[index];
     return { ...one, wanted, after };
   });
-  return { ...see, groups, rates, effective_rows: left, heaviest };
+  return { ...see, groups, rates, effective_rows: left, heaviest, told: entries };
 }
 
 // ---------------------------------------------------------------- numbers
@@ -54,12 +55,12 @@ class Scenario extends Component {
     const { name, isGood, wishes, command, left, curves } = scenario, moved = this.state.moved;
     const see = moved ? seeAt(scenario.see, moved.point) : scenario.see, all = groupings(see);
     const back = () => this.setState({ moved: null });
-    const remarks = [...see.likely.said,
-      ...see.warnings, ...see.set_apart, ...see.about_models, ...see.notes];
+    const entries = ofWeight(see, "cost", "fact"); // none at a point of a slider
     return h("section", null,
       h("h2", null, name),
       h("div", { role: "status", class: "told" }, headline(see, all[0], isGood, "h3"),
         alongside(see, all, all[0])),
+      warnings(see), verdicts(see),
       moved && h("p", { class: "notice" }, "You have moved a slider: the scenario asked for " +
         "something else. ", h("button", { type: "button", onclick: back }, "Put it back")),
       left.map((why) => soft(`No slider here, because ${why}.`)),
@@ -67,8 +68,8 @@ class Scenario extends Component {
       h("h4", null, "Asked for"),
       h("ul", { class: "soft" }, Object.entries(wishes).map(([label, value]) =>
         h("li", null, `${label}: ${value}`))),
-      see.changed.length > 0 && [h("h4", null, "Outcomes changed"), listed(see.changed)],
-      remarks.length > 0 && [h("h4", null, "What else to know"), listed(remarks)],
+      entries.length > 0 && [h("h4", null, "What else to know"), listed(saidOf(entries)),
+        tablesOf(entries)],
       h("h4", null, "Do this again"), h("pre", { tabindex: "0", "aria-label": "Command" }, command),
       curves.length === 0 ? null : soft("A slider moves one rate; the others stay as asked for."));
   }
@@ -127,7 +128,7 @@ function compared(scenarios) {
   return table("Scenarios compared", ["Scenario", ...scenarios.map(({ name }) => name)], [
     ...names.map((name) => each(name, (one) => hundredths(rate(one, name)))),
     each("Effective rows", ({ see }) => whole(see.effective_rows)),
-    each("Largest weight", ({ see }) => times(see.heaviest)),
+    each("Largest weight", ({ see }) => weightOf(see.heaviest)),
     each("Outcomes changed", ({ see }) => whole(see.changed_people)),
   ], scenarios.map((_, index) => index + 1));
 }

@@ -10,7 +10,7 @@ export const MOST_LEVELS = 20; // of a column whose shares can be dragged
 const HOW = "Type a share, drag its bar, or use the arrow keys. What you set stays; the others " +
   "follow.";
 
-// to the last digit, so that nothing changes
+// to the last digit, so that all stays
 const inData = (column) => Object.fromEntries(column.shares);
 
 // Columns that were chosen, of which nothing may be asked yet, are in the store: by name, the

@@ -6,7 +6,7 @@ import { Live, Stale, Superseded, follow, get, post, upload } from "./api.js";
 import { byId, close } from "./dom.js";
 import { comparedIn, isAsked, keptRates, rateOf, singleRates } from "./form.js";
 import { hundredths, short, together } from "./format.js";
-import { groupings } from "./people.js";
+import { groupings, keepsSizes } from "./people.js";
 
 /** @type {any} */
 export const store = {
@@ -363,12 +363,13 @@ export function scenarioName({ see }) {
   for (const { kind, wanted, grouping } of see.rates.filter((one) => one.wanted !== null)) {
     (wishes[`${words[kind]} ${wanted}`] ??= []).push(grouping);
   }
+  const areKept = groupings(see).every(({ groups }) => keepsSizes(groups));
   const asked = Object.entries(wishes).map(([wish, names]) => `${wish} for ${together(names)}`);
   return [
     ...(see.means.length ? ["equal means"] : []),
     ...(see.model ? [`for ${see.model.student}`] : []),
     ...asked,
-    ...(asked.some((wish) => wish.startsWith("sizes")) ? [] : ["sizes kept"]),
+    ...(areKept && !asked.some((wish) => wish.startsWith("sizes")) ? ["sizes kept"] : []),
   ].join(", ");
 }
 export const rename = (number, name) => changePins("/api/rename", { number, name });

@@ -37,12 +37,13 @@ function useOf({ mode, release, model }) {
 }
 
 const WHY = {
-  train: "A new file of rows drawn from yours: use it in place of your file. A model may bring " +
-    "the gap back: name yours, and the table is made for it.",
-  model: "Your rows, made for this model: trained on them with their weights, it decides nearly " +
-    "equally.",
-  weigh: "Your rows stay as they are and get a column of weights: use it in every table.",
-  publish: "New rows without a copy of anybody's row; rare values are merged.",
+  train: "New rows, to use in place of your file. A model may bring the gap back: name yours, " +
+    "and the table is made for it.",
+  model: "Your rows with weights made for this model: train it with them. What it is expected to " +
+    "decide is said above.",
+  weigh: "Your rows get a column of weights: use it in every table.",
+  publish: "New rows to share, drawn from what was learned of yours; rare values are merged, " +
+    "unless they were declared. The report counts how many are the same as one of yours.",
   private: "A private result is always new rows.",
   added: "Only the rows to add to yours, as chosen under “The files”.",
 };

@@ -1,0 +1,1 @@
+"""What is known of a fit: records, without the machinery that finds them out."""
