@@ -83,8 +83,8 @@ export const saidOf = (entries) => entries.flatMap(({ says }) => says.map(asSent
 export const tablesOf = (entries) => entries.flatMap(({ tables }) => tables)
   .map(({ label, heads, rows }) =>
     table(label, heads, rows, heads.slice(1).map((_, place) => place + 1)));
-// Rates have their tables beside the other numbers.
-export const isReached = ({ topic }) => topic === "reached";
+// How fair the groups are and become stands beside the other numbers.
+export const reached = (see) => ofWeight(see, "verdict").filter(({ topic }) => topic === "reached");
 
 export function warnings(see) {
   const said = saidOf(ofWeight(see, "warning"));
@@ -92,9 +92,9 @@ export function warnings(see) {
 }
 
 export function verdicts(see) {
-  const entries = ofWeight(see, "verdict");
+  const entries = ofWeight(see, "verdict").filter((one) => !reached(see).includes(one));
   return [saidOf(entries).map((text) => h("p", { class: "notice", key: text }, text)),
-    tablesOf(entries.filter((one) => !isReached(one)))];
+    tablesOf(entries)];
 }
 
 // ---------------------------------------------------------------- the people

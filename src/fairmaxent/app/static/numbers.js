@@ -1,7 +1,7 @@
 // @ts-check
 // In numbers: every group before and after, what it costs whom, what a model will do, and pins.
 
-import { isReached, ofWeight, saidOf, tablesOf } from "./answer.js";
+import { ofWeight, reached, saidOf, tablesOf } from "./answer.js";
 import { button, folded, h, listed, marked, section, soft, table } from "./dom.js";
 import { percent, rate, signed, span, times, weightOf, whole, withMerging } from "./format.js";
 import { counted, groupings, rise } from "./people.js";
@@ -24,7 +24,7 @@ function inNumbers({ see, spent }) {
   const facts = ofWeight(see, "fact"), known = saidOf(facts);
   return [
     spent && h("p", { class: "notes" }, spent),
-    tablesOf(ofWeight(see, "verdict").filter(isReached)),
+    tablesOf(reached(see)), listed(saidOf(reached(see))),
     soft("These are rates of the fitted distribution. Rows cannot be split, so those of a file " +
       "of new rows can differ, the fewer its rows the more; the report gives them."),
     people(see), costs(see), see.estimate && estimate(see.estimate),

@@ -2,7 +2,7 @@
 // The page to send: every scenario with all its columns of groups, its price and what makes it
 // again, and its curves, live without a server.
 
-import { alongside, headline, ofWeight, peopleOf, rateTold, saidOf, tablesOf, verdicts,
+import { alongside, headline, ofWeight, peopleOf, rateTold, reached, saidOf, tablesOf, verdicts,
   warnings } from "./answer.js";
 import { HANDLE, axis, costStrip, rateCurve, rateTicks } from "./charts.js";
 import { Component, h, listed, soft, table } from "./dom.js";
@@ -55,7 +55,8 @@ class Scenario extends Component {
     const { name, isGood, wishes, command, left, curves } = scenario, moved = this.state.moved;
     const see = moved ? seeAt(scenario.see, moved.point) : scenario.see, all = groupings(see);
     const back = () => this.setState({ moved: null });
-    const entries = ofWeight(see, "cost", "fact"); // none at a point of a slider
+    // costs and facts are those of the scenario, and none of a point of a slider
+    const entries = [...reached(see), ...ofWeight(see, "cost", "fact")];
     return h("section", null,
       h("h2", null, name),
       h("div", { role: "status", class: "told" }, headline(see, all[0], isGood, "h3"),
