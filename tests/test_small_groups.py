@@ -149,7 +149,8 @@ def from_app(fit):
         for one in shown["groups"]
         if one["is_apart"]
     }
-    return groups, rate["before"], apart, "\n".join(shown["set_apart"])
+    (said,) = (one["says"] for one in shown["told"] if one["key"] == "set_apart")
+    return groups, rate["before"], apart, "\n".join(said)
 
 
 @pytest.mark.some(3)

@@ -143,9 +143,11 @@ def test_the_example_of_an_entry_has_it(key, made):
     assert any([*KEYS[key].of(case)] for case in cases)
 
 
-@pytest.mark.parametrize("name", sorted(set(DOORS) - {"verify"}))
+@pytest.mark.parametrize("name", sorted(DOORS))
 @pytest.mark.parametrize("key", EXAMPLES)
 def test_a_door_shows_what_applies_or_where_the_rest_is(key, name, made):
+    if name == "verify" and EXAMPLES[key] == "paper":
+        pytest.skip("fits of the paper's own configurations are not saved")
     entry = KEYS[key]
     door = DOORS[name]
     example = made(EXAMPLES[key])
