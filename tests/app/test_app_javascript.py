@@ -160,6 +160,17 @@ def test_the_sentence_names_both_sides_and_sums_the_rest(tmp_path):
         "codes": about(group("1", 0.1, 0.3), group("No", 0.5, 0.4)),
         "nothing": about(group("f", 0.2, 0.201), group("m", 0.2, 0.199)),
         "sizes": about(group("f", 0.1, 0.3, size=50), group("m", 0.5, 0.4, size=30)),
+        "outcomes": about(
+            *(
+                {**group(name, before, after), "outcome": level}
+                for level, both in {
+                    "yes": ((0.1, 0.3), (0.5, 0.3)),
+                    "no": ((0.6, 0.4), (0.4, 0.6)),
+                    "perhaps": ((0.3, 0.3), (0.1, 0.1)),
+                }.items()
+                for name, (before, after) in zip("fm", both, strict=True)
+            )
+        ),
         "means": about(
             *(
                 {**group(f"town {one}", 0.5, 0.5), "outcome": cut, "is_apart": apart}
@@ -195,6 +206,8 @@ def test_the_sentence_names_both_sides_and_sums_the_rest(tmp_path):
         == "30.0\u00a0% of f instead of 10.0\u00a0% and 40.0\u00a0% of m instead of"
         f" 50.0\u00a0% {have}"
     )
+    # and the third one stays
+    assert told["outcomes"][0].endswith("in hired; 1 other outcome changes, too.")
     assert (
         told["means"][0]
         == "On average, hired would be 2.0 less for town 1 and 1.5 more for town 0;"
