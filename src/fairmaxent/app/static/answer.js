@@ -5,7 +5,7 @@
 
 import { arrows, dotsKey, dotsOf, meanArrows } from "./charts.js";
 import { at, h, listed, soft, table } from "./dom.js";
-import { asSentence, hundredths, percent } from "./format.js";
+import { hundredths, percent } from "./format.js";
 import { decided, groupName, outcomeName, price, priceInFull, sizesTold, still, textOf,
   told } from "./people.js";
 
@@ -79,7 +79,7 @@ function inShort(see, grouping, about) {
 
 export const ofWeight = ({ told: entries }, ...weights) =>
   entries.filter(({ weight }) => weights.includes(weight));
-export const saidOf = (entries) => entries.flatMap(({ says }) => says.map(asSentence));
+export const saidOf = (entries) => entries.flatMap(({ says }) => says);
 export const tablesOf = (entries) => entries.flatMap(({ tables }) => tables)
   .map(({ label, heads, rows }) =>
     table(label, heads, rows, heads.slice(1).map((_, place) => place + 1)));

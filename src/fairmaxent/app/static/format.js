@@ -74,8 +74,6 @@ const LONGEST = 40;
 export const short = (text, most = LONGEST) =>
   (text.length > most ? `${text.slice(0, most - 1)}…` : text);
 
-export const asSentence = (text) => `${text[0].toUpperCase()}${text.slice(1).replace(/\.?$/, ".")}`;
-
 // "a, b and c"
 export const together = (texts) =>
   (texts.length < 2 ? texts.join("") : `${texts.slice(0, -1).join(", ")} and ${texts.at(-1)}`);

@@ -89,7 +89,7 @@ async function curve(scenario, kind, column) {
 }
 
 // What moves at a point of a curve; the rest is that of the scenario.
-const slim = ({ value, see }) => ({ value,
+export const slim = ({ value, see }) => ({ value,
   effective_rows: see.effective_rows, heaviest: see.heaviest,
   told: ofWeight(see, "verdict", "warning").map((entry) => ({ ...entry, tables: [] })),
   rates: see.rates.map(({ wanted, after }) => [wanted, after]),
