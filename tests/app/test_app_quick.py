@@ -123,7 +123,7 @@ def _leaves(value):
     """
     if isinstance(value, dict):
         value = [
-            value[name] for name in value.keys() - {"is_whole", "most_copies", "told"}
+            value[name] for name in value.keys() - {"is_whole", "told"}
         ]
     if isinstance(value, list):
         return [leaf for one in value for leaf in _leaves(one)]

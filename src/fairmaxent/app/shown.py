@@ -316,7 +316,6 @@ def _costs(fit: Certified) -> Values:
         heaviest = float(fit.weighed.weights.max())
     return {
         "heaviest": heaviest,
-        "most_copies": max((group.most_copies for group in groups), default=None),
         # Every grouping counts all people who get another outcome.
         "changed_people": sum(
             one.changed for one in changed if one.grouping == changed[0].grouping

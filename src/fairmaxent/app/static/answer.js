@@ -1,7 +1,6 @@
 // @ts-check
-// What happens, drawn from numbers alone, for the page and for the page to send: both sides and the
-// price in a sentence, what else changes, and people as dots, or groups as arrows; and what the
-// server says in its own words.
+// What happens, for the page and for the page to send: both sides and the price in a sentence, what
+// else changes, what the server says of it, and people as dots, or groups as arrows.
 
 import { arrows, dotsKey, dotsOf, meanArrows } from "./charts.js";
 import { at, h, listed, soft, table } from "./dom.js";

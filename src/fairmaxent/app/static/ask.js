@@ -52,8 +52,7 @@ const move = (one, { column }, value, isMoving) => {
 // Whether it is asked for, as a number that may be less than the data have, and what that means.
 function wanted(one, about, value) {
   const { what, grouping } = about, name = `${one.label} of ${what}`;
-  const isOfModel = Boolean(store.answer.see.model) && one.name === "statistical_rate";
-  const own = isOfModel ? null : ownRate(grouping, one.name); // its decisions are others
+  const own = store.answer.see.model ? null : ownRate(grouping, one.name);
   const tick = (event) => move(one, about, event.target.checked ? one.start : null, false);
   const type = (words) => words !== "" && move(one, about, Number(words), false);
   return h("div", { class: "wanted" },

@@ -24,8 +24,7 @@ export const signed = (value) => {
   return `${value > 0 ? "+" : "−"}${whole(Math.abs(value))}`;
 };
 
-const IS_ONE = 1e-6; // solvers stop a little short
-export const isOne = (weight) => Math.abs(weight - 1) < IS_ONE;
+export const isOne = (weight) => Math.abs(weight - 1) < 1e-6; // solvers stop a little short
 // The weight of a row, whose average is 1, in the digits that tell it from 1.
 export function weightOf(weight) {
   if (weight === null || weight >= 10) return times(weight);

@@ -3,7 +3,7 @@
 
 import { ofWeight, reached, saidOf, tablesOf } from "./answer.js";
 import { button, folded, h, listed, marked, section, soft, table } from "./dom.js";
-import { percent, rate, signed, span, times, weightOf, whole, withMerging } from "./format.js";
+import { percent, rate, signed, span, weightOf, whole, withMerging } from "./format.js";
 import { counted, groupings, rise } from "./people.js";
 import { pinsTable } from "./pins.js";
 import { isMissing, isOld, slow, store } from "./store.js";
@@ -84,8 +84,6 @@ function costs(see) {
     [`${whole(see.effective_rows)} of ${whole(see.rows)}`,
       "effective rows: the information that the fair weights leave"],
     [weightOf(see.heaviest), "largest weight of one row"],
-    ...(see.most_copies >= 1.5
-      ? [[times(see.most_copies), "copies, on average, of the row that is copied most"]] : []),
     ...(see.changed_people >= 0.5
       ? [[`${whole(see.changed_people)} (${percent(see.changed_people / see.rows)})`,
         "people get another outcome than they have in your data"]] : []),

@@ -115,7 +115,6 @@ const inPeople = (groups, what = "with") => sides(counted(groups, what),
     groupsOf(others.flat().length));
 
 // Rates and means have no sum: of how many groups they rise and fall.
-const SAME_MEAN = 1e-9;
 const counts = (rises, falls) => (others) => {
   const last = others.length - 1, way = (ones) => (ones[0].change > 0 ? rises : falls);
   return together(others.map((ones, index) =>
@@ -133,7 +132,7 @@ const inRates = (groups) => sides(groups.map((group) => ({ group, change: rise(g
 
 function inMeans(means) {
   const moved = ({ before, after }) =>
-    (Math.abs(after - before) > SAME_MEAN * Math.abs(before) ? after - before : 0);
+    (Math.abs(after - before) > 1e-9 * Math.abs(before) ? after - before : 0);
   const changes = means.map((group) => ({ group, change: moved(group) }));
   const shown = amounts([0, ...changes.map(({ change }) => Math.abs(change))]);
   return sides(changes,
@@ -206,14 +205,13 @@ export const textOf = ({ pieces, rest, before = "", after = "" }) =>
 // ---------------------------------------------------------------- the price
 
 const FREE = 0.00005; // of the data, which rounds to nothing
-const NONE = 1e-9;
 
 export const costOf = ({ effective_rows: left, worth }) => Math.max(0, 1 - left / worth);
 
 // What it costs, in a sentence.
 export function price(see) {
   const cost = costOf(see), changed = see.changed_people;
-  const little = cost < NONE ? "none" : "less than 0.01\u00a0%";
+  const little = cost < 1e-9 ? "none" : "less than 0.01\u00a0%";
   const rows = `${cost < FREE ? little : roughly(cost)} of your data`;
   if (changed < 0.5) return `It costs ${rows}.`;
   const outcomes = `another outcome for ${whole(changed)} of ${whole(see.rows)} people`;
