@@ -122,9 +122,7 @@ def _leaves(value):
     cells alone is left out.
     """
     if isinstance(value, dict):
-        value = [
-            value[name] for name in value.keys() - {"is_whole", "told"}
-        ]
+        value = [value[name] for name in value.keys() - {"is_whole", "told"}]
     if isinstance(value, list):
         return [leaf for one in value for leaf in _leaves(one)]
     return [value if isinstance(value, int | float) else hash(str(value))]
