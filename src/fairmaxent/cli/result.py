@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from fairmaxent.cli.options import after_report, name_for, next_step, outputs
 from fairmaxent.cli.output import OutputOptions, write_drawn
@@ -33,11 +33,15 @@ from fairmaxent.report import Source, build_report
 from fairmaxent.report import delivered as deliveries
 from fairmaxent.report.source import written_file
 from fairmaxent.report.writer import save_report
-from fairmaxent.telling.case import Case, Weight
+from fairmaxent.telling.case import Case, Topic, Weight
 from fairmaxent.telling.entries import as_values, sections_of, warnings
 
 _SHOWN = 12  # notes before the rest is counted
 _FEW = 3  # outcomes that are named
+# what was asked stands in the command, and what nobody should do in the report
+_TOLD: tuple[Topic, ...] = tuple(
+    topic for topic in get_args(Topic) if topic not in ("asked", "not-for")
+)
 _LESS_EXACT = (
     "the model was tried with weights, and rows are less exact; to train it, use --mode"
     " weights"
@@ -336,7 +340,7 @@ def result_text(result: Result, wanted: OutputOptions, following: str) -> str:
     """What there is to say, what was written, and what next."""
     notes = first(result.notes, _SHOWN, "note", "; --json shows them all")
     sections: list[Iterable[Block]] = [
-        *sections_of(result.case(wanted), least=Weight.FACT),
+        *sections_of(result.case(wanted), least=Weight.FACT, topics=_TOLD),
         [Note(f"Note: {note}") for note in notes],
         map(Paragraph, wanted.written(result.rows, result.fit.contents)),
     ]

@@ -7,7 +7,7 @@ from fairmaxent.data.levels import Notes
 from fairmaxent.data.reading import RedrawnValues
 from fairmaxent.data.table import Names, Reals
 from fairmaxent.facts.costs import Costs
-from fairmaxent.facts.groups import GroupChange, LikelyFacts
+from fairmaxent.facts.groups import Gap, GroupChange, LikelyFacts
 from fairmaxent.facts.models import Decisions, ModelEstimate
 from fairmaxent.fairness.rates import ByGrouping, Measure, Rates
 from fairmaxent.privacy.budget import Ledger
@@ -96,6 +96,7 @@ class Facts(UnderivedFacts):
     small_groups: dict[str, int]
     # those that are too small to decide a rate that is stated
     set_apart: tuple[GroupChange, ...]
+    gaps: tuple[Gap, ...]  # before; none: nobody can say whether they are chance
     # combinations that nobody in the data has, and that the base fills
     filled_cells: Names
     filled_shares: tuple[float, ...]  # of each of them

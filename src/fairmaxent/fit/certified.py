@@ -33,7 +33,6 @@ from fairmaxent.fit.certificate import Certificate
 from fairmaxent.fit.groups import (
     Plotted,
     draw_groups,
-    gaps,
     group_changes,
     summary_frame,
 )
@@ -113,7 +112,6 @@ class Certified(Solved):
             output=output,
             estimable=None if self.has_chances else estimable,
             groups=group_changes(self, table),
-            gaps=gaps(self),
             wishes=tuple(wishes(self.certificate, self.roles, own)),
             spell=spell,
             rest=rest,

@@ -25,7 +25,7 @@ from fairmaxent.fairness.rates import (
     worst_ratio,
 )
 from fairmaxent.fit.costs import measure_costs
-from fairmaxent.fit.groups import group_changes
+from fairmaxent.fit.groups import gaps, group_changes
 from fairmaxent.fit.option_values import PaperRequest
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.request import Request
@@ -52,6 +52,7 @@ def facts_of(solved: Solved, told: UnderivedFacts) -> Values:
         wanted=wanted_rates(problem, told.decisions),
         before=problem.judged.rates(problem.data_table),
         achieved=problem.judged.rates(achieved),
+        gaps=gaps(solved),
         set_apart=tuple(one for one in group_changes(solved) if one.is_apart),
         dual=solution.value,
         iterations=solution.iterations,

@@ -77,7 +77,7 @@ _RELATIVE = 1e-6
 _ABSOLUTE = 1e-9
 _LARGEST_RESIDUAL = 1e-6  # solvers stop far below
 # of a certificate: they follow from the rest, and are no plain values
-_MADE_AGAIN = ("measure", "table", "set_apart", "targets")
+_MADE_AGAIN = ("measure", "table", "set_apart", "gaps", "targets")
 _COUNTS = ("folds", "rounds", "trainings", "people", "measured_on")
 
 

@@ -10,7 +10,7 @@ from fairmaxent.document import Block, Blocks, Heading, Listing, Note, Paragraph
 from fairmaxent.errors import Remark, Spell, spelled
 from fairmaxent.facts.costs import GroupCost
 from fairmaxent.facts.fitted import Facts
-from fairmaxent.facts.groups import Gap, GroupChange
+from fairmaxent.facts.groups import GroupChange
 from fairmaxent.facts.output import DeliveredCosts, Mode, Output
 
 Topic = Literal[
@@ -39,7 +39,6 @@ class Case:
     estimable: Mode | None = None
     groups: tuple[GroupChange, ...] = ()  # as they were delivered, or would be
     wishes: Notes = ()  # what was asked for, a sentence each
-    gaps: tuple[Gap, ...] = ()  # before; none: nobody can say whether they are chance
     spell: Spell = str
     rest: str = ""  # where the door shows what it has no room for
     rows: int = 12  # of a table, before the rest is counted

@@ -386,7 +386,7 @@ def absent(case: Case) -> Blocks:
 
 def chance(case: Case) -> Blocks:
     """Whether the gap in the data may be chance."""
-    for gap in case.gaps:
+    for gap in case.facts.gaps:
         yield Paragraph(f"In the data: {gap_sentence(gap)}")
 
 
