@@ -60,7 +60,7 @@ REASONS = {
     "likely": (15, "rows are read, shared, weighed and stored by it; each door asks"),
     "model": (12, "what is trained and what it decides; most of them give advice"),
     "outcome": (11, "a column's role: each door that reads a table asks for it"),
-    "privacy": (13, "whatever would read rows again must refuse a private fit"),
+    "privacy": (7, "whatever would read rows again must refuse a private fit"),
     "progress": (7, "handed from the doors down to what takes long"),
     "protected": (11, "a column's role: each door that reads a table asks for it"),
     "random_state": (9, "each output draws, and each page says how to repeat it"),

@@ -105,12 +105,10 @@ class DebiasingEstimator(BaseEstimator):  # type: ignore[misc]
                 f"y has {len(outcome)} columns; multioutput targets are not supported:"
                 " pass one column"
             )
-        # A private fit has its classes declared.
-        if self.privacy is None:
+        if self._may_look:
             for column in outcome.values():
                 _check_classes(column)
-        # the types of X and y come from the rows, e.g. the length of the longest text
-        if self.privacy is not None:
+        else:  # their types come from the rows, e.g. the length of the longest text
             self._x_form = replace(self._x_form, dtype=None)
             self._y_form = replace(self._y_form, dtype=None)
         extra: dict[str, frames.Column] = {}
@@ -130,17 +128,21 @@ class DebiasingEstimator(BaseEstimator):  # type: ignore[misc]
             extra=list(extra),
         )
 
+    @property
+    def _may_look(self) -> bool:
+        """Whether rows may be looked at before the fit; what is private is declared."""
+        return self.privacy is None
+
     def _open_features(self, X: Any, y: Any) -> nw.DataFrame[Any]:
         """X as a table, checked and recorded the way scikit-learn does it."""
         kind = _kind_of(X)
         table = X
         dtype = None
         if kind != "table":
-            private = self.privacy is not None
             # Otherwise one text would make all cells text.
-            if private and kind == "list":
+            if kind == "list" and not self._may_look:
                 X = np.array(X, dtype=object)
-            finite = False if private else "allow-nan"
+            finite = "allow-nan" if self._may_look else False
             X = check_array(
                 X,
                 dtype=None,

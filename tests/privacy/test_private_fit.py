@@ -65,6 +65,8 @@ def test_rates_are_exact_although_counts_are_noisy(noise):
     assert min(rate.values()) / max(rate.values()) == pytest.approx(0.9, abs=1e-9)
     rows = fit.sample(1000)
     assert rows["sex"].value_counts()["count"].to_list() == [500, 500]
+    # intervals would leave out the noise
+    assert fit.summary()["rate_before_low"].is_nan().all()
 
 
 def test_the_report_says_by_how_much_one_person_can_change_each_look(noise, tmp_path):

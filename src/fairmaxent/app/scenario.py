@@ -391,22 +391,22 @@ class Readings:
 
         A new private look needs leave to ``spend`` its budget.
         """
-        private = request.privacy is not None
+        can_repeat = request.provenance.repeats_with_seed
         key = _reading_key(scenario, request)
         if key in self._paid:
             return self._paid[key]
         if self._newest is not None and self._newest[0] == key:
             return self._newest[1]
-        if private and not spend:
+        if request.provenance.spends and not spend:
             raise InputError(_UNSPENT)
         self._newest = None  # two tables need not be in memory at once
         frame = scenario.file.frame
         domain = request.domain or scenario.columns_as.domain_of(frame, request.weight)
         data = read_frame(frame, replace(request, domain=domain, progress=progress))
-        if private:
-            self._paid[key] = data
-        else:
+        if can_repeat:
             self._newest = key, data
+        else:
+            self._paid[key] = data
         return data
 
 
@@ -425,11 +425,11 @@ def _reading_key(scenario: Scenario, request: Request) -> str:
         request.detail,
         request.release,
     ]
-    if request.privacy is not None:
-        depends += [table.content, request.privacy, request.forbid]
-    else:
+    if request.provenance.repeats_with_seed:
         depends += [table.number, scenario.needs_rows_in_memory]
         depends += sorted(request.named_columns)
+    else:
+        depends += [table.content, request.privacy, request.forbid]
     return repr(depends)
 
 

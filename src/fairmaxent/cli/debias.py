@@ -139,8 +139,8 @@ def debias_command(
         following = ctx.meta.get(NEXT)
         if following is None:
             following = told.after_debias(data, wanted, repeat, result)
-        if request.privacy is not None:
-            following = f"{_spent(ledger, request.privacy.delta)}\n\n{following}"
+        if request.provenance.spends:
+            following = f"{_spent(ledger, request.provenance.delta)}\n\n{following}"
         if wanted.json:
             text = json_record(told.result_record(result, wanted))
         else:
@@ -243,7 +243,7 @@ def _keeping(fit: Certified, wanted: OutputOptions, staging: Staging) -> Iterato
 
     Whatever fails from now on, what was paid for is there, and said.
     """
-    if fit.certificate.privacy is None or wanted.save is None:
+    if fit.provenance.repeats_with_seed or wanted.save is None:
         yield
         return
     fit.save(staging.path_for(wanted.save))

@@ -163,7 +163,7 @@ def _told_of_rows(
         output = replace(output, absent=())
     copied = tilted_rows(source.tilted)
     case = fit.case(output, table=delivered.table, spell=_of_debias, rest=_REST)
-    if copied is not None and case.facts.privacy is None:
+    if copied is not None and fit.provenance.has_real_rows:
         facts = replace(case.facts, copied_share=copied[0])
         case = replace(case, facts=facts)
     case = replace(case, rows=_ROOM)

@@ -63,14 +63,9 @@ class Result:
     written_notes: Notes = ()  # what to know about the file
 
     @property
-    def private(self) -> bool:
-        """Whether nothing else may be said about the rows of the data."""
-        return self.fit.certificate.privacy is not None
-
-    @property
     def readable_frame(self) -> Any:
         """The table that was read; None if the fit is private."""
-        if self.private or self.fit.is_on_cluster:
+        if self.fit.is_on_cluster or not self.fit.provenance.shows_rows:
             return None
         return self.source.frame
 
@@ -99,7 +94,7 @@ class Result:
     def notes(self) -> Notes:
         """What a user should know about the data, and about what is written."""
         reading: Notes = ()
-        if not self.private:
+        if self.fit.provenance.shows_rows:
             reading = self.source.notes_spelled(as_typed)
         return (
             *good_outcome_notes(
@@ -115,7 +110,8 @@ def _leaks(result: Result) -> Iterator[str]:
     """Columns that give the outcome away, or what the model is not to see."""
     fit = result.fit
     # If the rows are in memory to look at; rows to share have other levels.
-    if not fit.table.keeps_rows or result.private or fit.request.release:
+    is_hidden = fit.request.release or not fit.provenance.shows_rows
+    if is_hidden or not fit.table.keeps_rows:
         return
     if fit.weighed is not None:  # nobody's group gives anything away
         return
@@ -314,11 +310,11 @@ def make_report(
     )
     source = replace(origin, written=written, dropped=result.source.dropped)
     # The report on a private fit says nothing about the file's content.
-    if result.private:
-        source = replace(source, sha256=None)
-    else:
+    if result.fit.provenance.shows_rows:
         reading = result.source.notes_spelled(origin.front_door.spell)
         source = replace(source, reading=reading)
+    else:
+        source = replace(source, sha256=None)
     report = build_report(
         result.fit,
         data=result.readable_frame,
@@ -367,11 +363,11 @@ def after_debias(
         return after_report(wanted.report)
     if wanted.save is not None:
         command = ["report", wanted.save]
-        if data != STANDARD and not result.private:
+        if data != STANDARD and result.fit.provenance.shows_rows:
             command += ["--data", data]
         command += ["--mode", wanted.mode]
         why = "write a report to file"
-        if result.private:
+        if result.fit.provenance.spends:
             why += "; this, and drawing more rows, spends nothing"
             if wanted.estimate is None:
                 command += ["--estimate", "rows"]

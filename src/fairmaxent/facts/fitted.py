@@ -11,6 +11,7 @@ from fairmaxent.facts.groups import Gap, GroupChange, LikelyFacts
 from fairmaxent.facts.models import Decisions, ModelEstimate
 from fairmaxent.fairness.rates import ByGrouping, Measure, Rates
 from fairmaxent.privacy.budget import Ledger
+from fairmaxent.privacy.provenance import Provenance
 
 SMALL_GROUP = 30  # rows
 _SLACK = 1e-6  # solvers stop a little short of an exact share
@@ -80,6 +81,11 @@ class UnderivedFacts:
     privacy: Ledger | None = None
     # of groups that are probabilities; None: groups are known
     likely: LikelyFacts | None = None
+
+    @property
+    def provenance(self) -> Provenance:
+        """What may be shown of the rows, and whose noise numbers have."""
+        return Provenance.measured(self.privacy)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -46,6 +46,7 @@ from fairmaxent.fit.solved import (
 )
 from fairmaxent.fit.uncertainty import Uncertainty, measure_uncertainty
 from fairmaxent.options.refusals import refuse
+from fairmaxent.privacy.provenance import Provenance
 from fairmaxent.progress import Progress, silent
 from fairmaxent.telling.case import Case, Weight
 from fairmaxent.telling.entries import told
@@ -74,6 +75,11 @@ class Certified(Solved):
 
     certificate: Certificate
 
+    @property
+    def provenance(self) -> Provenance:
+        """What may be shown of its rows, and whose noise its numbers have."""
+        return self.certificate.provenance
+
     def __repr__(self) -> str:
         return to_text(self._at_a_glance())
 
@@ -90,7 +96,7 @@ class Certified(Solved):
         yield from told(case, least=Weight.WARNING)
         yield Paragraph("next:")
         calls = list(_NEXT)
-        if self.certificate.privacy is not None:
+        if not self.provenance.shows_rows:
             del calls[_NEXT_WITH_ROWS]
         elif self.has_chances:
             calls.remove(_TOP_UP)

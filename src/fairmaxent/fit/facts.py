@@ -42,7 +42,6 @@ def facts_of(solved: Solved, told: UnderivedFacts) -> Values:
     solution = solved.optimum.solution
     filled = solved.filled
     achieved = solved.root_table
-    copied = tilted_rows(distribution.tilted)
     costs = None
     if not isinstance(solved.request, PaperRequest):
         costs = measure_costs(solved, filled=bool(filled))
@@ -77,10 +76,18 @@ def facts_of(solved: Solved, told: UnderivedFacts) -> Values:
         forbidden_rows=_forbidden_rows(problem),
         outcome_shares=outcome_shares(problem, achieved),
         notes=solved.domain.notes,
-        copied_share=0.0 if copied is None or told.privacy is not None else copied[0],
+        copied_share=_copied_share(solved),
         measure=problem.judged,
         table=achieved,
     )
+
+
+def _copied_share(solved: Solved) -> float:
+    """The share of drawn rows that copy a real one on purpose."""
+    copied = tilted_rows(solved.distribution.tilted)
+    if copied is None or not solved.provenance.has_real_rows:
+        return 0.0
+    return copied[0]
 
 
 def wanted_rates(problem: Problem, decisions: Decisions | None) -> Rates:

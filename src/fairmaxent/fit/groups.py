@@ -159,7 +159,7 @@ def _intervals(
         return np.where(is_there, ends_of(rates, confidence), np.nan)
 
     # the noise in its counts is no part of them: they would be far too short
-    if fit.request.privacy is not None:
+    if fit.provenance.is_noisy:
         return np.full(shape, np.nan)
 
     sums = (table.astype(float).tobytes() for table in compared)
@@ -192,7 +192,7 @@ def gaps(fit: Solved, confidence: float = 0.95) -> tuple[Gap, ...]:
     Noisy counts say nothing of chance; of likely groups, more is said elsewhere.
     """
     measure = fit.problem.judged
-    is_known = fit.weighed is None and fit.request.privacy is None
+    is_known = fit.weighed is None and not fit.provenance.is_noisy
     if not is_known or measure.strata:
         return ()
     found = [
@@ -378,7 +378,7 @@ def _picture_of_rates(fit: Solved, changes: Changes) -> _Picture:
     compared = [
         change
         for change in changes
-        if fit.request.privacy is not None
+        if fit.provenance.is_noisy
         or np.isnan(change.rate_before)
         or change.rate_before_low >= 0
     ]

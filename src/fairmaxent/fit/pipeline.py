@@ -47,6 +47,7 @@ from fairmaxent.maxent.priors.mixture import Mixture
 from fairmaxent.maxent.priors.protocol import Prior
 from fairmaxent.maxent.priors.tree import Tree
 from fairmaxent.options import python_lines, shared
+from fairmaxent.privacy.budget import Privacy
 from fairmaxent.privacy.measurements import Noise, OpenDP
 from fairmaxent.privacy.model import (
     PrivateReading,
@@ -56,8 +57,8 @@ from fairmaxent.privacy.model import (
 )
 from fairmaxent.privacy.refusals import (
     after_spending,
-    check_declared,
     check_read,
+    checked_declaration,
     without_values,
 )
 from fairmaxent.privacy.spending import Spending
@@ -88,14 +89,16 @@ def read_frame(frame: Any, request: Request, kept: KeptCounts | None = None) -> 
         return _read(frame, request, kept)
 
     # what is not possible is refused before any row is read
-    check_declared(request.domain)
+    privacy = request.privacy
+    declared = checked_declaration(request.domain)
     noise = OpenDP()
-    spending = Spending.of(request.privacy)
+    spending = Spending.of(privacy)
     if spending is not None:
-        spending.check(request.privacy)
+        spending.check(privacy)
+    domain = replace(declared, undeclared=privacy.undeclared)
     with without_values():
-        data = _read(frame, request)
-    return _private_reading(data, request, noise, spending)
+        data = _read(frame, replace(request, domain=domain))
+    return _private_reading(data, request, privacy, noise, spending)
 
 
 def _read(frame: Any, request: Request, kept: KeptCounts | None = None) -> Reading:
@@ -103,8 +106,6 @@ def _read(frame: Any, request: Request, kept: KeptCounts | None = None) -> Readi
     domain = request.domain
     if request.release:
         _check_shared(domain)
-    if request.privacy is not None and isinstance(domain, Declaration):
-        domain = replace(domain, undeclared=request.privacy.undeclared)
     asked = ReadingRequest(
         outcome=request.outcome_name,
         protected=request.recorded_names,
@@ -135,11 +136,11 @@ def _read(frame: Any, request: Request, kept: KeptCounts | None = None) -> Readi
 def _private_reading(
     data: Reading,
     request: Request,
+    privacy: Privacy,
     noise: Noise,
     spending: Spending | None,
 ) -> PrivateReading:
     """Spend the budget: learn a model from noisy counts, and draw rows from it."""
-    assert request.privacy is not None
     # What is wrong with the request is found before anything is spent; that looks at
     # what was declared, and at no row.
     rules = Problem.of(request, replace(data, positions=None, design=None)).rules
@@ -150,11 +151,11 @@ def _private_reading(
     if spending is not None:
         # with what recognises the request
         asked = python_lines(replace(request.kept(), random_state=None, estimate=None))
-        spending.pay(request.privacy, repr((asked, request.domain)))
-    with after_spending(request.privacy):
-        privacy = replace(request.privacy, ledger=None, budget=None)
+        spending.pay(privacy, repr((asked, request.domain)))
+    with after_spending(privacy):
+        promised = replace(privacy, ledger=None, budget=None)
         model = learn_private_model(
-            data.table, data.roles, privacy, rules=rules, noise=noise
+            data.table, data.roles, promised, rules=rules, noise=noise
         )
         check_visible(model, data.roles)
         return private_reading(data, model, generator(request.random_state))

@@ -33,6 +33,7 @@ from fairmaxent.options import documented, like, option, words
 from fairmaxent.options.refusals import refuse
 from fairmaxent.plain_text import Values
 from fairmaxent.privacy.budget import Privacy
+from fairmaxent.privacy.provenance import Provenance
 from fairmaxent.privacy.refusals import check_private
 from fairmaxent.progress import Progress
 
@@ -309,7 +310,7 @@ class Request:
             " identifiers, and unless declared, no values that fewer than 10 rows have."
             " This is no guarantee; a privacy budget is one."
         ),
-        words=lambda request: values.SHARED if request.privacy is None else (),
+        words=lambda request: values.SHARED if request.provenance.has_real_rows else (),
     )
     random_state: int | None = option(
         None,
@@ -398,7 +399,7 @@ class Request:
             # Equal rates would leave its means nothing to move; others keep theirs.
             further = dict.fromkeys(self.further_outcomes, 1.0)
             self._set(statistical_rate=further or None)
-        if self.privacy is not None or self.release:
+        if self.release or not self.provenance.has_real_rows:
             self._set(base_share=1.0, detail="bins")
         if self.likely is not None:
             self._set(base_share=0.0)
@@ -533,12 +534,17 @@ class Request:
         yield from values.share_words(shares)
         yield from words(self)
         yield "Otherwise the result is as close to the data as possible."
-        if self.privacy is None and self.likely is None:
+        if self.provenance.has_real_rows and self.likely is None:
             base = (
                 f"The prior has a share of {self.C:.3g} from the base {self.base!r},"
                 f" {BASES[self.base].sentence}"
             )
             yield f"{base}; it makes combinations possible that no row has."
+
+    @property
+    def provenance(self) -> Provenance:
+        """What may be shown of the rows of such a fit, and what another spends."""
+        return Provenance.asked(self.privacy)
 
     def has_labels_of(self, other: "Request") -> bool:
         """Whether labels are the same: only what comes after is asked differently."""

@@ -43,6 +43,7 @@ from fairmaxent.fit.target import asked_of_rows
 from fairmaxent.maxent.forbidden import Rules, break_any
 from fairmaxent.maxent.optimum import Optimum, maximise_entropy
 from fairmaxent.maxent.priors.mixture import rows_of
+from fairmaxent.privacy.provenance import Provenance
 
 _NOTHING = 1e-9  # a part of a row that is the solver's
 _MODE_ROWS = Option("mode", "rows")
@@ -158,10 +159,15 @@ class Solved:
         return [tuple(cell) for cell in cells.tolist()]
 
     @property
+    def provenance(self) -> Provenance:
+        """What may be shown of its rows; no noise was measured yet."""
+        return Provenance.asked(self.request.privacy)
+
+    @property
     def contents(self) -> str:
         """Which rows a saved fit has: the end of a sentence "it holds …"."""
         size = f"{self.table.size:,}"
-        if self.request.privacy is not None:
+        if not self.provenance.has_real_rows:
             return (
                 f"no row of the data, but {size} drawn from noisy counts; it is private"
                 f" with {self.request.privacy}"

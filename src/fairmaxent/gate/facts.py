@@ -75,10 +75,10 @@ def _noise(fit: Certified, cells: float, people: float | None = None) -> str:
 
     Nothing, if they have no noise.
     """
-    ledger = fit.certificate.privacy
-    if ledger is None or people == 0:
+    provenance = fit.provenance
+    if not provenance.is_noisy or people == 0:
         return ""
-    noise = ledger.count_ranges[0] * math.sqrt(cells)
+    noise = provenance.noise_of_count * math.sqrt(cells)
     if people is None:
         return f" ± {noise:,.0f}"
     return f" ± {percent(min(noise / people, 1.0))}"
@@ -108,7 +108,7 @@ def _prepared(fit: Certified) -> Facts:
 
 def _missing(fit: Certified) -> Facts:
     """How many values each column lacks, and how many rows are the same."""
-    if fit.request.privacy is not None:
+    if not fit.provenance.shows_rows:
         yield (
             "Missing values and equal rows are not counted, because the fit is private;"
             " whoever has the table must say how many there are."
@@ -153,7 +153,7 @@ def _by_group(
 def _rates(fit: Certified) -> Facts:
     """Each rate as it was asked for, before and after, without a verdict."""
     yield _MEANING
-    if fit.certificate.privacy is not None:
+    if fit.provenance.is_noisy:
         yield _NOISY
         # of half of the cells, and of all of them in what their sum is divided by
         noise = _noise(fit, 1.5 * fit.problem.cells().size, fit.certificate.rows)
@@ -169,12 +169,12 @@ def _rates(fit: Certified) -> Facts:
 
 def _noise_of_rates(fit: Certified) -> Iterator[str]:
     """Where each rate of the data is if the noise of a private fit is added again."""
-    ledger = fit.certificate.privacy
-    if ledger is None:
+    provenance = fit.provenance
+    if not provenance.is_noisy:
         yield from repeat("")
         return
     people = fit.problem.cells()
-    deviation = ledger.count_ranges[0] / 1.96
+    deviation = provenance.noise_of_count / 1.96
     noise = np.random.default_rng(0).normal(0, deviation, (_DRAWS, *people.shape))
     drawn = [*map(fit.problem.judged.rates, np.maximum(people + noise, 0))]
     for kind, name in fit.certificate.rates_shown:
@@ -235,7 +235,7 @@ def _delivered(fit: Certified) -> Facts:
         " use, in which weights count, or the rows of the data do too."
     )
     by_chance = "others may equal one by chance"
-    if certificate.privacy is None:
+    if fit.provenance.has_real_rows:
         equal = percent(mass_on(fit.table, fit.distribution.density))
         by_chance = (
             f"by design or by chance, {equal} are expected to equal a row of the data"
@@ -264,9 +264,8 @@ def _delivered(fit: Certified) -> Facts:
 
 
 def _warnings(fit: Certified) -> Facts:
-    ledger = fit.certificate.privacy
-    if ledger is not None:
-        yield f"{noise_of_counts(ledger)}, also in what follows."
+    if fit.provenance.is_noisy:
+        yield f"{noise_of_counts(fit.provenance)}, also in what follows."
     yield from map(
         capital,
         fit.certificate.warnings
@@ -279,8 +278,7 @@ def _protected(fit: Certified) -> Facts:
 
 
 def _privacy(fit: Certified) -> Facts:
-    ledger = fit.certificate.privacy
-    if ledger is None:
+    if not fit.provenance.spends:
         yield "No guarantee of privacy is given."
         return
     yield from _told("promise", fit)

@@ -147,7 +147,7 @@ def document(
             f" their table: 'fairmaxent document {kind} TABLE', or"
             " fairmaxent.gate.papers.audit"
         )
-    if data is not None and fit.request.privacy is not None:
+    if data is not None and not fit.provenance.shows_rows:
         raise InputError(
             "the digest of the table would give away what a private fit hides; leave ",
             Option("data"),

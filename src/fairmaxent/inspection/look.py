@@ -40,7 +40,7 @@ from fairmaxent.options import adding_options_of
 from fairmaxent.options.refusals import MISSING, Refused, refuse_pairs
 from fairmaxent.privacy.budget import Privacy
 from fairmaxent.privacy.model import Worth
-from fairmaxent.privacy.refusals import check_declared, check_private
+from fairmaxent.privacy.refusals import check_private, checked_declaration
 
 _REFUSED = (
     Refused(
@@ -191,7 +191,7 @@ def _check_foreseen(privacy: Privacy | None, domain: object) -> None:
     """Refuse what is no promise, and a domain that no private fit can have."""
     if privacy is not None:
         check_private(privacy, release=False)
-        check_declared(domain)
+        checked_declaration(domain)
 
 
 def _worth(

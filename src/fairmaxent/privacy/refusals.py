@@ -29,11 +29,11 @@ def check_private(privacy: object, release: object) -> None:
         raise unfit("privacy", privacy, "pass fairmaxent.Privacy(epsilon=1), or None")
 
 
-def check_declared(domain: object) -> None:
+def checked_declaration(domain: object) -> Declaration:
     """Refuse a domain that was learned from rows, and a draft of one."""
     if isinstance(domain, Declaration):
         check_read(domain)
-        return
+        return domain
     raise InputError(
         "privacy needs a declared domain: levels and bins that are learned from the"
         " rows reveal who is in them. Declare what everybody may know with ",

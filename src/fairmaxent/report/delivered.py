@@ -268,7 +268,7 @@ def absences(fit: Certified, table: Reals) -> Iterator[str]:
 def copies(fit: Certified, delivered: Delivered, data: Any) -> Copies | None:
     """Count the copies among the drawn rows; None if none was drawn, or in private."""
     drawn = delivered.codes
-    if drawn is None or not len(drawn) or fit.certificate.privacy is not None:
+    if drawn is None or not len(drawn) or not fit.provenance.has_real_rows:
         return None
     is_seen = among(fit.table, drawn, fit.blocks.levels)
     found = Copies(

@@ -169,7 +169,7 @@ def _groups(report: Report) -> tuple[str, tuple[Block, ...]]:
     shown = [change for change in groups if change in kept]
     outcomes = {change.about for change in report.groups}
     known_from = "in the data"
-    if report.certificate.privacy is not None:
+    if report.certificate.provenance.is_noisy:
         known_from = "by noisy counts"
     return _in_people(by_column[column, outcome], known_from), (
         outcome_table(label, shown, _about_groups(report)),
@@ -179,10 +179,10 @@ def _groups(report: Report) -> tuple[str, tuple[Block, ...]]:
 
 
 def _about_groups(report: Report) -> str:
-    ledger = report.certificate.privacy
+    provenance = report.certificate.provenance
     sure = _RANGE
-    if ledger is not None:
-        sure = f"{_NOISE} {noise_of_counts(ledger)}."
+    if provenance.is_noisy:
+        sure = f"{_NOISE} {noise_of_counts(provenance)}."
     rows = report.delivered_name.lower()
     return f"Before: in the data. After: in the {rows}. {sure}"
 

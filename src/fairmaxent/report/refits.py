@@ -119,7 +119,7 @@ def trade_off(fit: Certified, *, spell: Spell = str) -> TradeOff:
 
 
 def _cases(request: Request) -> Iterator[tuple[str, float, Request]]:
-    if request.privacy is None and not (request.release or request.likely):
+    if request.provenance.has_real_rows and not (request.release or request.likely):
         for share in sorted({*SHARES, float(request.base_share)}):
             yield "base_share", share, replace(request, base_share=share)
     options = (request.representation_rate, request.statistical_rate)

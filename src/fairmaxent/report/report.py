@@ -134,7 +134,7 @@ class Report:
 
     def summary(self) -> str:
         """Say what was done, and what was delivered."""
-        about = "" if self.promise is None else "about "
+        about = "about " if self.certificate.provenance.is_noisy else ""
         return (
             f"A table of {about}{self.rows:,} rows and {self.columns} columns was"
             f" turned into a distribution. {self._delivery()}"

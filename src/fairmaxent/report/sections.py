@@ -159,7 +159,7 @@ def _how_it_was_estimated(report: Report, estimate: ModelEstimate) -> str:
     """Say which model it is, and how this can be known before anybody trains it."""
     people = "people in the original data"
     original = "the original data"
-    if report.promise is not None:
+    if not report.certificate.provenance.has_real_rows:
         people = "rows drawn from the private model"
         original = "such rows before they were made fair"
     if estimate.hide_protected:
@@ -285,10 +285,10 @@ def _bounds(report: Report) -> Iterator[tuple[str, str, str]]:
 
 def _repeat(report: Report) -> Blocks:
     source = report.source
-    ledger = report.certificate.privacy
-    if ledger is not None:
+    provenance = report.certificate.provenance
+    if not provenance.repeats_with_seed:
         yield Note(
-            f"Running it again spends another ε = {ledger.privacy.epsilon:g}. More"
+            f"Running it again spends another ε = {provenance.epsilon:g}. More"
             " rows, and other reports, can be made from the saved fit, which spends"
             " nothing."
         )

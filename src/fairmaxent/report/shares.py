@@ -168,7 +168,7 @@ def _chance(fit: Certified, chosen: Sequence[int], data: Distribution) -> Reals:
     # 1) / n) for n effective rows.
     degrees = np.maximum(np.maximum.outer(levels, levels) - 1, 0)
     share = fit.certificate.copied_share
-    if fit.certificate.privacy is not None:
+    if fit.provenance.is_noisy:
         share = 1.0
     before, after = (
         np.sqrt(degrees / rows)

@@ -159,7 +159,7 @@ def call(fit: Certified, delivered: Delivered, source: Source) -> str:
         "    frame,",
         *python_lines(fit.request),
     ]
-    if source.domain or fit.request.privacy is not None:
+    if source.domain or not fit.provenance.shows_rows:
         lines.append("    domain=domain,")
     return "\n".join([*lines, ")", _drawing(fit, delivered)])
 
@@ -176,7 +176,7 @@ def reading_lines(fit: Certified, source: Source) -> Iterator[str]:
             table = _without(fit, [weight])
             options.append(f"weight=frame[{weight!r}].to_numpy()")
         yield f"domain = fairmaxent.Domain.infer({', '.join([table, *options])})"
-    elif fit.request.privacy is not None:
+    elif not fit.provenance.shows_rows:
         yield "domain = fairmaxent.Domain.declare(...)  # as it was declared"
 
 

@@ -152,7 +152,7 @@ def outcome_lines(shares: Iterable[OutcomeShare]) -> Iterator[str]:
 
 def effective_rows(case: Case) -> Blocks:
     """How much information the fair weights leave."""
-    if case.facts.privacy is None:
+    if case.facts.provenance.has_real_rows:
         yield Paragraph(
             "the fair weights carry as much information as"
             f" {case.facts.effective_rows:,.0f} equally weighted rows (of"

@@ -294,7 +294,7 @@ def not_estimated(case: Case) -> Blocks:
     if case.estimable is None or facts.measure.others:
         return
     how = "use"
-    if facts.privacy is not None:
+    if facts.provenance.spends:
         how = "which spends nothing, write a report from its file with"
     output = "weights" if case.estimable == "weights" else "rows"
     option = case.spell(Option("estimate", output))

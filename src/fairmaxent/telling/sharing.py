@@ -9,6 +9,7 @@ from fairmaxent.document.words import capital, counted, percent
 from fairmaxent.errors import Option
 from fairmaxent.facts.output import Copies, Output
 from fairmaxent.privacy.budget import Ledger
+from fairmaxent.privacy.provenance import Provenance
 from fairmaxent.telling.case import Case
 
 _BY_CHANCE = (
@@ -28,7 +29,7 @@ def promise(case: Case) -> Blocks:
         f"{len(ledger.spent)} measurements of the table spent ρ ="
         f" {ledger.rho:.6g} of {ledger.privacy.rho:.6g}; counts, and all numbers"
         " before, are noisy estimates, from drawn rows that stand for the data, and"
-        f" the achieved rates are exact. {noise_of_counts(ledger)}"
+        f" the achieved rates are exact. {noise_of_counts(case.facts.provenance)}"
     )
 
 
@@ -42,24 +43,24 @@ def promise_of(ledger: Ledger) -> str:
     )
 
 
-def noise_of_counts(ledger: Ledger) -> str:
+def noise_of_counts(provenance: Provenance) -> str:
     """How far off noisy counts are, in a sentence."""
-    cell, rows = ledger.count_ranges
     return (
-        f"Noise moves the count of an outcome in a group by up to {cell:,.0f}, and that"
-        f" of all rows by up to {rows:,.0f}, with 95% confidence; a group that is"
-        " hardly larger is mostly noise"
+        "Noise moves the count of an outcome in a group by up to"
+        f" {provenance.noise_of_count:,.0f}, and that of all rows by up to"
+        f" {provenance.noise_of_rows:,.0f}, with 95% confidence; a group that is hardly"
+        " larger is mostly noise"
     )
 
 
 def spending(case: Case) -> Blocks:
     """That another private fit adds to what this one spent."""
-    ledger = case.facts.privacy
-    if ledger is None:
+    provenance = case.facts.provenance
+    if not provenance.spends:
         return
     yield Note(
         "another private fit of the same people, even one that follows advice"
-        f" given here, spends another ε = {ledger.privacy.epsilon:g}, and all of it"
+        f" given here, spends another ε = {provenance.epsilon:g}, and all of it"
         " adds up; more rows and reports from this one spend nothing"
     )
 
@@ -106,7 +107,7 @@ def copies(case: Case) -> Blocks:
     """How many drawn rows are copies on purpose, and how to draw rows to share."""
     facts = case.facts
     output = case.output
-    if not facts.copied_share or facts.privacy is not None:
+    if not facts.copied_share:
         return
     drawn = f"About {percent(facts.copied_share)} of drawn rows"
     if output is not None:
@@ -130,7 +131,7 @@ def copies_counted(case: Case) -> Blocks:
         return
     if output.mode == "weights" or not output.rows:
         yield Paragraph(_all_are_real(output))
-    elif case.facts.privacy is not None:
+    elif not case.facts.provenance.has_real_rows:
         yield Paragraph(_BY_CHANCE)
     elif output.copies is not None:
         yield Listing(tuple(_copy_lines(output, output.copies)))

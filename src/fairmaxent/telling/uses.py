@@ -19,7 +19,7 @@ def not_for(case: Case) -> Blocks:
 
 def _prohibitions(case: Case) -> Iterator[str]:
     facts = case.facts
-    if facts.privacy is not None:
+    if facts.provenance.spends:
         yield (
             "together with another private fit of the same people without adding up"
             " what both reveal (their ρ)."
