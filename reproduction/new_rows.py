@@ -14,7 +14,7 @@ from fairmaxent.data.table import Reals
 from fairmaxent.distribution import Distribution
 from fairmaxent.errors import InputError, Option
 from fairmaxent.fairness.fair_table import reweigh
-from fairmaxent.fit.option_values import check_share
+from fairmaxent.fit.base import check_share
 from fairmaxent.maxent.priors.bases import build_base
 from fairmaxent.maxent.priors.mixture import Mixture
 from fairmaxent.maxent.priors.rows import Rows

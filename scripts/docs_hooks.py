@@ -22,7 +22,7 @@ from fairmaxent.cli.output import OutputOptions
 from fairmaxent.cli.reading import DomainOptions
 from fairmaxent.cli.values import as_typed
 from fairmaxent.errors import Option, spelled
-from fairmaxent.fit.option_values import Model
+from fairmaxent.fit.models import Model
 from fairmaxent.fit.refused import EVALUATION
 from fairmaxent.fit.request import Request
 from fairmaxent.gate.audit import AuditRequest

@@ -54,7 +54,7 @@ REASONS = {
     "estimate": (10, "made by the pipeline, shown by each telling; two refuse it"),
     "favourable": (16, "each question about outcomes has it, in records of its own"),
     "forbid": (
-        8,
+        9,
         "a rule for cells, for rows and for labels; each names it if it fails",
     ),
     "likely": (15, "rows are read, shared, weighed and stored by it; each door asks"),
@@ -70,8 +70,8 @@ REASONS = {
         9,
         "a wish and a limit of checks; compared methods get it too",
     ),
-    "target": (10, "shares of any column: wishes, strata, weights, and their errors"),
-    "weight": (17, "a column's role, in tables, rakings and files that are written"),
+    "target": (11, "shares of any column: wishes, strata, weights, and their errors"),
+    "weight": (18, "a column's role, in tables, rakings and files that are written"),
     "within": (8, "strata of fits and of metrics, which have records of their own"),
 }
 
@@ -314,7 +314,7 @@ def rules_of_the_page() -> Iterator[str]:
 
 def option_names() -> list[str]:
     """Every option of a request."""
-    from fairmaxent.fit.option_values import Estimate, Model
+    from fairmaxent.fit.models import Estimate, Model
     from fairmaxent.fit.request import Request
 
     records = (Request, Model, Estimate)

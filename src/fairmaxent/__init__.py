@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fairmaxent.estimator import FairMaxEnt
     from fairmaxent.evaluation.evaluation import evaluate
     from fairmaxent.fair_classifier import FairClassifier
-    from fairmaxent.fit.option_values import Estimate, Model
+    from fairmaxent.fit.models import Estimate, Model
     from fairmaxent.fit.verification import verify
     from fairmaxent.gate import check
     from fairmaxent.inspection import inspect
@@ -53,7 +53,7 @@ _NAMES = {
     "estimator": ("FairMaxEnt",),
     "evaluation.evaluation": ("evaluate",),
     "fair_classifier": ("FairClassifier",),
-    "fit.option_values": ("Estimate", "Model"),
+    "fit.models": ("Estimate", "Model"),
     "fit.verification": ("verify",),
     "gate": ("check",),
     "inspection": ("inspect",),

@@ -21,7 +21,7 @@ from fairmaxent.estimator import (
     table_of_array,
 )
 from fairmaxent.fit.certificate import Certificate
-from fairmaxent.fit.option_values import Model
+from fairmaxent.fit.models import Model
 from fairmaxent.fit.request import Request
 from fairmaxent.options import storing_options_of
 from fairmaxent.relabelling.labellers import Classroom, readable_by_models

@@ -31,8 +31,9 @@ from fairmaxent.errors import (
 from fairmaxent.facts.fitted import UnderivedFacts
 from fairmaxent.fairness.fair_table import algorithm_1, reweigh
 from fairmaxent.fairness.rates import Measure, check_rate
+from fairmaxent.fit.base import check_base, check_share
 from fairmaxent.fit.certificate import certify
-from fairmaxent.fit.option_values import PaperRequest, check_base, check_share
+from fairmaxent.fit.paper_request import PaperRequest
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.solved import Solved
 from fairmaxent.fit.target import level_means

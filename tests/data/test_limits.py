@@ -17,8 +17,8 @@ from fairmaxent.data.roles import LARGEST_ROOT
 from fairmaxent.engines.lazy_frame import MOST_VALUES
 from fairmaxent.errors import LimitError
 from fairmaxent.fairness.rates import LEAST_RATE
-from fairmaxent.fit.option_values import LEAST_SHARE
-from fairmaxent.fit.solved import LARGEST_TOP_UP
+from fairmaxent.fit.top_up import LARGEST_TOP_UP
+from fairmaxent.fit.wanted_shares import LEAST_SHARE
 from fairmaxent.maxent.features import attribute_features, cell_features
 from fairmaxent.maxent.solvers import Newton
 

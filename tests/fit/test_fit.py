@@ -13,7 +13,7 @@ import realdata
 from fairmaxent.data.domain import Domain
 from fairmaxent.debiasing import debias
 from fairmaxent.errors import EvidenceError, InputError, LevelError
-from fairmaxent.fit.solved import fair_counts
+from fairmaxent.fit.top_up import fair_counts
 from tables import as_table, random_frame, rates_of
 
 

@@ -11,7 +11,7 @@ import pytest
 import fairmaxent
 from fairmaxent import Estimate, InputError, Model, debias
 from fairmaxent.errors import ColumnError, ForbiddenError, RateError
-from fairmaxent.fit.option_values import PaperRequest
+from fairmaxent.fit.paper_request import PaperRequest
 from fairmaxent.fit.records import pack, unpack
 from fairmaxent.fit.request import Request
 from fairmaxent.maxent.priors.mixture import Mixture

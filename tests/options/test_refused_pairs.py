@@ -26,7 +26,7 @@ from fairmaxent.cli.rake import RakeOptions
 from fairmaxent.cli.reading import DomainOptions
 from fairmaxent.cli.values import as_typed
 from fairmaxent.errors import InputError, Option
-from fairmaxent.fit.option_values import Estimate, Model
+from fairmaxent.fit.models import Estimate, Model
 from fairmaxent.fit.refused import EVALUATION
 from fairmaxent.fit.request import Request
 from fairmaxent.gate.audit import AuditRequest

@@ -20,7 +20,7 @@ from fairmaxent.errors import (
     shown,
     unfit,
 )
-from fairmaxent.fit.option_values import Model
+from fairmaxent.fit.models import Model
 from fairmaxent.fit.request import Request
 from fairmaxent.options import NOTHING, OptionInfo, TypedOption, typed_options
 from fairmaxent.options.refusals import by_name

@@ -32,7 +32,7 @@ from fairmaxent.errors import InputError
 from fairmaxent.files.content import file_sha256
 from fairmaxent.files.reading import Remark, TableFile
 from fairmaxent.fit.certified import Certified
-from fairmaxent.fit.option_values import OutputOption
+from fairmaxent.fit.models import OutputOption
 from fairmaxent.fit.pipeline import read_frame
 from fairmaxent.fit.request import Request
 from fairmaxent.options.refusals import refuse

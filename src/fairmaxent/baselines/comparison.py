@@ -26,8 +26,8 @@ from fairmaxent.data.table import Codes, Mask, Names, Reals
 from fairmaxent.document.text import table_lines
 from fairmaxent.document.words import percent, three_digits
 from fairmaxent.errors import InputError, Option, check_choice, unfit
-from fairmaxent.fit.option_values import rates_in
 from fairmaxent.fit.request import Request
+from fairmaxent.fit.wanted_rates import rates_in
 from fairmaxent.options import refuse_unknown
 from fairmaxent.progress import Progress, silent
 

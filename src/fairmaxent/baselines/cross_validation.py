@@ -23,7 +23,7 @@ from fairmaxent.data.table import Codes, Indices, Mask, Reals
 from fairmaxent.errors import FairMaxEntError, LevelError
 from fairmaxent.fairness.compare import Compared
 from fairmaxent.fairness.rates import Measure
-from fairmaxent.fit.option_values import Model
+from fairmaxent.fit.models import Model
 from fairmaxent.fit.pipeline import fit_frame
 from fairmaxent.fit.request import Request
 from fairmaxent.metrics.definitions import representation_rate, statistical_rate

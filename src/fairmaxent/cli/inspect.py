@@ -46,7 +46,7 @@ from fairmaxent.fairness.compare import Compare
 from fairmaxent.files.parquet import loaded, named_part, parts_of, scan_table
 from fairmaxent.files.reading import STANDARD, TableFile, TableForm
 from fairmaxent.files.write import Staging, write_whole
-from fairmaxent.fit.option_values import rates_in
+from fairmaxent.fit.wanted_rates import rates_in
 from fairmaxent.inspection import Inspection, inspect
 from fairmaxent.inspection.findings import inspection_text
 from fairmaxent.inspection.hints import Hint

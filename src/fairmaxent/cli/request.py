@@ -11,7 +11,7 @@ from fairmaxent.data.likely import Likely
 from fairmaxent.data.table import Names
 from fairmaxent.errors import ColumnError, InputError, Option, did_you_mean
 from fairmaxent.files.reading import TableFile
-from fairmaxent.fit.option_values import Model
+from fairmaxent.fit.models import Model
 from fairmaxent.fit.refused import EVALUATION
 from fairmaxent.fit.request import Request
 from fairmaxent.options import NOTHING, TypedOption, typed_options

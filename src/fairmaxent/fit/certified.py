@@ -36,15 +36,11 @@ from fairmaxent.fit.groups import (
     group_changes,
     summary_frame,
 )
-from fairmaxent.fit.solved import (
-    Solved,
-    missing_rows,
-    spread_over_rows,
-    weigh_lazily,
-    weigh_rows,
-    with_design,
-)
+from fairmaxent.fit.lazy_weights import weigh_lazily
+from fairmaxent.fit.solved import Solved
+from fairmaxent.fit.top_up import missing_rows
 from fairmaxent.fit.uncertainty import Uncertainty, measure_uncertainty
+from fairmaxent.fit.weights import spread_over_rows, weigh_rows, with_design
 from fairmaxent.options.refusals import refuse
 from fairmaxent.privacy.provenance import Provenance
 from fairmaxent.progress import Progress, silent

@@ -20,9 +20,9 @@ from fairmaxent.errors import InfeasibleError, InputError, Option
 from fairmaxent.facts.models import ModelEstimate, ModelScores, Range
 from fairmaxent.fairness.rates import ByGrouping, Measure
 from fairmaxent.fit.certified import Certified
-from fairmaxent.fit.option_values import Estimate
+from fairmaxent.fit.models import Estimate
 from fairmaxent.fit.request import Request
-from fairmaxent.fit.solved import spread_over_rows, with_design
+from fairmaxent.fit.weights import spread_over_rows, with_design
 from fairmaxent.metrics.trial import OVERALL, Run, Score, Trial
 from fairmaxent.progress import Progress
 from fairmaxent.relabelling.labellers import TREE, Labeller, choose_labeller, name_of

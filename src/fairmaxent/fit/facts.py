@@ -26,7 +26,7 @@ from fairmaxent.fairness.rates import (
 )
 from fairmaxent.fit.costs import measure_costs
 from fairmaxent.fit.groups import gaps, group_changes
-from fairmaxent.fit.option_values import PaperRequest
+from fairmaxent.fit.paper_request import PaperRequest
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.request import Request
 from fairmaxent.fit.solved import Solved

@@ -31,7 +31,7 @@ from fairmaxent.fit.certified import Certified
 from fairmaxent.fit.estimate import Tryout, estimate_model, represented
 from fairmaxent.fit.facts import wanted_rates
 from fairmaxent.fit.likely import likely_facts
-from fairmaxent.fit.option_values import EstimateOption
+from fairmaxent.fit.models import EstimateOption
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.relabel import Labelling, check_in_memory, relabelled
 from fairmaxent.fit.request import Request

@@ -47,8 +47,10 @@ from fairmaxent.fairness.small_groups import SmallGroups
 from fairmaxent.fairness.strata import Stratified
 from fairmaxent.fairness.wishes import Limit, OtherOutcome, Wanted
 from fairmaxent.fit.likely import Split, Weighed
-from fairmaxent.fit.option_values import read_rates, read_rules, read_target
 from fairmaxent.fit.request import Request
+from fairmaxent.fit.rules import read_rules
+from fairmaxent.fit.wanted_rates import read_rates
+from fairmaxent.fit.wanted_shares import read_target
 from fairmaxent.maxent.features import root_marginals
 from fairmaxent.maxent.forbidden import Rule, break_any
 from fairmaxent.maxent.priors.bases import reachable_roots

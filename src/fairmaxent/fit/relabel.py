@@ -23,7 +23,7 @@ from fairmaxent.data.reading import Reading
 from fairmaxent.data.table import Counted, Mask, Reals, Table, ratio, tally
 from fairmaxent.errors import InfeasibleError, InputError, Option
 from fairmaxent.fairness.fair_table import FairTable
-from fairmaxent.fit.option_values import Model
+from fairmaxent.fit.models import Model
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.request import Request
 from fairmaxent.fit.student import Taught

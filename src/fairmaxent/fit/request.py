@@ -26,8 +26,8 @@ from fairmaxent.data.roles import (
 from fairmaxent.errors import ColumnError, Option, check_choice, check_flag, unfit
 from fairmaxent.fairness.compare import Compare
 from fairmaxent.fairness.small_groups import SmallestGroupOption
-from fairmaxent.fit import option_values as values
-from fairmaxent.fit import refused
+from fairmaxent.fit import compared, models, refused, rules, wanted_rates, wanted_shares
+from fairmaxent.fit.base import BASES_DOC, check_base, check_share
 from fairmaxent.maxent.priors.bases import BASES, BaseKind
 from fairmaxent.options import documented, like, option, words
 from fairmaxent.options.refusals import refuse
@@ -36,6 +36,11 @@ from fairmaxent.privacy.budget import Privacy
 from fairmaxent.privacy.provenance import Provenance
 from fairmaxent.privacy.refusals import check_private
 from fairmaxent.progress import Progress
+
+_SHARED = (
+    "The rows can be shared: none is a copy, and values that fewer than 10 rows have"
+    " were replaced, unless they were declared."
+)
 
 
 @documented
@@ -60,18 +65,18 @@ class Request:
             " the same rates at the same time; promoted=yes names the good level of"
             " one."
         ),
-        doc=values.ROLES_DOC,
+        doc=compared.ROLES_DOC,
     )
     protected: str | Likely | Sequence[str | Likely] = like(
-        Compare, "protected", required=True, doc=values.ROLES_DOC
+        Compare, "protected", required=True, doc=compared.ROLES_DOC
     )
     _: KW_ONLY
     likely: Likely | None = like(
         Compare,
         "likely",
-        words=lambda request: values.likely_words(request.likely),
+        words=lambda request: compared.likely_words(request.likely),
     )
-    representation_rate: values.RateOption = option(
+    representation_rate: wanted_rates.RateOption = option(
         None,
         has_none=True,
         label="Equal group sizes",
@@ -80,9 +85,9 @@ class Request:
             "Smallest ratio allowed between group shares: 0.9, none (groups keep their"
             " sizes), or by column: sex=0.9,race=none."
         ),
-        **values.RATE,
+        **wanted_rates.RATE,
     )
-    statistical_rate: values.RateOption = option(
+    statistical_rate: wanted_rates.RateOption = option(
         1.0,
         label="Equal outcomes",
         page_help=(
@@ -93,7 +98,7 @@ class Request:
             "Smallest ratio allowed between the groups' rates of an outcome. Same"
             " syntax as --representation-rate."
         ),
-        **values.RATE,
+        **wanted_rates.RATE,
     )
     favourable: object = like(
         Compare,
@@ -130,7 +135,7 @@ class Request:
             " these strata only: with a decision as the outcome and the true label as"
             ' the column, that is equal opportunity, and ``"label"`` is equalised odds.'
         ),
-        words=values.within_words,
+        words=compared.within_words,
     )
     equal_means: bool = option(
         False,
@@ -153,7 +158,7 @@ class Request:
             f" {'rows that are not forbidden' if request.forbid else 'data'}."
         ),
     )
-    target: values.TargetOption | None = option(
+    target: wanted_shares.TargetOption | None = option(
         None,
         text="shares",
         label="Wanted shares",
@@ -164,7 +169,7 @@ class Request:
             " sizes of groups are asked for; 'income: free' lets the outcome's shares"
             " change."
         ),
-        doc=values.TARGET_DOC,
+        doc=wanted_shares.TARGET_DOC,
     )
     compare_missing: bool = like(
         Compare,
@@ -181,8 +186,8 @@ class Request:
         Compare,
         "smallest_group",
         help="Groups below it (2%, or 30 rows) are not compared, and stay as they are.",
-        doc=values.SMALLEST_DOC,
-        words=values.smallest_words,
+        doc=compared.SMALLEST_DOC,
+        words=compared.smallest_words,
     )
     largest_weight: float | None = option(
         None,
@@ -206,7 +211,7 @@ class Request:
             "Model that is mixed into the rows, so that combinations without a row are"
             " possible too."
         ),
-        doc=values.BASES_DOC,
+        doc=BASES_DOC,
     )
     base_share: float = option(
         0.2,
@@ -218,21 +223,21 @@ class Request:
             " near, but not the same."
         ),
         page_help="About this share of rows may match nobody in the data.",
-        doc=values.BASES_DOC,
+        doc=BASES_DOC,
     )
-    model: values.ModelOption | None = option(
+    model: models.ModelOption | None = option(
         None,
-        choices=values.MODELS,
-        record=values.Model,
+        choices=models.MODELS,
+        record=models.Model,
         label="Make the table for a model",
         help=(
             "The model that you will train: the table is made for it, so that it"
             " decides equally for all groups."
         ),
-        doc=values.MODEL_DOC,
-        words=lambda request: values.model_words(request.model_plan),
+        doc=models.MODEL_DOC,
+        words=lambda request: models.model_words(request.model_plan),
     )
-    estimate: values.EstimateOption | None = option(
+    estimate: models.EstimateOption | None = option(
         None,
         doc=(
             'Estimate, by cross-fitting, how a model trained on the fit\'s ``"rows"``'
@@ -260,7 +265,7 @@ class Request:
             f"Rows are weighted by the design weights in {request.weight}."
         ),
     )
-    forbid: values.ForbidOption | None = option(
+    forbid: rules.ForbidOption | None = option(
         None,
         text="pairs",
         label="Impossible combinations",
@@ -275,7 +280,7 @@ class Request:
             " columns, and at most two others."
         ),
         words=lambda request: [
-            f"Never: {values.rule_text(rule)}." for rule in request.forbid
+            f"Never: {rules.rule_text(rule)}." for rule in request.forbid
         ],
     )
     keep_columns: str | Sequence[str] | None = option(
@@ -295,7 +300,14 @@ class Request:
     privacy: Privacy | None = option(
         None,
         record=Privacy,
-        doc=values.PRIVACY_DOC,
+        doc=(
+            ":class:`Privacy` with ε and δ: the result reveals at most that much about"
+            " any one person. Everything is then learned from noisy counts; the wanted"
+            " rates still hold exactly. It needs a ``domain`` that was declared"
+            " (:meth:`Domain.declare`), and the library opendp. Weights, rows to add"
+            " and exact values are not available. Another private fit of the same"
+            " people comes on top, so save this one, and draw from it."
+        ),
         words=lambda request: (
             f"The result is private with {request.privacy}: everything is learned from"
             " noisy counts."
@@ -310,7 +322,7 @@ class Request:
             " identifiers, and unless declared, no values that fewer than 10 rows have."
             " This is no guarantee; a privacy budget is one."
         ),
-        words=lambda request: values.SHARED if request.provenance.has_real_rows else (),
+        words=lambda request: _SHARED if request.provenance.has_real_rows else (),
     )
     random_state: int | None = option(
         None,
@@ -354,20 +366,20 @@ class Request:
         Compare.of(self)
         if self.detail is not None:
             check_choice("detail", self.detail, DetailOption)
-        values.check_base("base", self.base, forbid=self.forbid)
+        check_base("base", self.base, forbid=self.forbid)
         self._set(
-            base_share=values.check_share("base_share", self.base_share),
-            largest_weight=values.checked_largest(self.largest_weight),
-            model=values.checked_model(self.model),
+            base_share=check_share("base_share", self.base_share),
+            largest_weight=wanted_rates.checked_largest(self.largest_weight),
+            model=models.checked_model(self.model),
         )
         for name in ("representation_rate", "statistical_rate"):
-            self._set(**{name: values.checked_rates(name, getattr(self, name))})
+            self._set(**{name: wanted_rates.checked_rates(name, getattr(self, name))})
         check_flag("equal_means", self.equal_means)
         check_seed(self.random_state)
         read_columns("keep_columns", self.keep_columns or [])
-        values.check_estimate(self.estimate)
-        values.check_rules(self.forbid)
-        values.check_target(self.target)
+        models.check_estimate(self.estimate)
+        rules.check_rules(self.forbid)
+        wanted_shares.check_target(self.target)
         check_private(self.privacy, self.release)
         refuse(self)
         self._set_what_follows()
@@ -391,7 +403,7 @@ class Request:
         recorded, likely = read_protected(self.protected, self.likely)
         if likely is not None:
             self._set(likely=likely, protected=recorded)
-            values.check_likely(likely, [*self.role_names, self.weight])
+            compared.check_likely(likely, [*self.role_names, self.weight])
 
     def _set_what_follows(self) -> None:
         """Set the options that others leave no choice."""
@@ -454,21 +466,21 @@ class Request:
 
         Their outcomes are then left alone: P(y | z) stays, and P(y) follows from it.
         """
-        if self.equal_means or values.rates_in(self.statistical_rate):
+        if self.equal_means or wanted_rates.rates_in(self.statistical_rate):
             return False
         shares = self.target or {}
         has_target = any(shares.get(name) is not None for name in self.protected_names)
-        return has_target or bool(values.rates_in(self.representation_rate))
+        return has_target or bool(wanted_rates.rates_in(self.representation_rate))
 
     @property
     def free_outcomes(self) -> list[str]:
         """The outcomes whose shares may move."""
-        unless_named = values.FREE if self.asks_sizes_only else None
+        unless_named = wanted_shares.FREE if self.asks_sizes_only else None
         shares = self.target or {}
         return [
             name
             for name in self.outcome_names
-            if shares.get(name, unless_named) == values.FREE
+            if shares.get(name, unless_named) == wanted_shares.FREE
         ]
 
     @property
@@ -492,14 +504,14 @@ class Request:
         return [*self.role_names, *map(str, mentioned), *self.kept_names]
 
     @property
-    def model_plan(self) -> values.Model | None:
+    def model_plan(self) -> models.Model | None:
         """The model that the table is made for."""
         if isinstance(self.model, str):
-            return values.Model(self.model)
+            return models.Model(self.model)
         return self.model
 
     @property
-    def relabelling(self) -> values.Model | None:
+    def relabelling(self) -> models.Model | None:
         """The model whose probabilities shall be equal: outcomes are split for it."""
         plan = self.model_plan
         if plan is not None and plan.parity == "probabilities":
@@ -507,17 +519,17 @@ class Request:
         return None
 
     @property
-    def training(self) -> values.Model | None:
+    def training(self) -> models.Model | None:
         """The model whose decisions shall be equal, which has to be trained."""
         if self.relabelling is None:
             return self.model_plan
         return None
 
     @property
-    def estimating(self) -> values.Estimate | None:
+    def estimating(self) -> models.Estimate | None:
         """What is estimated of a model trained on the result; None: nothing."""
         if isinstance(self.estimate, str):
-            return values.Estimate(output=self.estimate)
+            return models.Estimate(output=self.estimate)
         return self.estimate
 
     def words(self) -> Iterator[str]:
@@ -531,7 +543,7 @@ class Request:
         elif not self.equal_means and self.training is None:
             for name in self.outcome_names:
                 shares.setdefault(name, None)  # outcomes keep their shares
-        yield from values.share_words(shares)
+        yield from wanted_shares.share_words(shares)
         yield from words(self)
         yield "Otherwise the result is as close to the data as possible."
         if self.provenance.has_real_rows and self.likely is None:

@@ -26,7 +26,7 @@ from fairmaxent.fairness.rates import (
     group_shares,
     group_table,
 )
-from fairmaxent.fit.option_values import PaperRequest
+from fairmaxent.fit.paper_request import PaperRequest
 from fairmaxent.fit.problem import HALF_A_ROW, Problem
 from fairmaxent.fit.request import Request
 from fairmaxent.fit.solved import Solved

@@ -20,7 +20,7 @@ from fairmaxent.engines.rows import mass_on
 from fairmaxent.errors import FairMaxEntError
 from fairmaxent.fit.certified import Certified
 from fairmaxent.fit.groups import changes_by_column
-from fairmaxent.fit.solved import missing_rows
+from fairmaxent.fit.top_up import missing_rows
 from fairmaxent.options.refusals import refuse
 from fairmaxent.telling.case import Case, texts_of
 from fairmaxent.telling.costs import MOST_WARNED, outcome_lines

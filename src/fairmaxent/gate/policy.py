@@ -35,8 +35,8 @@ from fairmaxent.fairness.compare import Compare, ReferenceOption
 from fairmaxent.fairness.small_groups import SmallestGroupOption
 from fairmaxent.files.reading import Name
 from fairmaxent.fit.contradictions import by_column
-from fairmaxent.fit.option_values import RateOption, checked_rates
 from fairmaxent.fit.refused import JOINT
+from fairmaxent.fit.wanted_rates import RateOption, checked_rates
 from fairmaxent.metrics.intervals import check_confidence
 from fairmaxent.options import (
     Settings,

@@ -25,9 +25,9 @@ from fairmaxent.evaluation.result import (
     verdict,
 )
 from fairmaxent.fit.certified import Certified
-from fairmaxent.fit.option_values import RateOption, rates_in
 from fairmaxent.fit.pipeline import fit_frame, refit
 from fairmaxent.fit.request import Request
+from fairmaxent.fit.wanted_rates import RateOption, rates_in
 from fairmaxent.report.delivered import seen_mass
 from fairmaxent.report.source import FrontDoor
 from fairmaxent.telling.rates import rate_text
