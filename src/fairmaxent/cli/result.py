@@ -175,13 +175,12 @@ def make_result(
         notes = wanted.write(frame, source, staging)
     rows = fit.table.size if is_lazy and new_rows is None else len(frame)
     if new_rows is None and rows > fit.table.size:
-        notes += (
-            (
-                f"{counted(fit.table.size, 'row')} became {rows:,}, because people are"
-                " split between the outcomes; always count each row by the column"
-                f" {wanted.weight_name!r}"
-            ),
+        note = (
+            f"{counted(fit.table.size, 'row')} became {rows:,}, because people are"
+            " split between the outcomes; always count each row by the column"
+            f" {wanted.weight_name!r}"
         )
+        notes += (note,)
     decisions = fit.certificate.decisions
     # where every row keeps its weight, drawn rows are as exact
     if new_rows is not None and decisions is not None and decisions.way != "none":

@@ -1,6 +1,6 @@
 """From a frame to a fair distribution."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -30,7 +30,7 @@ from fairmaxent.fit.certificate import certify
 from fairmaxent.fit.certified import Certified
 from fairmaxent.fit.estimate import Tryout, estimate_model, represented
 from fairmaxent.fit.facts import wanted_rates
-from fairmaxent.fit.likely import likely_facts
+from fairmaxent.fit.likely import Weighed, likely_facts
 from fairmaxent.fit.models import EstimateOption
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.relabel import Labelling, check_in_memory, relabelled
@@ -192,47 +192,46 @@ def fit_rows(
     *,
     learned: Labelling = _NO_LABELS,
 ) -> Certified:
-    """Go from rows in codes to a fair distribution.
-
-    The steps: the fair table, weights, prior, target, maximum entropy.
-    """
+    """Go from rows in codes to a fair distribution."""
+    # Step 1: the fair table t(y, z), and outcomes that are split for it.
     problem = Problem.of(request, data)
     fair, labelled, labelling = relabelled(problem, request, data, learned, progress)
     progress("base", 0.0)
-    weighed = problem.weighed
-    if weighed is None:
-        weighted = reweigh(labelled.counted, fair.table.ravel())
-        prior, target = _prior(data, request, labelled, weighted, fair.table)
+    # Step 2: the rows' weights w, the prior q and the target θ.
+    if problem.weighed is None:
+        given = _given_known(data, request, labelled, fair.table)
     else:
-        weighted = weighed.on(data.table.collect())
-        prior = row_prior(data.roles.blocks, weighted)
-        target = level_means(prior.blocks, weighted)
+        given = _given_likely(data, problem.weighed)
     progress("solve", 0.0)
+    # Step 3: maximum entropy relative to q, with the levels' shares θ: p*.
+    blocks = given.prior.blocks
     optimum = maximise_entropy(
-        prior,
-        cell_features(prior.blocks, problem.moment_scores, target),
-        target,
+        given.prior,
+        cell_features(blocks, problem.moment_scores, given.target),
+        given.target,
         describe=data.roles.describe_level,
         watch=partial(progress, "solve"),
     )
     progress("solve", 1.0)
-    taught = labelling.taught
+    # Step 4: p* over all columns, with the exact values of rows.
     distribution = Distribution.of(data.roles.domain, optimum).detailed(
         data.positions,
         data.table,
-        data.design if weighed is None else weighed.weights,
+        given.row_weights,
         profiles=None if labelling.soft is None else problem.profiles,
         by_cell=problem.values is not None,
     )
+    # Step 5: the certificate, which measures all of it.
+    taught = labelling.taught
     solved = Solved(
         request=request,
         columns=data.columns,
         problem=problem,
-        weighted=weighted,
+        weighted=given.weighted,
         soft=labelling.soft,
         labels=labelling.labels,
         student=None if taught is None else taught.student,
-        target=target,
+        target=given.target,
         optimum=optimum,
         distribution=distribution,
         design_weights=data.design,
@@ -270,18 +269,34 @@ def _told(data: Reading, solved: Solved, fair: FairTable) -> UnderivedFacts:
     )
 
 
-def _prior(
-    data: Reading,
-    request: Request,
-    problem: Problem,
-    weighted: Counted,
-    fair: Reals,
-) -> tuple[Prior, Reals]:
-    """The base and the weighted rows, mixed; and the target."""
+@dataclass(frozen=True)
+class _Given:
+    """What maximum entropy is given."""
+
+    weighted: Counted  # the distinct rows, counting by their fair weights w
+    row_weights: Reals | None  # of each row, for its exact values; None: all are one
+    prior: Prior  # q
+    target: Reals  # θ
+
+
+def _given_known(
+    data: Reading, request: Request, problem: Problem, fair: Reals
+) -> _Given:
+    """What it is given of known groups: base and weighted rows, mixed."""
+    weighted = reweigh(problem.counted, fair.ravel())
     base, borrowed = _base(data, request, problem, weighted, fair.ravel())
     target = fair_levels(problem, weighted, fair, base, borrowed=borrowed)
     parts = (base, row_prior(problem.blocks, weighted))
-    return Mixture.of((request.C, 1 - request.C), parts), target
+    prior = Mixture.of((request.C, 1 - request.C), parts)
+    return _Given(weighted, data.design, prior, target)
+
+
+def _given_likely(data: Reading, weighed: Weighed) -> _Given:
+    """What it is given of likely groups: rows alone, which have their weights."""
+    weighted = weighed.on(data.table.collect())
+    prior = row_prior(data.roles.blocks, weighted)
+    target = level_means(prior.blocks, weighted)
+    return _Given(weighted, weighed.weights, prior, target)
 
 
 def _base(
