@@ -149,10 +149,7 @@ class CrossValidation:
             yield self._judged(name, folds)
 
     def _model(self) -> Model | None:
-        """The classifier as one that takes the columns of the table.
-
-        None without scikit-learn.
-        """
+        """The classifier, taking the table's columns; None without scikit-learn."""
         if not frames.has_library("sklearn"):
             return None
         from sklearn.preprocessing import FunctionTransformer

@@ -115,10 +115,7 @@ class WeightedRows:
 
     @classmethod
     def of(cls, data: CodedData, wanted: Reals) -> "WeightedRows":
-        """Weigh the rows so that they have the wanted table: w = t / P.
-
-        The table t(y, z) is outcome × joint groups.
-        """
+        """Weigh rows to the table t(y, z) of outcome × joint groups: w = t / P."""
         data.refuse_empty_cells(wanted)
         return cls(data, ratio(wanted, data.empirical).ravel())
 

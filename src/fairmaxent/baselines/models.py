@@ -66,10 +66,7 @@ class CodedFold:
 
 
 def exponentiated_gradient(fold: CodedFold) -> Codes:
-    """Agarwal et al. 2018: a random choice among classifiers.
-
-    They were trained under a constraint.
-    """
+    """Agarwal et al. 2018: a random choice of classifiers trained with a constraint."""
     library = frames.load_library("fairlearn.reductions")
     model = library.ExponentiatedGradient(
         fold.classifier,
@@ -90,10 +87,7 @@ def threshold_optimizer(fold: CodedFold) -> Codes:
 
 
 def correlation_remover(fold: CodedFold) -> Codes:
-    """The other columns, less what the protected ones tell of them in a straight line.
-
-    All columns enter as indicators.
-    """
+    """The other columns, in indicators, less what the protected ones tell linearly."""
     column_of_indicator = np.repeat(np.arange(len(fold.sizes)), fold.sizes)
     hidden = np.flatnonzero(np.isin(column_of_indicator, fold.protected))
     indicators = frames.load_library("sklearn.preprocessing").OneHotEncoder(

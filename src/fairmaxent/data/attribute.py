@@ -189,10 +189,7 @@ class Attribute:
         return np.append((positions >= 0) & (self.counts[positions] > 0), missing)
 
     def positions_of(self, values: Column) -> NDArray[np.unsignedinteger]:
-        """Return where each of a column's distinct values stands in `values`.
-
-        The last entry is that of missing.
-        """
+        """Where each distinct value of a column stands in `values`, missing last."""
         numbers = np.empty(0)
         if self.edges is not None:
             numbers = to_numbers(self.values)[: self.present]
@@ -209,10 +206,7 @@ class Attribute:
         return np.append(positions, len(self.counts) - 1).astype(smallest)
 
     def scores(self) -> Reals:
-        """Return the mean raw value of each level; NaN for the missing level.
-
-        Dates are in seconds since 1970.
-        """
+        """Mean raw value of each level (dates: seconds since 1970); NaN if missing."""
         if self.kind not in ("numeric", "boolean", "date"):
             raise InputError(
                 f"column {self.name!r} is {self.kind}, so its levels have no numeric"

@@ -271,10 +271,7 @@ def declared_rows(
 
 
 def _declared_column(column: Column, how: DeclaredColumn) -> tuple[Column, Mask]:
-    """A column as it was declared, and which of its rows hold what was not.
-
-    Each distinct cell is read once.
-    """
+    """A column as it was declared, and which of its rows hold what was not."""
     name = how.name
     edges = how.declaration.edges.get(name, ())
     column, beyond = within_years(column)

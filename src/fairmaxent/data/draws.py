@@ -127,10 +127,7 @@ def cells_of(
     *,
     independent: bool,
 ) -> Indices:
-    """Return the cells, in C order, of ``count`` new rows in random order.
-
-    They are drawn by quota, or independently.
-    """
+    """The C-order cells of ``count`` new rows, shuffled; by quota or independently."""
     if independent:
         return Choice.rows_of(table.reshape(1, -1)).draw(
             np.zeros(count, dtype=int), rng

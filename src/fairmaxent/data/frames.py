@@ -224,10 +224,7 @@ def is_missing(value: object) -> bool:
 
 
 def plain_option(name: str, value: Any) -> Any:
-    """An option with lists for arrays, and None for pandas' missing values in it.
-
-    Neither can be compared.
-    """
+    """An option that can be compared: lists for arrays, None for missing values."""
     if is_missing(value) and not isinstance(value, float | None):
         raise InputError(
             errors.Option(name), f" is {value!r}, a missing value; leave it out"

@@ -250,10 +250,7 @@ def _in_declared_order(values: Column, order: Sequence[Any]) -> LevelsOfValues:
 
 
 def _lump_rare(values: Column, counts: Reals, max_levels: int) -> LevelsOfValues:
-    """Keep the most frequent values, and put the rest into one last level.
-
-    Ties are in canonical order.
-    """
+    """Keep the most frequent values (ties: in canonical order), and lump the rest."""
     # without the last digits, for the same ties
     size = np.round(counts / max(counts.max(), np.finfo(float).tiny), 12)
     kept = np.sort(np.argsort(-size, kind="stable")[: max_levels - 1])
@@ -455,10 +452,7 @@ def value_text(value: object) -> str:
 
 
 def cell_text(value: object) -> str:
-    """Write a value on one line, as it may be shown: 1,234, 0.5000, –.
-
-    A rounding error below zero has no sign.
-    """
+    """Write a value on one line, as it may be shown: 1,234, 0.5000, –; never −0."""
     if value is None:
         return "–"
     if isinstance(value, float):

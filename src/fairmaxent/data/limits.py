@@ -170,10 +170,7 @@ def sound(
     low: float = -_LARGEST,
     high: float = _LARGEST,
 ) -> Array:
-    """Return an array that has this kind (numpy's letter), shape and range.
-
-    NaN is in no range.
-    """
+    """An array that has this kind (numpy's letter), shape and range; NaN is in none."""
     # Shorter floats become float64: shares that add up to one in float32 need not do so
     # for NumPy's generators.
     if array.dtype.kind != kind or array.shape != tuple(shape):

@@ -145,10 +145,7 @@ def held_counts(
     least: Reals,
     sums: Sums,
 ) -> Reals:
-    """Other counts, none below ``least``, that hold the totals in ``sums`` too.
-
-    If there are none, the same counts.
-    """
+    """Counts, none below ``least``, that hold the ``sums`` too; the same if none do."""
     walk = _Walk.to_hold(wanted, int(counts.sum()), sums)
     walk.let_joint_groups_go()
     totals = walk.sums @ counts

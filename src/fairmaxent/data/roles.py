@@ -135,10 +135,7 @@ class Roles:
 
     @property
     def root(self) -> Axes:
-        """The axes of every fairness table.
-
-        Outcome first, then protected attributes, other outcomes and strata.
-        """
+        """Axes of every fairness table: outcome, protected, other outcomes, strata."""
         return (self.outcome, *self.protected, *self.others, *self.strata)
 
     @property

@@ -154,10 +154,7 @@ def _few_digits(mean: float, span: float) -> float:
 
 
 def _replaced(column: Column, distinct: DistinctValues, numbers: Reals) -> Column:
-    """The column with other numbers, of the type that it has.
-
-    Whole numbers stay whole, and in its range.
-    """
+    """The column with other numbers, of its type: whole ones stay so, and in range."""
     dtype = column.dtype
     values = [*numbers.tolist()]
     if dtype.is_integer():

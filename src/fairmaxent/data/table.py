@@ -393,10 +393,7 @@ class Table(Counted):
 
 
 def effective_rows(total: ArrayLike, squares: ArrayLike) -> Reals:
-    """(Σw)²/Σw²: equally weighted rows that carry as much information (Kish).
-
-    NaN if there is no weight.
-    """
+    """(Σw)²/Σw²: equally weighted rows that tell as much (Kish); NaN without weight."""
     total = np.asarray(total, dtype=float)
     return ratio(total**2, np.asarray(squares, dtype=float), np.nan)
 
@@ -443,10 +440,7 @@ def cramers_v(table: Reals) -> float:
 
 
 def highest(cells: Codes, weights: Reals, size: int) -> Reals:
-    """The largest weight in each of ``size`` cells; 0 in an empty one.
-
-    No weight is negative.
-    """
+    """The largest weight (none is negative) in each of ``size`` cells; 0 if empty."""
     result = np.zeros(size)
     np.maximum.at(result, cells, weights)
     return result
@@ -463,10 +457,7 @@ def equal_steps(weights: Reals, count: int) -> Indices:
 
 
 def grouped_rows(groups: Indices, count: int) -> tuple[Indices, Indices]:
-    """Return rows one group after the other, and where each of ``count`` groups begins.
-
-    Group -1 is left out.
-    """
+    """Rows by group (without group -1), and where each of ``count`` groups begins."""
     # numpy sorts small integers much faster
     shifted = (groups + 1).astype(np.min_scalar_type(count))
     starts = np.cumsum(np.bincount(shifted, minlength=count + 1))[:-1]

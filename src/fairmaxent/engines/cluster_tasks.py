@@ -36,10 +36,7 @@ def active_client() -> Client | None:
 
 
 def by_part(native: Any, function: Function) -> list[Any]:
-    """A task for each partition of a Dask frame: ``function(partition)``.
-
-    What the function holds is sent once.
-    """
+    """A task for each partition of a Dask frame: ``function``, which is sent once."""
     from dask import delayed
 
     shared = delayed(function, pure=False)

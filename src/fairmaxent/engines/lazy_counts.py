@@ -117,10 +117,7 @@ def with_keys(lazy: Lazy, coding: Coding) -> Lazy:
 
 
 def level_expression(attribute: Attribute, dtype: Any, api: Any = nw) -> Any:
-    """Return the level of each row as a 64-bit integer.
-
-    The attribute is assumed to know every value.
-    """
+    """The level of each row as a 64-bit integer; the attribute knows every value."""
     column = api.col(attribute.name)
     # What narwhals does not know, such as DuckDB's times of day, holds values; polars'
     # null does not.
@@ -168,10 +165,7 @@ def _by_cut_points(
 
 
 def _literal(cut: float, dtype: Any) -> Any:
-    """The smallest value of a dtype that is at least ``cut``.
-
-    Times are compared as times, never as floats.
-    """
+    """The smallest value of a dtype that is at least ``cut``; times stay times."""
     if dtype.is_numeric():
         return cut
     micro = math.floor(cut * 1e6) - 2

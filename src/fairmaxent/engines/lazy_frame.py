@@ -306,10 +306,7 @@ def count_values(lazy: Lazy, name: str, weight: str | None = None) -> Values:
 
 
 def _parts(lazy: Lazy, name: str) -> list[Lazy]:
-    """Split the rows by a hash of their value, if there are too many to count at once.
-
-    The first rows show that.
-    """
+    """Split rows by a hash of their value, if the first ones show too many."""
     # Only for polars, which holds all values in memory; DuckDB uses the disk, and Dask
     # and Spark use several machines.
     if not lazy.implementation.is_polars():
@@ -337,10 +334,7 @@ def _thinned(
     rows: str,
     mass: str,
 ) -> Values:
-    """Keep the frequent values, the first and last, and every k-th of the others.
-
-    The others are in ascending order.
-    """
+    """Keep frequent values, the first and last, and every k-th other in order."""
     # A number that was kept also gets the weight of those it stands for; a text keeps
     # its weight, since rare texts end up in one level anyway.
     dtype = counted[0].collect_schema()[name]

@@ -182,10 +182,7 @@ def pool(tables: Mapping[TableName, Any]) -> tuple[Pooled, Names]:
 def _common_columns(
     names: Mapping[TableName, NameList],
 ) -> tuple[list[str], list[str]]:
-    """The columns to compare, and those that only the real table has.
-
-    `debias` leaves identifiers out, say.
-    """
+    """The columns to compare, and those of the real table only, such as identifiers."""
     extra = [name for name in names["new"] if name not in names["real"]]
     common = [name for name in names["new"] if name in names["real"]]
     if not common:

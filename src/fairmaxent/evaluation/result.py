@@ -1,7 +1,4 @@
-"""The result of an evaluation, and its words.
-
-The verdict comes first, then risk, utility and fidelity.
-"""
+"""The result of an evaluation, and its words: verdict, risk, utility, fidelity."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

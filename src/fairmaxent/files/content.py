@@ -91,10 +91,7 @@ def _read_all(stream: Any, check: Callable[[int], None]) -> bytes:
 
 
 def reason_of(problem: OSError | ValueError) -> str:
-    """Return what the system says, without the path.
-
-    A ValueError means a null character in the path.
-    """
+    """What the system says, without the path; ValueError: it has a null character."""
     return str(getattr(problem, "strerror", None) or problem)
 
 

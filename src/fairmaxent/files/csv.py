@@ -437,10 +437,7 @@ def _joined_lines(
 
 
 def _without_empty_end(frame: Any, path: str) -> tuple[Any, Notes]:
-    """Leave out rows without any value at the end.
-
-    Spreadsheets write them for cells that once were filled.
-    """
+    """Leave out rows at the end without any value, which spreadsheets leave behind."""
     if frame.width == 1 or not len(frame):
         return frame, ()
     if any(value is not None for value in frame.row(-1)):

@@ -64,10 +64,7 @@ def time_of_writing() -> datetime:
 def new_temporary(
     parent: Path, suffix: str = "", *, folder_mode: int | None = None
 ) -> Path:
-    """Make an empty file that only its owner can read, or a folder.
-
-    It goes when the process ends, if not before.
-    """
+    """Make an empty file, or a folder, for its owner only, until the process ends."""
     path = parent / f"{_BEGINNING}{os.urandom(8).hex()}{suffix}"
     with MAKING:
         _unfinished[path] = os.getpid()  # first: an interrupt can come at any point
@@ -174,10 +171,7 @@ class _Staged(NamedTuple):
                 raise
 
     def publish(self, *, force: bool) -> None:
-        """Put what is complete in its place.
-
-        Without ``force``, only if nothing else has the name.
-        """
+        """Put what is complete in its place; without ``force``, if that is free."""
         if is_pipe(self.target):
             with self.temporary.open("rb") as source, self.target.open("wb") as pipe:
                 shutil.copyfileobj(source, pipe)
@@ -237,10 +231,7 @@ def is_pipe(target: Name) -> bool:
 
 
 def _checked_file(target: Name, *, force: bool) -> Path:
-    """Refuse a target that cannot be written, before any work.
-
-    Links are followed, so that the file is replaced.
-    """
+    """Refuse a target (links followed) that cannot be written, before any work."""
     with write_errors(target):
         if is_pipe(target):
             return Path(target)  # whose link leads to a name that no folder has
@@ -267,10 +258,7 @@ def _checked_file(target: Name, *, force: bool) -> Path:
 
 
 def _checked_folder(target: Name) -> Path:
-    """Refuse anything that exists already, except an empty folder.
-
-    Return its absolute path, valid in any process.
-    """
+    """Refuse anything that exists, except an empty folder; return its absolute path."""
     with write_errors(target, "cannot write into {}: {}; name a new folder"):
         folder = Path(os.path.realpath(target))
         entry = None
@@ -342,10 +330,7 @@ class Staging:
             raise
 
     def path_for(self, target: Name) -> Path:
-        """Return the temporary path to write the content of ``target`` to.
-
-        A folder is there already, and empty.
-        """
+        """The temporary path for ``target``'s content; a folder is there, and empty."""
         staged = self._staged.get(Path(target))
         # It is published already.
         if staged is None:

@@ -90,10 +90,7 @@ def statistical_rate(
 
 @dataclass(frozen=True)
 class Odds(Number):
-    """The worse of two ratios, of true and of false positive rates.
-
-    With its confidence interval.
-    """
+    """The worse ratio of true or of false positive rates, with its interval."""
 
     value: float
     interval: Interval | None
@@ -275,10 +272,7 @@ def calibration(
 
 @dataclass(frozen=True)
 class GroupDisparity:
-    """One group's disparity, over all strata together and in each.
-
-    Strata in which there is none are left out.
-    """
+    """One group's disparity, over all strata and in each where there is one."""
 
     columns: Columns
     group: Label

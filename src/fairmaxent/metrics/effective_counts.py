@@ -38,10 +38,7 @@ _LARGEST_REDUCTION = 1e6
 
 @dataclass(frozen=True, eq=False)
 class EffectiveCounts:
-    """Unweighted rows, with an outcome and without, that tell as much as weighted ones.
-
-    Groups come last.
-    """
+    """Unweighted rows with and without an outcome that tell as much; groups last."""
 
     positives: Reals
     negatives: Reals

@@ -35,10 +35,7 @@ _TINY = 1e-150  # in place of no weight at all, so that its square is not zero
 
 @dataclass(frozen=True, eq=False)
 class GroupedTable:
-    """Rates of each outcome (axis 0) in each group, and the rows behind them.
-
-    Of one grouping and stratum.
-    """
+    """Rates of each outcome (axis 0) in each group of one stratum, and their rows."""
 
     rows: GroupedRows
     outcomes: Sequence[object]  # that are compared

@@ -150,10 +150,7 @@ def interval_text(interval: Interval | None) -> str:
 
 
 def share_interval(counts: EffectiveCounts, confidence: float) -> Ends:
-    """Interval of the rate of each group, or of anything else that is a share.
-
-    Never beyond the exact interval.
-    """
+    """Interval of a group's rate, or another share, never beyond the exact one."""
     limit = deviate_of(confidence)
     shape = (2, *counts.positives.shape)
     limits = np.full(shape, limit)
@@ -186,19 +183,13 @@ def widened(ends: Ends, value: float) -> Interval:
 
 
 def ratio_ends(comparisons: Comparisons, confidence: float) -> Ends:
-    """Ends of the smallest ratio over all comparisons.
-
-    Axes before the groups stand for separate samples.
-    """
+    """Ends of the smallest ratio; axes before the groups are separate samples."""
     near, far = _distance_ends(comparisons, _LARGEST_LOG_RATIO, confidence)
     return np.where(far < _LARGEST_LOG_RATIO, np.exp(-far), 0.0), np.exp(-near)
 
 
 def difference_ends(comparisons: Comparisons, confidence: float) -> Ends:
-    """Ends of the largest difference over all comparisons.
-
-    Axes before the groups stand for separate samples.
-    """
+    """Ends of the largest difference; axes before the groups are separate samples."""
     near, far = _distance_ends(comparisons, 2.0, confidence)
     return near, np.minimum(far, _farthest(comparisons, confidence))
 
@@ -234,10 +225,7 @@ def _farthest(comparisons: Comparisons, confidence: float) -> Reals:
 
 
 def _distance_ends(comparisons: Comparisons, largest: float, confidence: float) -> Ends:
-    """Ends of γ = max |λ| over all pairs of groups.
-
-    No groups that could differ, no distance.
-    """
+    """Ends of γ = max |λ| over all pairs of groups; 0 if none could differ."""
     several = [compared for compared in comparisons if compared.groups > 1]
     if not several:
         return np.zeros(()), np.zeros(())
@@ -325,10 +313,7 @@ def _first(
     *,
     pairs: int = 1,
 ) -> Reals:
-    """Smallest value from 0 to `largest` that passes; else `largest`.
-
-    Every larger one must pass too.
-    """
+    """Smallest value to `largest` from which on all pass; else `largest`."""
     low = np.zeros(shape)
     high = np.full(shape, largest)
     # A few values cost as much as one and narrow faster; of many values, as few as
@@ -405,10 +390,7 @@ def exact_score(counts: EffectiveCounts, share: Reals) -> Reals:
 
 
 def ratio_score(first: EffectiveCounts, second: EffectiveCounts, ratio: Reals) -> Reals:
-    """Standard errors by which p₁ / p₂ lies above a ratio ρ.
-
-    Under the hypothesis p₁ = ρ p₂.
-    """
+    """Standard errors by which p₁ / p₂ lies above ρ, under the hypothesis p₁ = ρ p₂."""
 
     def likeliest(one: Working, other: Working) -> Ends:
         # The smaller root of a quadratic (Koopman 1984).
@@ -462,10 +444,7 @@ def difference_score(
 
 
 def _likeliest_of_difference(one: Working, other: Working, delta: Reals) -> Reals:
-    """p₁ of greatest likelihood given p₁ − p₂ (Farrington and Manning 1990).
-
-    A root of a cubic, in closed form.
-    """
+    """Likeliest p₁ given p₁ − p₂: a cubic's root (Farrington and Manning 1990)."""
     p, size = one
     q, other_size = other
     theta = other_size / size

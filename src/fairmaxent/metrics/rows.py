@@ -324,10 +324,7 @@ class GroupedRows(MeasuredRows):
 
 
 def stratum_text(levels: StratumLevels) -> str:
-    """A stratum in words, to be put after what is compared.
-
-    Nothing if there is none.
-    """
+    """A stratum in words, to be put after what is compared; nothing if none."""
     if not levels:
         return ""
     named = [f"{column} = {value_text(value)}" for column, value in levels]
@@ -337,10 +334,7 @@ def stratum_text(levels: StratumLevels) -> str:
 def groups_of(
     frame: frames.Frame, columns: NameList, domain: Domain | None
 ) -> tuple[Codes, list[Label]]:
-    """Group of each row and the groups' labels.
-
-    Only intersections that occur are groups.
-    """
+    """Group of each row and the groups' labels, of intersections that occur."""
     if not columns:
         return np.zeros(len(frame), dtype=int), [()]
     levels = [levels_of(frames.column(frame, name), domain) for name in columns]
@@ -415,10 +409,7 @@ def favourable_codes(outcomes: list[object], favourable: object) -> list[int]:
 
 
 def code_of(levels: list[object], value: object) -> int | None:
-    """Code of a level, looked up by value or else by its text.
-
-    None if there is no such level.
-    """
+    """Code of a level, by value or else by its text; None if there is none."""
     if value is MISSING:  # which comes last, after a text that reads the same
         if levels and levels[-1] is MISSING:
             return len(levels) - 1

@@ -32,10 +32,7 @@ Scores = dict[str, dict[str, Reals]]  # by quantity, and by grouping or OVERALL
 
 @dataclass(frozen=True)
 class Score:
-    """A score, and the range in which it will be measured on other people.
-
-    Both NaN if nothing can be compared.
-    """
+    """A score, and its range on other people; NaN if nothing can be compared."""
 
     value: float
     low: float
@@ -58,10 +55,7 @@ class Run:
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """People, their outcomes, and what models that had not seen them predicted.
-
-    In one or more rounds.
-    """
+    """People, their outcomes, and what models that had not seen them predicted."""
 
     truth: Indices  # Y of each person
     group: Indices  # of each person
@@ -276,10 +270,7 @@ def predict_outcomes(
 
 
 def _multiplicities(share: float | None) -> Reals:
-    """Quantiles of Poisson(1), or with a share, of Poisson(share·k).
-
-    Where k is from Poisson(1).
-    """
+    """Quantiles of Poisson(1), or with a share, of Poisson(share·k), k ~ Poisson(1)."""
 
     def poisson(mean: float) -> Reals:
         steps = np.concatenate([[1.0], mean / np.arange(1, _MOST_TIMES)])

@@ -262,10 +262,7 @@ def with_margin(table: Reals, above: Reals, column: Reals) -> Reals:
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """What is known of each column: its counts with each level of the trunk.
-
-    The trunk is the root, or root and hub.
-    """
+    """Each column's counts with each level of the trunk: the root, or root and hub."""
 
     trunk: Reals
     given_trunk: dict[int, Reals]  # of each block that is not in the trunk

@@ -294,10 +294,7 @@ class Response:
 
 
 def tilts(task: Task, known: Known) -> bool:
-    """Whether weights of the outcomes teach the offsets, as log-odds of each group.
-
-    Otherwise soft labels do.
-    """
+    """Whether weights of outcomes, not soft labels, teach the offsets (log-odds)."""
     return task.sees_group and known.is_own
 
 
