@@ -14,7 +14,6 @@ deviation 1 beforehand. Swapped columns are not mended by it; if enough people a
 to show that, they are refused.
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from functools import cached_property
@@ -321,22 +320,12 @@ def check_columns(name: object, columns: object) -> None:
 
 
 def chance_beyond(statistic: float, free: int) -> float:
-    """The chance of a larger χ² with so many degrees of freedom; 1 of none.
-
-    Q(a + 1, x) = Q(a, x) + x^a·e^{−x} / Γ(a + 1), from Q(½, x) = erfc √x or Q(0, x) = 0
-    on. Written out because importing SciPy's would be paid at everybody's first fit.
-    """
-    half = statistic / 2
-    if not free or not half:
+    """The chance of a larger χ² with so many degrees of freedom; 1 of none."""
+    if not free:
         return 1.0
-    power = free % 2 / 2
-    chance = 0.0
-    if power:
-        chance = math.erfc(math.sqrt(half))
-    while power < free / 2:
-        chance += math.exp(power * math.log(half) - half - math.lgamma(power + 1))
-        power += 1
-    return chance
+    from scipy.special import chdtrc  # slow to import
+
+    return float(chdtrc(free, statistic))
 
 
 @dataclass(frozen=True)
