@@ -171,7 +171,9 @@ class WeightSums:
         other = np.where(np.isnan(there), here, there)
         numerator = np.where(np.isnan(first), second * own / other, first)
         denominator = np.where(np.isnan(second), first * other / own, second)
-        return EffectiveCounts(positives, negatives, numerator / denominator)
+        with np.errstate(invalid="ignore"):  # 0 / 0 where nothing has weight
+            weight_ratio = numerator / denominator
+        return EffectiveCounts(positives, negatives, weight_ratio)
 
     def _others(self, axis: int) -> "WeightSums":
         """The sums of everything else along an axis, without what rounding leaves."""
