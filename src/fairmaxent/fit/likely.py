@@ -218,7 +218,7 @@ class Weighed:
         each = ratio(counts, tally(rows, self.weights, len(counts)))
         return self.split.table_of(self.split.people.summed(self.weights * each[rows]))
 
-    def on(self, rows: Table) -> Table:
+    def weighted_rows(self, rows: Table) -> Table:
         """The distinct rows of the data, counting by the weights of their people."""
         mass = tally(self.split.chances.row, self.weights, len(rows.codes))
         return rows.counting(mass)

@@ -293,7 +293,7 @@ def _given_known(
 
 def _given_likely(data: Reading, weighed: Weighed) -> _Given:
     """What it is given of likely groups: rows alone, which have their weights."""
-    weighted = weighed.on(data.table.collect())
+    weighted = weighed.weighted_rows(data.table.collect())
     prior = row_prior(data.roles.blocks, weighted)
     target = level_means(prior.blocks, weighted)
     return _Given(weighted, weighed.weights, prior, target)

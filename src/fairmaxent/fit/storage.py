@@ -279,7 +279,7 @@ def _restored(stored: _Model) -> Solved:
     weighted = reweigh(_relabelled(stored, problem).counted, target[blocks.slices[0]])
     weighed = problem.weighed
     if weighed is not None:
-        weighted = weighed.on(stored.table)
+        weighted = weighed.weighted_rows(stored.table)
     features = cell_features(blocks, problem.moment_scores, target)
     sound(stored.solution.multipliers, "f", (features.count,))
     rows = Rows.of(blocks, weighted.collect())
