@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import minimize
 
 import fairmaxent
-from fairmaxent import Likely, debias, load
+from fairmaxent import Domain, Likely, debias, load
 from fairmaxent.data.likely import KnownPeople
 from fairmaxent.errors import InputError
 
@@ -476,3 +476,27 @@ def test_inspect_says_what_is_expected_and_what_contradicts_it():
     for option in ({"cluster": "age"}, {"reference": "f"}):
         with pytest.raises(InputError, match="cannot go together with likely"):
             fairmaxent.inspect(frame, "paid", RACE, **option)
+
+
+def test_exact_values_of_drawn_rows_are_as_common_as_their_weights_say():
+    rng = np.random.default_rng(3)
+    share = rng.uniform(0.02, 0.98, 3_000)
+    frame = pd.DataFrame(
+        {
+            "paid": np.where(rng.random(3_000) < 0.2 + 0.6 * share, "yes", "no"),
+            "a": share,
+            "b": 1 - share,
+            "score": np.round(share + 0.01 * rng.random(3_000), 4),
+        }
+    )
+    likely = Likely("race", {"A": "a", "B": "b"}, told_by="names")
+    domain = Domain.infer(frame[["paid", "score"]], bins=2)
+    fit = debias(frame, "paid", likely, favourable="yes", domain=domain)
+    weights = fit.weights()
+    yes = frame["paid"] == "yes"
+    drawn = fit.sample(20_000, random_state=0)
+    found = drawn.loc[drawn["paid"] == "yes", "score"].mean()
+    before = frame.loc[yes, "score"].mean()
+    wanted = np.average(frame.loc[yes, "score"], weights=weights[yes])
+    assert found == pytest.approx(wanted, abs=0.005)
+    assert abs(before - wanted) > 0.01
