@@ -6,10 +6,11 @@ import asyncio
 import logging
 from types import SimpleNamespace
 
+import dask.config
 import pytest
 from click.testing import CliRunner
 from distributed import KilledWorker
-from distributed.client import FutureCancelledError
+from distributed.client import FutureCancelledError, _global_clients
 from distributed.comm import CommClosedError
 
 from clifiles import ROLES, biased_table
@@ -19,6 +20,14 @@ from fairmaxent.engines.cluster_tasks import results, spread_out
 from fairmaxent.errors import StorageError
 
 LOST = "the Dask cluster failed or stopped answering"
+
+
+@pytest.fixture(autouse=True)
+def _no_cluster():
+    """Tests that follow must not ask the cluster that did not answer."""
+    with dask.config.set(scheduler="threads"):
+        yield
+    _global_clients.clear()
 
 
 @pytest.mark.parametrize(
