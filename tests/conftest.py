@@ -42,12 +42,13 @@ def pytest_configure(config):
 
 
 def backwards(config):
-    """All test files, the last first.
+    """All files of tests, the last first.
 
     To read one for the first time takes long. Two workers that begin at both ends do
     that with half of them each, and find what the other has made of the rest.
     """
-    files = [*TESTS.rglob("test_*.py"), *map(Path, TESTPATHS[1:])]
+    # all of them, as any module may have a doctest
+    files = [*TESTS.rglob("*.py"), *map(Path, TESTPATHS[1:])]
     read = [path for path in files if not pytest_ignore_collect(path, config)]
     return [str(path) for path in sorted(read, reverse=True)]
 
