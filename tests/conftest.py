@@ -48,7 +48,8 @@ def backwards(config):
     that with half of them each, and find what the other has made of the rest.
     """
     # all of them, as any module may have a doctest
-    files = [*TESTS.rglob("*.py"), *map(Path, TESTPATHS[1:])]
+    modules = [path for path in TESTS.rglob("*.py") if path.name != "conftest.py"]
+    files = [*modules, *map(Path, TESTPATHS[1:])]
     read = [path for path in files if not pytest_ignore_collect(path, config)]
     return [str(path) for path in sorted(read, reverse=True)]
 
