@@ -5,17 +5,15 @@ entry cannot be forgotten, and every door that has room for its weight shows all
 numbers.
 """
 
-import re
 from collections.abc import Iterator
 
 import pytest
-from doors import DOORS, Made
+from doors import DOORS
+from numbers_of import numbers_in
 
 from fairmaxent.document import Block, Note, Table
 from fairmaxent.telling.case import Weight, texts_of
 from fairmaxent.telling.entries import ENTRIES, KEYS
-
-_NUMBER = re.compile(r"(\d+(?:,\d{3})*)(?:\.(\d+))?(e[-+]?\d+)?( ?%)?")
 
 # by the key of an entry: a fit to which it applies
 EXAMPLES = {
@@ -46,6 +44,7 @@ EXAMPLES = {
     "groups": "plain",
     "decisions": "model",
     "estimate": "estimated",
+    "less_exact": "model",
     "not_estimated": "plain",
     "meaning": "private",
     "not_for": "plain",
@@ -63,34 +62,6 @@ EXAMPLES = {
     "single_groups": "strata",
     "forbidden": "odd",
 }
-
-
-@pytest.fixture(scope="session")
-def made():
-    """Fits, each with what its doors show; made when they are first asked for."""
-    known = {}
-
-    def make(name):
-        if name not in known:
-            known[name] = Made(name)
-        return known[name]
-
-    return make
-
-
-def numbers_in(text: str) -> list[tuple[float, float]]:
-    """Each number of a text, and half a unit of its last digit.
-
-    Nothing is rounded in a whole number without a sign of percent.
-    """
-    found = []
-    for digits, decimals, power, percent in _NUMBER.findall(text):
-        unit = 10.0 ** -len(decimals) * float(f"1{power}")
-        scale = 0.01 if percent else 1.0
-        value = float(f"{digits.replace(',', '')}.{decimals or 0}{power}")
-        is_rounded = decimals or percent or power
-        found.append((scale * value, scale * unit / 2 if is_rounded else 0.0))
-    return found
 
 
 def has_numbers(line: str, wanted: list[tuple[float, float]]) -> bool:

@@ -7,6 +7,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, get_args
 
+import narwhals
+
 from fairmaxent.cli.options import after_report, name_for, next_step, outputs
 from fairmaxent.cli.output import OutputOptions, write_drawn
 from fairmaxent.cli.values import as_typed
@@ -42,10 +44,6 @@ _FEW = 3  # outcomes that are named
 _TOLD: tuple[Topic, ...] = tuple(
     topic for topic in get_args(Topic) if topic not in ("asked", "not-for")
 )
-_LESS_EXACT = (
-    "the model was tried with weights, and rows are less exact; to train it, use --mode"
-    " weights"
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,10 +62,10 @@ class Result:
 
     @property
     def readable_frame(self) -> Any:
-        """The table that was read; None if the fit is private."""
+        """The table that was read, with its groups; None if the fit is private."""
         if self.fit.is_on_cluster or not self.fit.provenance.shows_rows:
             return None
-        return self.source.frame
+        return self.fit.with_groups(narwhals.from_native(self.source.frame)).to_native()
 
     @cached_property
     def costs(self) -> DeliveredCosts:
@@ -181,10 +179,6 @@ def make_result(
             f" {wanted.weight_name!r}"
         )
         notes += (note,)
-    decisions = fit.certificate.decisions
-    # where every row keeps its weight, drawn rows are as exact
-    if new_rows is not None and decisions is not None and decisions.way != "none":
-        notes += (_LESS_EXACT,)
     return Result(
         fit,
         source,

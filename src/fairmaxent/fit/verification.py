@@ -102,7 +102,11 @@ def verify(path: str | PathLike[str], *, max_bytes: int = MOST_BYTES) -> Verific
 
 
 def checked_data(fit: Certified, data: Any) -> Any:
-    """The table as the fit saw it; one that it was not made from is refused."""
+    """The table with its groups; one that the fit was not made from is refused.
+
+    Rows to share were made from a coarser table. Its own values are real people's, so
+    copies of them are what counts.
+    """
     if data is None:
         return None
     lazy = open_lazy(data)
@@ -111,7 +115,7 @@ def checked_data(fit: Certified, data: Any) -> Any:
         for name in fit.columns:
             check_column(known, name)
         _check_rows(fit, int(collect(lazy.select(nw.len())).item()))
-        return data
+        return known.to_native()
     data = fit.with_groups(frames.open_frame(data)).to_native()
     try:
         encoded = fit.encoded(data)
@@ -120,8 +124,7 @@ def checked_data(fit: Certified, data: Any) -> Any:
             raise
         opened = frames.open_frame(data)
         shared, _ = shareable(opened, fit.roles.names, fit.request.weight)
-        data = shared.to_native()
-        encoded = fit.encoded(data)
+        encoded = fit.encoded(shared.to_native())
     _check_rows(fit, len(encoded))
     if not fit.table.keeps_rows:
         return data

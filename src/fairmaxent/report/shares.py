@@ -29,9 +29,7 @@ _SHIFTS = 10
 _ABOUT_PAIRS = (
     (
         "How strongly two columns are related, measured by Cramér's V: 0 means"
-        " independent, 1 means that one determines the other. A statistical rate of 1"
-        " in the table makes the outcome independent of a protected column; what is not"
-        " asked about stays as it is, as far as possible. The larger "
+        " independent, 1 means that one determines the other. The larger "
     ),
     BASE_SHARE,
     (

@@ -219,8 +219,10 @@ def _about_one(case: Case) -> tuple[str, ...]:
 def method(case: Case) -> Blocks:
     """How the optimum was found, and how far it is from the data."""
     facts = case.facts
+    to_prior = max(0.0, facts.distance["to_prior"])  # not below, but for rounding
+    from_data = max(0.0, facts.distance["from_data"])
     yield Paragraph(
         f"{facts.method}: {facts.iterations} iterations, residual"
-        f" {facts.residual:.1e}; distance to prior {facts.distance['to_prior']:.4f},"
-        f" from data {facts.distance['from_data']:.4f}"
+        f" {facts.residual:.1e}; distance to prior {to_prior:.4f},"
+        f" from data {from_data:.4f}"
     )

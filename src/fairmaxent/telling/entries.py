@@ -48,6 +48,7 @@ ENTRIES = (
     Entry("groups", FACT, "groups", rates.groups),
     Entry("decisions", VERDICT, "model", models.decisions),
     Entry("estimate", VERDICT, "model", models.estimate),
+    Entry("less_exact", FACT, "model", models.less_exact),
     Entry("not_estimated", COST, "model", models.not_estimated),
     Entry("meaning", METHOD, "privacy", sharing.meaning),
     Entry("not_for", COST, "not-for", uses.not_for),

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from fairmaxent.data.likely import TOLD_BY, Reliability
 from fairmaxent.document import Blocks, Note, Paragraph, Table
-from fairmaxent.document.words import three_digits
+from fairmaxent.document.words import capital, three_digits
 from fairmaxent.facts.groups import NEARLY, LikelyFacts, LikelyRate
 from fairmaxent.fairness.likely import REFUTED
 from fairmaxent.telling.case import Case
@@ -52,9 +52,9 @@ def likely_blocks(facts: LikelyFacts | None) -> Blocks:
     """What is assumed, what known groups say, both rates, and how many are needed."""
     if facts is None:
         return
+    known = known_for_certain(facts)
     yield Paragraph(
-        f"Nobody's {facts.name} is known for certain. Assumed:"
-        f" {TOLD_BY[facts.told_by]}. {_verdict(facts)}"
+        f"{capital(known)}. Assumed: {TOLD_BY[facts.told_by]}. {_verdict(facts)}"
     )
     if facts.reliability is not None:
         yield from _reliability_blocks(facts.reliability)
@@ -77,6 +77,14 @@ def likely_blocks(facts: LikelyFacts | None) -> Blocks:
             f"About {facts.needed:,} people like these would be needed for an expected"
             f" rate that is nearly ({NEARLY:g} times) what was asked for."
         )
+
+
+def known_for_certain(facts: LikelyFacts) -> str:
+    """Of how many people the group is known, in a sentence."""
+    if facts.reliability is None:
+        return f"nobody's {facts.name} is known for certain"
+    known = sum(facts.reliability.observed)
+    return f"the {facts.name} of {known:,} people alone is known for certain"
 
 
 def _reliability_blocks(found: Reliability) -> Blocks:

@@ -16,14 +16,16 @@ from fairmaxent.facts.models import (
 )
 from fairmaxent.metrics.trial import OVERALL
 from fairmaxent.telling.case import Case
+from fairmaxent.telling.likely import known_for_certain
 from fairmaxent.telling.rates import is_short, rate_text
 
 # how far below the wanted rate a model's decisions may stay without a remark
 SLACK = 0.1
 _GROUPS = 6  # in one sentence
+_OFF = 1e-9  # weights that differ by less are the same
 # by the way of a table that was made for a student: what it does to the rows
 _WAYS = {
-    "none": "From no other table that was tried would this model decide more equally.",
+    "none": "From no table that was tried would it decide more equally.",
     "tilt": "Each row keeps its outcome, and counts more or less.",
     "soft": (
         "Rows count partly for each outcome, by how likely it is: weights alone, or"
@@ -78,8 +80,11 @@ def made_for(case: Case) -> Blocks:
     if decisions.hide_protected:
         sees = "does not see"
         need = "leave them out when you train it"
+    made = "This table is made for a model"
+    if decisions.way == "none":
+        made = "No better table was found for this model"
     yield Paragraph(
-        f"This table is made for a model: {decisions.student} that {sees} the protected"
+        f"{made}: {decisions.student} that {sees} the protected"
         f" columns; {need}. Other models, and this one if it sees other columns, may"
         f" decide differently. {_WAYS[decisions.way]}"
     )
@@ -127,6 +132,25 @@ def decisions(case: Case) -> Blocks:
     ]
     heads = ("", "wanted", "expected", "95 % interval", "in the table")
     yield Table("Decisions about people it has not seen", heads, tuple(rows))
+
+
+def less_exact(case: Case) -> Blocks:
+    """That a model learns less from rows than from the weights it was tried with."""
+    costs = case.facts.costs
+    if case.facts.decisions is None or case.output is None or costs is None:
+        return
+    are_equal = max(group.most_weight for group in costs.groups) <= 1 + _OFF
+    if case.output.mode == "weights" or are_equal:
+        return
+    yield from case.notes(
+        [
+            (
+                "the model was tried with weights, and rows are less exact; to train"
+                " it, use ",
+                Option("mode", "weights"),
+            )
+        ]
+    )
 
 
 def _decided_for(made: Decisions) -> str:
@@ -288,7 +312,7 @@ def not_estimated(case: Case) -> Blocks:
     if facts.likely is not None:
         yield Paragraph(
             "How a model trained on this will treat people was not estimated, because"
-            f" nobody's {facts.likely.name} is known for certain."
+            f" {known_for_certain(facts.likely)}."
         )
         return
     if case.estimable is None or facts.measure.others:

@@ -36,7 +36,10 @@ def _prohibitions(case: Case) -> Iterator[str]:
             f" {changed} on purpose."
         )
     if any(few_people(case)):
-        yield "to say anything about the groups in the warning: it rests on too few."
+        yield (
+            "to say anything about the groups in the warning: it rests on too few"
+            " people, or too much on one of them."
+        )
     yield (
         "as proof that a model trained on it is fair: test the decisions of your own"
         " model on people it has not seen."
@@ -60,14 +63,22 @@ def _changed(case: Case) -> str:
     assert case.output is not None
     if case.output.is_relabelled:
         return "outcomes were changed"
-    shares = any(abs(one.share_after - one.share_before) > _SAME for one in case.groups)
-    rates = any(abs(one.rate_after - one.rate_before) > _SAME for one in case.groups)
-    what = [
-        name
-        for name, is_changed in (("shares", shares), ("rates", rates))
-        if is_changed
-    ]
+    rows = case.output.rows
+    what: list[str] = []
+    if any(_moves(one.share_before, one.share_after, rows) for one in case.groups):
+        what.append("shares")
+    if any(
+        _moves(one.rate_before, one.rate_after, rows * one.share_after)
+        for one in case.groups
+    ):
+        what.append("rates")
     return f"{' and '.join(what)} were changed" if what else ""
+
+
+def _moves(before: float, after: float, rows: float) -> bool:
+    """Whether a share changes by more than whole rows make it: one above, one below."""
+    rounding = 2 / rows if rows else 0.0
+    return abs(after - before) > _SAME + rounding
 
 
 def _columns(facts: Facts) -> list[str]:
