@@ -22,7 +22,7 @@ from fairmaxent.document.html import to_page
 from fairmaxent.document.text import to_markdown
 from fairmaxent.files.reading import TableFile
 from fairmaxent.fit import pipeline
-from fairmaxent.fit.verification import verify
+from fairmaxent.fit.verification import Verification, verify
 from fairmaxent.plain_text import plain_json
 from fairmaxent.report import build_report
 from fairmaxent.report.sections import report_document
@@ -82,6 +82,11 @@ class Made:
         )
 
     @property
+    def closed(self) -> set[str]:
+        """Doors that this fit does not go through."""
+        return {"verify"} if self.asked.how == "paper" else set()
+
+    @property
     def is_private(self) -> bool:
         return self.fit.certificate.privacy is not None
 
@@ -90,11 +95,11 @@ class Made:
         return report_document(self.report)
 
     @cached_property
-    def verified(self) -> str:
+    def verified(self) -> Verification:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "fit.fme")
             self.fit.save(path)
-            return str(verify(path))
+            return verify(path)
 
 
 def of_html(text: str) -> str:
@@ -236,6 +241,11 @@ DOORS = {
             lambda made: made.fit.case(spell=as_labelled),
             lambda made: of_json(json.dumps(plain_json(seen(made.fit)))),
         ),
-        Door("verify", WARNING, _glance_case, lambda made: made.verified),
+        Door(
+            "verify",
+            WARNING,
+            lambda made: made.verified.case,
+            lambda made: str(made.verified),
+        ),
     )
 }

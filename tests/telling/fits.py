@@ -221,6 +221,7 @@ FITS: dict[str, Asked] = {
         options=GOOD | {"largest_weight": 3},
     ),
     "small": Asked(rare(9), options=GOOD),
+    "grown": Asked(rare(9), options=GOOD | {"representation_rate": 1.0}),
     "limited": Asked(
         people(),
         options=GOOD | {"largest_weight": 1.2, "representation_rate": 1.0},

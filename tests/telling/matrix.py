@@ -21,7 +21,7 @@ from fairmaxent.fairness.likely import REFUTED
 PAPERS = {"article 10", "card", "croissant"}
 REPORTS = {"report.md", "report.html", "report.json"}
 COMMANDS = {"command", "command --json"}
-SHORT = {"glance", "notebook"}
+SHORT = {"glance", "notebook", "verify"}
 # what a door must say, by how much a reader needs it
 EVERYWHERE = SHORT | COMMANDS | REPORTS | PAPERS | {"certificate", "first page", "page"}
 WARNED = EVERYWHERE | {"warnings"}
@@ -265,7 +265,8 @@ def size_facts(truth: Truth) -> Iterator[Fact]:
         sides = []
         for frame in (truth.before, truth.after, truth.delivered):
             known = frame[frame[column].notna()]
-            known = known[~known[column].isin(truth.apart(column))]
+            if "smallest_group" in truth.asked.options:
+                known = known[~known[column].isin(truth.apart(column))]
             sizes = known.groupby(column)["w"].sum()
             sizes = sizes[sizes > 0]
             sides.append(float(sizes.min() / sizes.max()))
@@ -348,6 +349,20 @@ def cost_facts(truth: Truth) -> Iterator[Fact]:
                     numbers=len(own),
                     doors=WARNED,
                 )
+                if share > before * (1 + 1e-6):
+                    yield fact(
+                        "few people grow",
+                        rf"{name}: # of the result rests on # rows \(# of the data\)",
+                        numbers=(share, len(own), before),
+                        doors=WARNED,
+                    )
+                if own.max() > _MOST:
+                    yield fact(
+                        "one person",
+                        rf"{name}: .*one person has # times the average weight",
+                        numbers=own.max(),
+                        doors=WARNED,
+                    )
 
 
 def outcome_facts(truth: Truth) -> Iterator[Fact]:
@@ -495,6 +510,16 @@ def likely_facts(truth: Truth) -> Iterator[Fact]:
         if likely.contradiction < REFUTED:
             word = "contradict"
             doors = WARNED
+            yield fact(
+                "assumption refuted",
+                rf"^(?:[-•] )?(?:Warning: )?what is assumed of {likely.name} does not",
+                doors=WARNED - SHORT - {"certificate", "command"},
+            )
+            yield fact(
+                "assumption refuted, warned",
+                rf"Warning: what is assumed of {likely.name} does not hold",
+                doors=SHORT | {"certificate", "command"},
+            )
         yield fact(
             "assumption",
             rf"The data {word} that \(p = #\)",

@@ -114,7 +114,7 @@ def test_the_example_of_an_entry_has_it(key, made):
     assert any([*KEYS[key].of(case)] for case in cases)
 
 
-@pytest.mark.parametrize("name", sorted(DOORS))
+@pytest.mark.parametrize("name", DOORS)
 @pytest.mark.parametrize("key", EXAMPLES)
 def test_a_door_shows_what_applies_or_where_the_rest_is(key, name, made):
     if name == "verify" and EXAMPLES[key] == "paper":
@@ -122,6 +122,8 @@ def test_a_door_shows_what_applies_or_where_the_rest_is(key, name, made):
     entry = KEYS[key]
     door = DOORS[name]
     example = made(EXAMPLES[key])
+    if name in example.closed:
+        pytest.skip("a fit of the paper's own configurations cannot be saved")
     said = [*entry.of(door.case(example))]
     shown = door.read(example)
     told = [*statements(said)]

@@ -136,11 +136,13 @@ def decisions(case: Case) -> Blocks:
 
 def less_exact(case: Case) -> Blocks:
     """That a model learns less from rows than from the weights it was tried with."""
+    made = case.facts.decisions
     costs = case.facts.costs
-    if case.facts.decisions is None or case.output is None or costs is None:
+    if made is None or case.output is None or costs is None:
         return
     are_equal = max(group.most_weight for group in costs.groups) <= 1 + _OFF
-    if case.output.mode == "weights" or are_equal:
+    is_as_before = made.way == "none" and are_equal
+    if case.output.mode == "weights" or is_as_before:
         return
     yield from case.notes(
         [
