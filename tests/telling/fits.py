@@ -173,6 +173,14 @@ def unequal_pay():
     return frame
 
 
+def hardly_hired(share=0.04):
+    """Few have the good outcome, whatever their group."""
+    frame = people()
+    rng = np.random.default_rng(65)
+    hired = np.where(rng.random(len(frame)) < share, "yes", "no")
+    return frame.assign(hired=hired)
+
+
 def without_women_hired():
     """No woman has the good outcome."""
     frame = people()
@@ -224,7 +232,16 @@ FITS: dict[str, Asked] = {
     "grown": Asked(rare(9), options=GOOD | {"representation_rate": 1.0}),
     "limited": Asked(
         people(),
-        options=GOOD | {"largest_weight": 1.2, "representation_rate": 1.0},
+        options=GOOD
+        | {"largest_weight": 1.2, "representation_rate": 1.0}
+        | {"estimate": Estimate(model=ByCell())},
+    ),
+    "target missed": Asked(
+        people(),
+        options=GOOD | {"target": {"sex": {"f": 0.9, "m": 0.1}}, "largest_weight": 1.5},
+    ),
+    "model of nobody": Asked(
+        hardly_hired(), options=GOOD | {"model": Model(ByCell(), threshold=0.6)}
     ),
     "model": Asked(people(), options=GOOD | {"model": Model(ByCell())}),
     "estimated": Asked(people(), options=GOOD | {"estimate": Estimate(model=ByCell())}),

@@ -454,6 +454,14 @@ def repeated(real: pd.DataFrame, new: pd.DataFrame) -> int:
 
 
 def copy_facts(truth: Truth) -> Iterator[Fact]:
+    copied = truth.certificate.copied_share
+    if copied:
+        yield fact(
+            "copied share",
+            "About # of drawn rows are copies",
+            numbers=copied,
+            doors={"certificate", "page"},
+        )
     if truth.asked.mode == "weights" or truth.made.result.frame is None:
         return
     new = truth.made.result.frame.to_pandas()
@@ -783,6 +791,14 @@ def missed_facts(truth: Truth) -> Iterator[Fact]:
         for column, wanted in certificate.wanted["statistical_rate"].items():
             if wanted is None or column not in truth.groups:
                 continue
+            words = rf"shall be equally common in all groups of {column}\."
+            if wanted < 1:
+                words = (
+                    rf"shall be at least {wanted:g} times as common in each group of"
+                )
+            if certificate.decisions is None:
+                asked = EVERYWHERE - SHORT - {"certificate"}
+                yield fact("asked", words, doors=asked)
             frame = truth.compared(truth.after, column)
             reached = rate(frame, "w", [column], truth.outcome, truth.good)
             if reached < wanted - 1e-6:

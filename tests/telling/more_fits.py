@@ -9,6 +9,7 @@ from fits import (
     aged,
     by_names,
     emptied,
+    hardly_hired,
     odd,
     people,
     private,
@@ -43,14 +44,6 @@ def certain():
     return frame.assign(
         p_a=(frame["sex"] == "f") * 1.0, p_b=(frame["sex"] == "m") * 1.0
     ).drop(columns="sex")
-
-
-def hardly_hired(share=0.04):
-    """Few have the good outcome, whatever their group."""
-    frame = people()
-    rng = np.random.default_rng(65)
-    hired = np.where(rng.random(len(frame)) < share, "yes", "no")
-    return frame.assign(hired=hired)
 
 
 def promoted():
@@ -135,16 +128,11 @@ MORE: dict[str, Asked] = {
     "limit, weights": Asked(
         people(), options=GOOD | {"largest_weight": 1.3}, mode="weights"
     ),
-    "target missed": Asked(
-        people(),
-        options=GOOD | {"target": {"sex": {"f": 0.9, "m": 0.1}}, "largest_weight": 1.5},
-    ),
     "target": Asked(people(), options=GOOD | {"target": {"sex": {"f": 0.7, "m": 0.3}}}),
     "target of town": Asked(
         people(), options=GOOD | {"target": {"town": {"north": 0.9, "south": 0.1}}}
     ),
     "target free": Asked(people(), options=GOOD | {"target": {"hired": "free"}}),
-    "model of nobody": Asked(hardly_hired(), options=model(threshold=0.6)),
     "model of hardly anybody": Asked(hardly_hired(0.2), options=model(threshold=0.4)),
     "model of everybody": Asked(hardly_hired(0.93), options=model(threshold=0.2)),
     "model, sizes": Asked(
