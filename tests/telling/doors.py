@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import get_args
 
 import fits
 import pytest
@@ -16,7 +17,7 @@ import pytest
 from fairmaxent.app.page_options import as_labelled
 from fairmaxent.app.shown import seen
 from fairmaxent.cli.output import OutputOptions
-from fairmaxent.cli.result import Result, make_result, result_record, result_text
+from fairmaxent.cli.result import TOLD, Result, make_result, result_record, result_text
 from fairmaxent.cli.terminal import json_record
 from fairmaxent.document.html import to_page
 from fairmaxent.document.text import to_markdown
@@ -26,7 +27,7 @@ from fairmaxent.fit.verification import Verification, verify
 from fairmaxent.plain_text import plain_json
 from fairmaxent.report import build_report
 from fairmaxent.report.sections import report_document
-from fairmaxent.telling.case import Case, Weight
+from fairmaxent.telling.case import Case, Topic, Weight
 from quiet import Seeded
 from reportforms import json_report
 
@@ -145,6 +146,7 @@ class Door:
     case: Callable[[Made], Case]
     read: Callable[[Made], str]
     rest: str = ""  # how it says where the rest is; none: it has no sentence of its own
+    topics: tuple[str, ...] = get_args(Topic)  # about which it speaks itself
 
 
 def _command_case(made: Made) -> Case:
@@ -198,8 +200,9 @@ DOORS = {
             "command",
             Weight.FACT,
             _command_case,
-            lambda made: result_text(made.result, made.wanted, "next: --report"),
+            lambda made: result_text(made.result, made.wanted, ""),
             "--report",
+            TOLD,
         ),
         Door(
             "command --json",

@@ -39,10 +39,11 @@ from fairmaxent.telling.case import Case, Topic, Weight
 from fairmaxent.telling.entries import as_values, sections_of, warnings
 
 _SHOWN = 12  # notes before the rest is counted
+_REST = "What nobody should use this for is said in a report (--report), and by --json."
 _FEW = 3  # outcomes that are named
-# what was asked stands in the command, and what nobody should do in the report
-_TOLD: tuple[Topic, ...] = tuple(
-    topic for topic in get_args(Topic) if topic not in ("asked", "not-for")
+# a report says what nobody should do with the output
+TOLD: tuple[Topic, ...] = tuple(
+    topic for topic in get_args(Topic) if topic != "not-for"
 )
 
 
@@ -329,8 +330,9 @@ def result_text(result: Result, wanted: OutputOptions, following: str) -> str:
     """What there is to say, what was written, and what next."""
     notes = first(result.notes, _SHOWN, "note", "; --json shows them all")
     sections: list[Iterable[Block]] = [
-        *sections_of(result.case(wanted), least=Weight.FACT, topics=_TOLD),
+        *sections_of(result.case(wanted), least=Weight.FACT, topics=TOLD),
         [Note(f"Note: {note}") for note in notes],
+        [] if wanted.report is not None else [Paragraph(_REST)],
         map(Paragraph, wanted.written(result.rows, result.fit.contents)),
     ]
     return "\n\n".join(filter(None, [sections_text(sections), following]))
