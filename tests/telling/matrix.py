@@ -538,15 +538,14 @@ def likely_facts(truth: Truth) -> Iterator[Fact]:
         for one in rates:
             both = (one.expected, *one.interval)
             first = r"# \(# to #\)"
-            if when == "before":
-                row = rf"expected by the true groups:? (?:before )?{first}"
-            else:
+            whose = "of (?:these people|people like these)[;:]?"
+            row = rf"expected by the true groups {whose} (?:before )?{first}"
+            if when == "after":
                 row = (
-                    r"expected by the true groups;? (?:before )?[\d.]+ \([\d.]+ to"
-                    rf" [\d.]+\);? (?:after )?{first}"
+                    rf"expected by the true groups {whose} (?:before )?[\d.]+ \([\d.]+"
+                    rf" to [\d.]+\);? (?:after )?{first}"
                 )
-            loose = row.replace("groups:?", "groups[;:]?")
-            yield fact(f"expected {when}", loose, numbers=both, doors=EVERYWHERE)
+            yield fact(f"expected {when}", row, numbers=both, doors=EVERYWHERE)
     for when, rates in (("before", likely.before), ("after", likely.after)):
         for one in rates:
             row = "whatever is assumed;? (?:before )?# to #"
