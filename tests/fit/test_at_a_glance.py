@@ -80,7 +80,7 @@ def test_its_intervals_are_those_of_the_metric(frame, groups):
     )
     expected = {
         (group.columns, group.group, group.outcome): (group.rate, *group.interval)
-        for group in rate.groups
+        for group in (*rate.groups, *rate.set_apart)
     }
     for line in fit.summary(confidence=0.9).to_dict("records"):
         shown = (line["rate_before"], line["rate_before_low"], line["rate_before_high"])

@@ -190,7 +190,7 @@ def test_files_reports_summaries_and_other_libraries(tmp_path):
     assert np.abs(rows.rate_before - before).max() < 1e-12
     fit.report(tmp_path / "report.md", data=frame)
     report = (tmp_path / "report.md").read_text()
-    assert "grade = low is equally common in all groups of z." in report
+    assert "grade = low shall be equally common in all groups of z." in report
     assert "grade keeps the shares that it has in the data." in report
     spans = fit.uncertainty(replicates=50, random_state=0)
     assert spans.after.statistical_rate["grade by z"].value == pytest.approx(
