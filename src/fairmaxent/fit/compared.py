@@ -37,7 +37,7 @@ def likely_words(likely: Likely) -> str:
     """What is known of groups, and what that is taken for."""
     columns = ", ".join(f"{group} by {name}" for group, name in likely.columns.items())
     return (
-        f"The groups of {likely.name} are told by probabilities, which are columns"
+        f"For the groups of {likely.name}, columns have everybody's probabilities"
         f" ({columns}). Assumed where they are not certain: {TOLD_BY[likely.told_by]}."
     )
 

@@ -23,6 +23,7 @@ _BEYOND = 1e-6  # below a value that no solution has, and not by rounding
 _SHORT = 0.3  # of the slope that is left after a step that was too short
 
 Product = Callable[[Reals], Reals]  # of a matrix with a vector
+P = TypeVar("P", bound="SearchPoint")
 
 
 class Status(StrEnum):
@@ -51,9 +52,6 @@ class SearchPoint:
     def distance(self) -> float:
         """√Σ gradient²: in contrast to the residual, every feature counts."""
         return float(np.linalg.norm(self.gradient))
-
-
-P = TypeVar("P", bound=SearchPoint)
 
 
 @dataclass(frozen=True, eq=False)
