@@ -102,8 +102,6 @@ class Output:
     absent: Notes  # groups and outcomes of the fit that no delivered row has
     reached: tuple[Reached, ...] = ()  # rate by rate; none: nobody asks for a verdict
     copies: Copies | None = None  # None: no row is new, or they were not counted
-    iid: bool = False  # drawn independently, not by quota
-    is_handed_over: bool = True  # or drawn for a report alone
     is_relabelled: bool = False  # rows got other outcomes in part
 
     @property

@@ -235,7 +235,6 @@ def output_of(fit: Certified, delivered: Delivered, costs: DeliveredCosts) -> Ou
         costs=costs,
         rates=delivered_rates(fit, delivered.table),
         absent=tuple(absences(fit, delivered.table)),
-        iid=delivered.iid,
         is_relabelled=fit.soft is not None,
     )
 

@@ -32,7 +32,9 @@ def reached(fit: Certified, delivered: Delivered) -> Iterator[Reached]:
     costly = set()
     if certificate.costs is not None:
         groups = certificate.costs.groups
-        costly = {group.grouping for group in groups if group.beyond_line}
+        costly = {
+            measure.groups_of(group.grouping) for group in groups if group.beyond_line
+        }
     axes_of = dict(measure.named_groupings)
     for kind, name in certificate.rates_shown:
         axes = axes_of[name]
@@ -68,7 +70,7 @@ def reached(fit: Certified, delivered: Delivered) -> Iterator[Reached]:
             met=all(met) if asked else None,
             gap=0.0 if met[1] else gaps[1],
             rounded=_is_rounded(fit, delivered, axes),
-            costly=name in costly,
+            costly=measure.groups_of(name) in costly,
         )
 
 

@@ -254,7 +254,6 @@ def case_of(
         output_of(fit, delivered, costs_of(fit, delivered, data)),
         reached=tuple(reached(fit, delivered)),
         copies=copies(fit, delivered, data),
-        is_handed_over=request.result is not None,
     )
     case = fit.case(
         output,

@@ -37,8 +37,11 @@ def contradicted(case: Case) -> Blocks:
         return
     rates = facts.after or facts.before
     when = "after" if facts.after else "before"
+    lead = f"what is assumed of {facts.name} does not hold. {_verdict(facts)}"
+    if not facts.is_told:
+        lead = f"no rate by {facts.name} can be learned. {_verdict(facts)}"
     yield Note(
-        f"what is assumed of {facts.name} does not hold. {_verdict(facts)}",
+        lead,
         tuple(
             f"The statistical rate of {rate.grouping} {when} is expected to be"
             f" {_expected(rate)}, and is"

@@ -17,11 +17,10 @@ from fairmaxent.facts.models import (
 from fairmaxent.metrics.trial import OVERALL
 from fairmaxent.telling.case import Case
 from fairmaxent.telling.likely import known_for_certain
-from fairmaxent.telling.rates import is_short, rate_text
+from fairmaxent.telling.rates import SLACK, is_short, rate_text
 
-# how far below the wanted rate a model's decisions may stay without a remark
-SLACK = 0.1
 _GROUPS = 6  # in one sentence
+_NEARLY_NONE = 0.1  # of a group
 _OFF = 1e-9  # weights that differ by less are the same
 # by the way of a table that was made for a student: what it does to the rows
 _WAYS = {
@@ -182,7 +181,7 @@ def decided_badly(case: Case) -> Blocks:
 def _decision_remarks(made: Decisions) -> Iterator[Remark]:
     for rate in made.rates:
         if rate.vacuous:
-            yield _vacuous(made, rate)
+            yield from _vacuous(made, rate)
         elif (
             rate.wanted is not None
             and rate.rate is not None
@@ -205,13 +204,20 @@ def _decision_remarks(made: Decisions) -> Iterator[Remark]:
         )
 
 
-def _vacuous(made: Decisions, rate: DecidedRate) -> Remark:
-    """Say that equal decisions mean nothing if nearly all people get the same."""
+def _vacuous(made: Decisions, rate: DecidedRate) -> Iterator[Remark]:
+    """Say that equal decisions mean nothing if nearly all people get the same.
+
+    Of groups that are only small, the remark on too few people says enough.
+    """
     own = [share for share in made.shares if share.grouping == rate.grouping]
     outcomes = " or ".join(sorted({share.outcome for share in own}))
     shares = [share.share for share in own]
-    threshold = "higher" if sum(shares) > len(shares) / 2 else "lower"
-    return (
+    hardly_anybody = max(shares, default=0.0) <= _NEARLY_NONE
+    nearly_everybody = min(shares, default=0.0) >= 1 - _NEARLY_NONE
+    if not hardly_anybody and not nearly_everybody:
+        return
+    threshold = "lower" if hardly_anybody else "higher"
+    yield (
         f"{made.student} decides for {outcomes} for {_whom(shares)} at a probability of"
         f" {made.threshold:g}, so that equal decisions for {rate.grouping} say"
         f" nothing. Choose a {threshold} ",

@@ -9,13 +9,17 @@ from fairmaxent.document.words import counted, first, more, percent
 from fairmaxent.errors import Option, Remark, cut, shown
 from fairmaxent.facts.fitted import Facts, GroupMean, TargetShare
 from fairmaxent.facts.groups import Gap, GroupChange
+from fairmaxent.facts.models import DecidedRate
 from fairmaxent.facts.output import Reached
 from fairmaxent.telling.case import Case
 from fairmaxent.telling.costs import few_people
 
 REACHED = 1e-6  # solvers stop a little short of an exact rate
+# how far below the wanted rate a model's decisions may stay without a remark
+SLACK = 0.1
 _RATES = 3  # of a small group
 _HEADS = ("wanted", "before", "achieved")
+_SHOWN_GAP = 0.002  # which three digits show
 _OFF = 1e-9  # shares that differ by less are the same
 _CLEAR = 0.8  # an interval that reaches lower leaves room for a gap that matters
 _AS_ASSUMED = " (as assumed)"
@@ -45,16 +49,24 @@ def verdict(case: Case) -> Blocks:
         )
     if facts.decisions is not None:
         wanted = [rate for rate in facts.decisions.rates if rate.wanted is not None]
-        met = sum(
-            rate.rate is not None and rate.rate >= (rate.wanted or 0.0)
-            for rate in wanted
-        )
+        near = sum(_is_near(rate) for rate in wanted)
         yield Paragraph(
             f"Rates asked of the decisions of {facts.decisions.student}:"
-            f" {len(wanted)}. Expected to be met among other people: {met}."
+            f" {len(wanted)}. Expected to be met among other people, up to {SLACK:g}:"
+            f" {near}."
         )
     elif _reached(case) and not asked and not facts.targets:
         yield Paragraph("No rate was asked for.")
+
+
+def _is_near(decided: DecidedRate) -> bool:
+    """Whether a model's decisions are expected to be nearly as equal as was wanted.
+
+    Chance alone keeps the expected ratio of two groups below 1.
+    """
+    if decided.vacuous or decided.rate is None or decided.wanted is None:
+        return False
+    return decided.rate >= decided.wanted - SLACK
 
 
 def _reminder(case: Case) -> str:
@@ -282,7 +294,8 @@ def _missed_for_the_limit(facts: Facts) -> Iterator[Remark]:
         reached = facts.achieved[kind][name]
         if wanted is not None and reached is not None and reached < wanted - REACHED:
             rate = facts.measure.rate_name(kind, name)
-            short.append(f"the {rate} is {reached:.3f}, not {wanted:.3f}")
+            digits = 3 if wanted - reached >= _SHOWN_GAP else 6
+            short.append(f"the {rate} is {reached:.{digits}f}, not {wanted:.{digits}f}")
     missed_rates = ", ".join(short) or "not all shares are those asked for"
     yield (
         f"{missed_rates}: that is the most that can be reached, because no row may"
@@ -303,9 +316,14 @@ def _missed_shares(facts: Facts) -> Iterator[TargetShare]:
 
 
 def _missed_share(share: TargetShare) -> Remark:
+    reached = percent(share.after)
+    wanted = percent(share.wanted)
+    if reached == wanted:
+        reached = f"{share.after:.6f}"
+        wanted = f"{share.wanted:.6f}"
     return (
-        f"{share.name} is {percent(share.after)} of the result, not the"
-        f" {percent(share.wanted)} that was asked for in ",
+        f"{share.name} is {reached} of the result, not the {wanted} that was asked for"
+        " in ",
         Option("target"),
     )
 

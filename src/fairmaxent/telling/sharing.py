@@ -83,15 +83,15 @@ def weak_promise(case: Case) -> Blocks:
 
 
 def meaning(case: Case) -> Blocks:
-    """What "more or less likely" is, and for whom it holds."""
+    """For whom the promise holds, and what it takes to be public."""
     ledger = case.facts.privacy
     if ledger is None:
         return
-    factor = math.exp(min(ledger.privacy.epsilon, 700))  # beyond, floats end
     rows = counted(ledger.privacy.rows_per_person, "row")
+    factor = math.exp(min(ledger.privacy.epsilon, 700))  # beyond, floats end
     yield Paragraph(
-        f"'Almost as likely' means: at most e^ε = {factor:.3g} times more or less"
-        " likely, except with probability δ"
+        f"In numbers: at most e^ε = {factor:.3g} times more or less likely, except with"
+        " probability δ"
     )
     yield Paragraph(
         f"It holds for people with at most {rows} in the table; nothing checks how many"

@@ -119,7 +119,5 @@ def single_groups(facts: Facts) -> Iterator[Remark]:
 def forbidden(facts: Facts) -> Iterator[Remark]:
     """Rows that count zero, because they should not exist."""
     for combination, rows in facts.forbidden_rows.items():
-        yield (
-            f"{rows:,} rows have the forbidden combination {combination}; they get"
-            " weight zero",
-        )
+        have = "1 row has" if rows == 1 else f"{rows:,} rows have"
+        yield (f"{have} the forbidden combination {combination}; they get weight zero",)

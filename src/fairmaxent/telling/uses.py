@@ -64,6 +64,8 @@ def _changed(case: Case) -> str:
     if case.output.is_relabelled:
         return "outcomes were changed"
     rows = case.output.rows
+    if case.output.mode == "top-up":  # whose rates are those of old and new rows
+        rows += case.facts.rows
     what: list[str] = []
     if any(_moves(one.share_before, one.share_after, rows) for one in case.groups):
         what.append("shares")
@@ -90,7 +92,8 @@ def _columns(facts: Facts) -> list[str]:
 def _compared_by(facts: Facts) -> str:
     """By what groups were compared, as far as anything was asked for."""
     ways = []
-    if any(rate is not None for rate in facts.wanted["representation_rate"].values()):
+    sizes = facts.wanted["representation_rate"].values()
+    if facts.targets or any(rate is not None for rate in sizes):
         ways.append("how many they are")
     if facts.means:
         ways.append("the mean of their outcome")
