@@ -25,16 +25,14 @@ from fairmaxent.options.refusals import refuse
 from fairmaxent.telling.case import Case, texts_of
 from fairmaxent.telling.costs import MOST_WARNED, outcome_lines
 from fairmaxent.telling.entries import KEYS
-from fairmaxent.telling.rates import rate_lines, rates_table
+from fairmaxent.telling.rates import DEFINITIONS, rate_lines, rates_table
 from fairmaxent.telling.sharing import copies_of, noise_of_counts
 
 _DRAWS = 200  # of noise
 _ENDS = (0.025, 0.975)
 _MEANING = (
-    "The representation rate is the size of the smallest group divided by that of the"
-    " largest; the statistical rate is the lowest share of an outcome in any group"
-    " divided by the highest; the table of groups names the outcome. 1 means that"
-    " groups are equal; neither is a verdict. The fitted distribution is what the"
+    f"{DEFINITIONS} The table of groups names the outcome. 1 means that groups are"
+    " equal; neither is a verdict. The fitted distribution is what the"
     " result is made from: weights have its shares, and drawn or added rows have them"
     " up to whole rows, so that their rates are lower or higher: those of a result file"
     " are stated beside its digest. The 95 % interval says how far chance may have"

@@ -17,6 +17,12 @@ from fairmaxent.telling.costs import few_people
 REACHED = 1e-6  # solvers stop a little short of an exact rate
 # how far below the wanted rate a model's decisions may stay without a remark
 SLACK = 0.1
+DEFINITIONS = (
+    "The representation rate is the size of the smallest group divided by that of the"
+    " largest. The statistical rate is the lowest rate of an outcome in a group divided"
+    " by the highest. Both are those of groups that are compared: none that is set"
+    " apart as too small, and within strata, only those of the same stratum."
+)
 _RATES = 3  # of a small group
 _HEADS = ("wanted", "before", "achieved")
 _SHOWN_GAP = 0.002  # which three digits show
@@ -95,9 +101,7 @@ def rates_in_detail(case: Case) -> Blocks:
     if case.output is None or not reached:
         return
     about = (
-        "The representation rate is the size of the smallest group divided by that of"
-        " the largest. The statistical rate is the lowest rate of an outcome in any"
-        " group divided by the highest. A rate of 1 means that all groups are equal."
+        f"{DEFINITIONS} A rate of 1 means that all groups are equal."
         " Achieved rates are computed from the fitted distribution, not from rows."
     )
     if case.output.mode == "rows":
